@@ -1,0 +1,102 @@
+"""How long Ctrl-C takes: from SIGINT to KeyboardInterrupt, inside fastfs's own kernels.
+
+    python -m benchmarks.bench_interrupt [--repeats 10]
+
+The signal is sent at a random moment of a call that would run for seconds. LAPACK cannot be stopped: the last group
+sends it while exact ManiFeSt is mostly in an eigenproblem, where the interrupt has to wait; it has no target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import fastfs
+from benchmarks import harness
+from benchmarks.harness import Report
+
+
+def latency(call: Callable[[], Any], delay: float) -> float | None:
+    """Seconds from the signal, sent `delay` seconds after the start, to the exception; None if the call ended first."""
+    sent = [0.0]
+    finished = False
+
+    def send() -> None:
+        sent[0] = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, send)
+    timer.start()
+    try:
+        call()
+        finished = True
+        time.sleep(delay + 1)  # take the late signal here, or it would hit the next call
+    except KeyboardInterrupt:
+        caught = time.perf_counter()
+    timer.join()
+    return None if finished else caught - sent[0]
+
+
+def group(report: Report, what: str, call: Callable[[], Any], repeats: int, *, at_most: float | None) -> None:
+    """Time the whole call once, then interrupt it at random moments of its middle part."""
+    start = time.perf_counter()
+    call()
+    whole = time.perf_counter() - start
+    moments = np.random.default_rng(0).uniform(0.05, 0.8, repeats) * whole
+    times = [t for delay in moments if (t := latency(call, float(delay))) is not None]
+    report.heading(f"{what} (whole call {harness.seconds(whole)})")
+    if not times:
+        report.row("latency", "never caught", note="the call ended before the signal")
+        return
+    report.row("largest latency", max(times), unit=" s", at_most=at_most, note=f"of {len(times)}, {harness.load()}")
+    report.row("median latency", median(times), unit=" s")
+
+
+def main() -> int:
+    """Run all groups; the exit code says whether every target was reached."""
+    parser = argparse.ArgumentParser(description="latency of Ctrl-C")
+    parser.add_argument("--repeats", type=int, default=10)
+    args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have inherited "ignore"
+    harness.machine()
+    report = Report()
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 10_000))
+    V = rng.standard_normal((10_000, 50))
+    for threads in sorted({1, harness.cores()}):
+        group(
+            report,
+            f"affinity of 10,000 features, N = 3000, threads = {threads}",
+            lambda n=threads: fastfs.affinity(X, sigma=50.0, n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
+        group(
+            report,
+            f"affinity_product, the same data, 50 columns, threads = {threads}",
+            lambda n=threads: fastfs.affinity_product(X, V, sigma=50.0, n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
+    Z, y = rng.standard_normal((60, 2000)), np.arange(60) % 2
+    group(
+        report,
+        "exact ManiFeSt, d = 2000: mostly LAPACK",
+        lambda: fastfs.manifest_scores(Z, y, n_threads=1),
+        args.repeats,
+        at_most=None,
+    )
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+#include "arrays.hpp"
+
+namespace fastfs::bindings {
+namespace {
+
+fastfs::affinity_options kernel_options(const std::string& kernel, double sigma) {
+    if (kernel == "rbf") return fastfs::rbf(sigma);
+    if (kernel == "sqeuclidean") return fastfs::sqeuclidean();
+    if (kernel == "linear") return fastfs::linear();
+    throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear', not '" + kernel + "'");
+}
+
+// The caller's array, if it has given one that fits, or a fresh one.
+py::array output(const py::object& out, const py::dtype& dtype, std::int64_t rows, std::int64_t cols) {
+    if (out.is_none()) return py::array(dtype, {rows, cols});
+    if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray");
+    auto array = py::array(out);
+    if (!array.dtype().is(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
+        !(array.flags() & py::array::c_style) || !array.writeable()) {
+        throw py::type_error("out must be a writeable C-contiguous " + py::str(dtype).cast<std::string>() + " array of " +
+                             std::to_string(rows) + " x " + std::to_string(cols));
+    }
+    return array;
+}
+
+py::array affinity(const py::object& X_, const std::string& kernel, double sigma, const py::object& out_, int n_threads,
+                   std::int64_t max_memory, py::object progress) {
+    const Matrix X(X_);
+    const auto options = kernel_options(kernel, sigma);
+    Call call(n_threads, max_memory, std::move(progress));
+    call([&](const fastfs::run& run) { return fastfs::affinity_memory(X.view, run); });  // before the output is allocated
+    auto out = output(out_, X.dtype(), X.view.n_cols(), X.view.n_cols());
+    void* data = out.mutable_data();
+    call([&](const fastfs::run& run) { fastfs::affinity(X.view, options, data, run); });
+    return out;
+}
+
+template <class T>
+py::array affinity_product(const Matrix& X, const fastfs::affinity_options& options,
+                           const py::array_t<T, py::array::c_style>& V, Call& call) {
+    if (V.ndim() != 2 || V.shape(0) != X.view.n_cols()) {
+        throw std::invalid_argument("V must have one row for each of the " + std::to_string(X.view.n_cols()) +
+                                    " features");
+    }
+    auto out = py::array_t<T>({V.shape(0), V.shape(1)});
+    const T* v = V.data();
+    T* data = out.mutable_data();
+    const std::int64_t p = V.shape(1);
+    call([&](const fastfs::run& run) { fastfs::affinity_product(X.view, options, v, p, data, run); });
+    return out;
+}
+
+py::array affinity_product_any(const py::object& X_, const py::array& V, const std::string& kernel, double sigma,
+                               int n_threads, std::int64_t max_memory, py::object progress) {
+    const Matrix X(X_);
+    const auto options = kernel_options(kernel, sigma);
+    Call call(n_threads, max_memory, std::move(progress));
+    if (!V.dtype().is(X.dtype()) || !(V.flags() & py::array::c_style)) {
+        throw py::type_error("V must be a C-contiguous array with the dtype of X");
+    }
+    if (X.is_float32()) return affinity_product<float>(X, options, V, call);
+    return affinity_product<double>(X, options, V, call);
+}
+
+}  // namespace
+
+void bind_affinity(py::module_& m) {
+    m.def("affinity", &affinity, py::arg("X"), py::arg("kernel"), py::arg("sigma"), py::arg("out"),
+          py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+    m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),
+          py::arg("sigma"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+
+    py::class_<fastfs::gram>(m, "Gram")
+        .def(py::init([](std::int64_t n_features, std::int64_t max_memory) {
+                 auto how = fastfs::default_run();
+                 how.max_memory = max_memory;
+                 return fastfs::gram(n_features, how);
+             }),
+             py::arg("n_features"), py::arg("max_memory"))
+        .def(
+            "update",
+            [](fastfs::gram& self, const py::object& chunk_, int n_threads, std::int64_t max_memory,
+               py::object progress) {
+                const Matrix chunk(chunk_);
+                Call call(n_threads, max_memory, std::move(progress));
+                call([&](const fastfs::run& run) { self.update(chunk.view, run); });
+            },
+            py::arg("chunk"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+        .def("merge", &fastfs::gram::merge, py::arg("other"))
+        .def(
+            "affinity",
+            [](const fastfs::gram& self, const std::string& kernel, double sigma, int n_threads) {
+                const auto options = kernel_options(kernel, sigma);
+                const auto d = self.n_features();
+                auto out = py::array_t<double>({d, d});
+                double* data = out.mutable_data();
+                Call call(n_threads, 0, py::none());
+                call([&](const fastfs::run& run) { self.affinity(options, data, run); });
+                return out;
+            },
+            py::arg("kernel"), py::arg("sigma"), py::arg("n_threads"))
+        .def_property_readonly("n_rows", &fastfs::gram::n_rows)
+        .def_property_readonly("n_features", &fastfs::gram::n_features);
+}
+
+}  // namespace fastfs::bindings

@@ -1,0 +1,58 @@
+// The only place where Python objects become views, and where a call gets its threads, memory and progress.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fastfs/fastfs.hpp"
+
+namespace fastfs::bindings {
+
+namespace py = pybind11;
+
+// A samples x features matrix as fastfs._base hands it over: a 2-D float32 or float64 ndarray with any strides, or a
+// scipy.sparse CSR or CSC container of such values. Anything else is a TypeError: no silent copies. Keeps its arrays
+// alive.
+struct Matrix {
+    explicit Matrix(const py::object& X);
+    bool is_float32() const { return view.get()->dtype == FASTFS_FLOAT32; }
+    py::dtype dtype() const { return is_float32() ? py::dtype::of<float>() : py::dtype::of<double>(); }
+
+    py::object values, indices, indptr;
+    fastfs::matrix view;
+};
+
+// Runs f(run) with the GIL released; Ctrl-C and the progress callable are served from the calling thread meanwhile.
+class Call {
+  public:
+    Call(int n_threads, std::int64_t max_memory, py::object progress)
+        : progress_(std::move(progress)), run_{sizeof(fastfs_run), n_threads, max_memory, &Call::poll, this} {}
+
+    template <class F>
+    auto operator()(F&& f) {
+        try {
+            py::gil_scoped_release released;
+            return f(static_cast<const fastfs::run&>(run_));
+        } catch (const fastfs::canceled&) {
+            if (error_) throw std::move(*error_);
+            throw;
+        }
+    }
+
+  private:
+    static int poll(void* self, const char* step, double fraction) noexcept;
+
+    py::object progress_;
+    fastfs::run run_;
+    std::optional<py::error_already_set> error_;
+};
+
+void bind_affinity(py::module_& m);
+void bind_spectral(py::module_& m);
+void bind_manifest(py::module_& m);
+
+}  // namespace fastfs::bindings

@@ -1,0 +1,339 @@
+// The C interface: each function is one guarded lambda, and exceptions turn into codes here and nowhere else.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "kernels/affinity.hpp"
+#include "kernels/isa/tiles.hpp"
+#include "kernels/spectral.hpp"
+#include "manifest.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+struct fastfs_gram {
+    fastfs::core::Gram sums;
+};
+
+namespace {
+
+using namespace fastfs::core;
+
+thread_local std::string last_error;
+
+fastfs_status fail(fastfs_status status, const char* message) noexcept {
+    try {
+        last_error = message;
+    } catch (...) {
+        last_error.clear();
+    }
+    return status;
+}
+
+// Keeps byte counts of square matrices within 64 bits.
+constexpr std::int64_t kMostFeatures = 400000000;
+
+template <class F>
+fastfs_status guarded(F&& f) noexcept {
+    try {
+        f();
+        return FASTFS_OK;
+    } catch (const InvalidArgument& e) {
+        return fail(FASTFS_EINVAL, e.what());
+    } catch (const OutOfMemory& e) {
+        return fail(FASTFS_ENOMEM, e.what());
+    } catch (const std::bad_alloc&) {
+        return fail(FASTFS_ENOMEM, "the system gave no more memory, although the budget allowed it: set max_memory lower");
+    } catch (const NumericError& e) {
+        return fail(FASTFS_ENUMERIC, e.what());
+    } catch (const Canceled& e) {
+        return fail(FASTFS_ECANCELED, e.what());
+    } catch (const std::exception& e) {
+        return fail(FASTFS_EINTERNAL, e.what());
+    } catch (...) {
+        return fail(FASTFS_EINTERNAL, "an exception of unknown type");
+    }
+}
+
+// Reads a struct of the caller's header version into ours: what an older header lacks keeps its default, what a newer
+// one has besides must be zero.
+template <class Struct>
+Struct read(const Struct* given, Struct defaults, const char* name) {
+    if (given == nullptr) return defaults;
+    const std::size_t size = given->struct_size;
+    require(size >= sizeof(std::size_t) && size <= 4096,
+            std::string(name) + ".struct_size is " + std::to_string(size) + ": start from the _INIT macro of fastfs.h");
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::size_t i = sizeof(Struct); i < size; ++i) {
+        require(bytes[i] == 0, std::string(name) + " sets an option that this version of fastfs doesn't know");
+    }
+    std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
+    defaults.struct_size = sizeof(Struct);
+    return defaults;
+}
+
+Matrix read_matrix(const fastfs_matrix* X) {
+    require(X != nullptr, "X is null");
+    require(X->struct_size == sizeof(fastfs_matrix), "X.struct_size is " + std::to_string(X->struct_size) +
+                                                         ", not sizeof(fastfs_matrix) = " +
+                                                         std::to_string(sizeof(fastfs_matrix)));
+    return Matrix(*X);
+}
+
+Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run")); }
+
+Kernel read_kernel(const fastfs_affinity_options* given) {
+    const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
+    switch (options.kernel) {
+        case FASTFS_RBF:
+            require(options.sigma > 0 && std::isfinite(options.sigma),
+                    "sigma must be a positive number, not " + std::to_string(options.sigma));
+            return {Kernel::Kind::kRbf, options.sigma};
+        case FASTFS_SQEUCLIDEAN:
+            return {Kernel::Kind::kSquaredDistance};
+        case FASTFS_LINEAR:
+            return {Kernel::Kind::kLinear};
+        default:
+            throw InvalidArgument("kernel must be FASTFS_RBF, FASTFS_SQEUCLIDEAN or FASTFS_LINEAR, not " +
+                                  std::to_string(options.kernel));
+    }
+}
+
+template <class T>
+Features<T> all_features(const Matrix& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    return Features<T>(X, maxima, rows, kernel.shift(), run);
+}
+
+// Calls f with the features of X in single precision if that serves, in double otherwise.
+template <class F>
+void with_features(const Matrix& X, const Kernel& kernel, Run& run, F&& f) {
+    run.step("affinity", 1.0);
+    const auto maxima = X.row_maxima(run);
+    if (X.is_float32()) {
+        const auto features = all_features<float>(X, maxima, kernel, run);
+        if (float_tiles_serve(features, kernel)) return f(features);
+    }
+    f(all_features<double>(X, maxima, kernel, run));
+}
+
+// n_outputs values of the dtype of X are the caller's; p columns are multiplied, if any.
+std::int64_t affinity_memory(const Matrix& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
+    const std::int64_t value = X.is_float32() ? 4 : 8;
+    return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
+           8 * X.n_cols() * p;
+}
+
+std::int64_t stored_affinity_memory(const Matrix& X, const Run& run) {
+    const std::int64_t d = X.n_cols();
+    require(d <= kMostFeatures, "the " + std::to_string(d) + " features have more pairs than can be stored");
+    const std::int64_t bytes = affinity_memory(X, d * d, 0, run);
+    run.require_memory(bytes, "the affinity of " + std::to_string(d) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
+    return bytes;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* fastfs_last_error(void) { return last_error.c_str(); }
+
+const char* fastfs_version(void) { return FASTFS_VERSION; }
+
+const char* fastfs_isa(void) {
+    const char* name = nullptr;
+    guarded([&] { name = isa().name; });
+    return name;
+}
+
+int32_t fastfs_thread_count(int32_t requested) {
+    int32_t count = 0;
+    guarded([&] { count = thread_count(requested); });
+    return count;
+}
+
+int64_t fastfs_memory_budget(int64_t requested) {
+    int64_t bytes = 0;
+    guarded([&] { bytes = memory_budget(requested); });
+    return bytes;
+}
+
+fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds) {
+    return guarded([&] {
+        require(n > 0 && repeats > 0 && seconds, "n and repeats must be positive, and seconds not null");
+        auto measure = [&](auto zero) {
+            using T = decltype(zero);
+            Buffer<T> x(n);
+            for (std::int64_t i = 0; i < n; ++i) x[i] = T(20) * static_cast<T>(i) / static_cast<T>(n);
+            const std::clock_t start = std::clock();
+            // The result, in [0, 1], is as good an argument as any for the next round.
+            for (int r = 0; r < repeats; ++r) tile_kernels<T>().exp_neg(x.data(), n, T(1));
+            *seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+        };
+        if (dtype == FASTFS_FLOAT32) {
+            measure(0.0f);
+        } else {
+            require(dtype == FASTFS_FLOAT64, "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64");
+            measure(0.0);
+        }
+    });
+}
+
+fastfs_status fastfs_register_blas(const fastfs_blas* table) {
+    return guarded([&] {
+        require(table != nullptr, "the BLAS table is null");
+        register_blas(*table);
+    });
+}
+
+fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_options* options, const fastfs_run* run_,
+                              void* out) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const Kernel kernel = read_kernel(options);
+        Run run = read_run(run_);
+        require(out != nullptr, "out is null");
+        stored_affinity_memory(X, run);
+        with_features(X, kernel, run, [&](const auto& features) {
+            if (X.is_float32()) {
+                affinity(features, kernel, run, static_cast<float*>(out));
+            } else if constexpr (std::is_same_v<decltype(features), const Features<double>&>) {
+                affinity(features, kernel, run, static_cast<double*>(out));
+            }
+        });
+    });
+}
+
+fastfs_status fastfs_affinity_memory(const fastfs_matrix* X_, const fastfs_run* run_, int64_t* bytes) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const Run run = read_run(run_);
+        require(bytes != nullptr, "bytes is null");
+        *bytes = stored_affinity_memory(X, run);
+    });
+}
+
+fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affinity_options* options, const void* V,
+                                      int64_t p, const fastfs_run* run_, void* out) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const Kernel kernel = read_kernel(options);
+        Run run = read_run(run_);
+        require(V != nullptr && out != nullptr, "V or out is null");
+        require(p >= 1 && p <= std::numeric_limits<std::int64_t>::max() / 1024 / X.n_cols(),
+                "V must have at least one column and fit the memory, but has " + std::to_string(p));
+        run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
+                           "the product of the affinity with " + std::to_string(p) + " columns",
+                           "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
+        with_features(X, kernel, run, [&](const auto& features) {
+            if (X.is_float32()) {
+                affinity_product(features, kernel, static_cast<const float*>(V), p, run, static_cast<float*>(out));
+            } else if constexpr (std::is_same_v<decltype(features), const Features<double>&>) {
+                affinity_product(features, kernel, static_cast<const double*>(V), p, run, static_cast<double*>(out));
+            }
+        });
+    });
+}
+
+fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs_gram** gram) {
+    return guarded([&] {
+        require(gram != nullptr, "gram is null");
+        require(n_features >= 1 && n_features <= kMostFeatures,
+                "a Gram matrix needs from 1 to 4e8 features, not " + std::to_string(n_features));
+        Run run = read_run(run_);
+        *gram = std::make_unique<fastfs_gram>(fastfs_gram{Gram(n_features, run)}).release();
+    });
+}
+
+fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run_) {
+    return guarded([&] {
+        require(gram != nullptr, "gram is null");
+        const Matrix X = read_matrix(chunk);
+        Run run = read_run(run_);
+        gram->sums.update(X, run);
+    });
+}
+
+fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other) {
+    return guarded([&] {
+        require(gram != nullptr && other != nullptr, "gram or other is null");
+        gram->sums.merge(other->sums);
+    });
+}
+
+fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
+                                   const fastfs_run* run_, double* out) {
+    return guarded([&] {
+        require(gram != nullptr && out != nullptr, "gram or out is null");
+        const Kernel kernel = read_kernel(options);
+        Run run = read_run(run_);
+        gram->sums.affinity(kernel, run, out);
+    });
+}
+
+int64_t fastfs_gram_rows(const fastfs_gram* gram) { return gram ? gram->sums.n_rows() : 0; }
+
+void fastfs_gram_free(fastfs_gram* gram) { std::unique_ptr<fastfs_gram> owner(gram); }
+
+fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run_) {
+    return guarded([&] {
+        require(A != nullptr && w != nullptr, "A or w is null");
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
+        Run run = read_run(run_);
+        run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
+                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+        run.step("eigenvalues", 1.0);
+        eigh(n, A, w, run);
+    });
+}
+
+fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64_t* rank, const fastfs_run* run_) {
+    return guarded([&] {
+        require(K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr, "K1, K2, nu or rank is null");
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
+        Run run = read_run(run_);
+        run.require_memory(16 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
+                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+        run.step("pencil", 1.0);
+        for (std::int64_t j = 0; j < n; ++j) {
+            for (std::int64_t i = j; i < n; ++i) {
+                double &a = K1[j * n + i], &b = K2[j * n + i];
+                const double sum = a + b, difference = a - b;
+                a = difference;
+                b = sum;
+                require(std::isfinite(sum) && std::isfinite(difference), "K1 or K2 contains NaN or infinity: first at row " +
+                                                          std::to_string(i) + ", column " + std::to_string(j));
+            }
+        }
+        *rank = pencil(n, K1, K2, nu, run);
+    });
+}
+
+fastfs_status fastfs_manifest(const fastfs_matrix* X_, const int64_t* labels, const fastfs_manifest_options* options,
+                              const fastfs_run* run_, fastfs_manifest_result* result) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const auto manifest_options = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        Run run = read_run(run_);
+        require(result != nullptr, "result is null");
+        require(result->struct_size == sizeof(fastfs_manifest_result),
+                "result.struct_size is " + std::to_string(result->struct_size) +
+                    ", not sizeof(fastfs_manifest_result) = " + std::to_string(sizeof(fastfs_manifest_result)));
+        manifest(X, labels, manifest_options, run, *result);
+    });
+}
+
+}  // extern "C"

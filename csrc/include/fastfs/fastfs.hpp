@@ -1,0 +1,223 @@
+// fastfs.hpp: fastfs for C++17. Header only, over the C interface of fastfs.h, whose comments it doesn't repeat.
+//
+//     fastfs::matrix X(values, n_samples, n_features);            // row-major double or float, not copied
+//     auto result = fastfs::manifest(X, labels);                  // throws std::invalid_argument, std::bad_alloc, ...
+//     for (double score : result.scores) ...
+#ifndef FASTFS_HPP
+#define FASTFS_HPP
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fastfs.h"
+
+namespace fastfs {
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+struct memory_error : std::bad_alloc {
+    explicit memory_error(std::string message) : message_(std::move(message)) {}
+    const char* what() const noexcept override { return message_.c_str(); }
+
+  private:
+    std::string message_;
+};
+
+struct numeric_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct canceled : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline void check(fastfs_status status) {
+    if (status == FASTFS_OK) return;
+    const std::string message = fastfs_last_error();
+    switch (status) {
+        case FASTFS_EINVAL:
+            throw std::invalid_argument(message);
+        case FASTFS_ENOMEM:
+            throw memory_error(message);
+        case FASTFS_ENUMERIC:
+            throw numeric_error(message);
+        case FASTFS_ECANCELED:
+            throw canceled(message);
+        default:
+            throw std::runtime_error("fastfs met a defect of its own: " + message);
+    }
+}
+
+// ---- what every call takes --------------------------------------------------------------------------------------------
+
+template <class T>
+constexpr int dtype_of = 0;
+template <>
+inline constexpr int dtype_of<float> = FASTFS_FLOAT32;
+template <>
+inline constexpr int dtype_of<double> = FASTFS_FLOAT64;
+
+// A view of samples x features that somebody else owns.
+class matrix {
+  public:
+    template <class T>
+    matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols) : matrix(values, n_rows, n_cols, n_cols, 1) {}
+
+    // Strides in elements.
+    template <class T>
+    matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols, std::int64_t row_stride, std::int64_t col_stride)
+        : m_{sizeof(fastfs_matrix), dtype_of<T>, FASTFS_DENSE, n_rows,  n_cols, values,
+             row_stride,            col_stride,  nullptr,      nullptr, 0} {
+        static_assert(dtype_of<T> != 0, "fastfs takes float and double");
+    }
+
+    template <class T, class Index>
+    static matrix csr(const T* values, const Index* indices, const Index* indptr, std::int64_t n_rows,
+                      std::int64_t n_cols) {
+        return sparse(FASTFS_CSR, values, indices, indptr, n_rows, n_cols);
+    }
+
+    template <class T, class Index>
+    static matrix csc(const T* values, const Index* indices, const Index* indptr, std::int64_t n_rows,
+                      std::int64_t n_cols) {
+        return sparse(FASTFS_CSC, values, indices, indptr, n_rows, n_cols);
+    }
+
+    const fastfs_matrix* get() const { return &m_; }
+    std::int64_t n_rows() const { return m_.n_rows; }
+    std::int64_t n_cols() const { return m_.n_cols; }
+
+  private:
+    template <class T, class Index>
+    static matrix sparse(int storage, const T* values, const Index* indices, const Index* indptr, std::int64_t n_rows,
+                         std::int64_t n_cols) {
+        static_assert(sizeof(Index) == 4 || sizeof(Index) == 8, "sparse indices have 32 or 64 bits");
+        matrix m(values, n_rows, n_cols);
+        m.m_.storage = storage;
+        m.m_.indices = indices;
+        m.m_.indptr = indptr;
+        m.m_.index_bits = 8 * sizeof(Index);
+        return m;
+    }
+
+    fastfs_matrix m_;
+};
+
+using run = fastfs_run;
+inline run default_run() { return FASTFS_RUN_INIT; }
+
+// ---- affinity ---------------------------------------------------------------------------------------------------------
+
+using affinity_options = fastfs_affinity_options;
+
+inline affinity_options rbf(double sigma) { return {sizeof(affinity_options), FASTFS_RBF, sigma}; }
+inline affinity_options sqeuclidean() { return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 1.0}; }
+inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 1.0}; }
+
+inline std::int64_t affinity_memory(const matrix& X, const run& how = default_run()) {
+    std::int64_t bytes = 0;
+    check(fastfs_affinity_memory(X.get(), &how, &bytes));
+    return bytes;
+}
+
+// out: n_cols x n_cols of the dtype of X.
+inline void affinity(const matrix& X, const affinity_options& options, void* out, const run& how = default_run()) {
+    check(fastfs_affinity(X.get(), &options, &how, out));
+}
+
+// V, out: n_cols x p of the dtype of X.
+inline void affinity_product(const matrix& X, const affinity_options& options, const void* V, std::int64_t p, void* out,
+                             const run& how = default_run()) {
+    check(fastfs_affinity_product(X.get(), &options, V, p, &how, out));
+}
+
+class gram {
+  public:
+    explicit gram(std::int64_t n_features, const run& how = default_run()) : n_features_(n_features) {
+        fastfs_gram* handle = nullptr;
+        check(fastfs_gram_new(n_features, &how, &handle));
+        handle_.reset(handle);
+    }
+    void update(const matrix& chunk, const run& how = default_run()) {
+        check(fastfs_gram_update(handle_.get(), chunk.get(), &how));
+    }
+    void merge(const gram& other) { check(fastfs_gram_merge(handle_.get(), other.handle_.get())); }
+    // out: n_features x n_features
+    void affinity(const affinity_options& options, double* out, const run& how = default_run()) const {
+        check(fastfs_gram_affinity(handle_.get(), &options, &how, out));
+    }
+    std::int64_t n_rows() const { return fastfs_gram_rows(handle_.get()); }
+    std::int64_t n_features() const { return n_features_; }
+
+  private:
+    struct free {
+        void operator()(fastfs_gram* handle) const { fastfs_gram_free(handle); }
+    };
+    std::int64_t n_features_;
+    std::unique_ptr<fastfs_gram, free> handle_;
+};
+
+// ---- spectral ---------------------------------------------------------------------------------------------------------
+
+inline void eigh(std::int64_t n, double* A, double* w, const run& how = default_run()) {
+    check(fastfs_eigh(n, A, w, &how));
+}
+
+// Returns the rank.
+inline std::int64_t pencil(std::int64_t n, double* K1, double* K2, double* nu, const run& how = default_run()) {
+    std::int64_t rank = 0;
+    check(fastfs_pencil(n, K1, K2, nu, &rank, &how));
+    return rank;
+}
+
+// ---- ManiFeSt -----------------------------------------------------------------------------------------------------------
+
+using manifest_options = fastfs_manifest_options;
+inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTIONS_INIT; }
+
+struct manifest_result {
+    std::vector<double> scores;
+    double sigma[2];
+    std::int64_t rank;
+    int warnings;  // FASTFS_WARN_*
+    // n_components each, and n_features x n_components column by column
+    std::vector<double> mean_values, mean_vectors, difference_values, difference_vectors;
+};
+
+inline manifest_result manifest(const matrix& X, const std::int64_t* labels,
+                                const manifest_options& options = default_manifest_options(),
+                                std::int64_t n_components = 0, const run& how = default_run()) {
+    manifest_result result;
+    const auto d = static_cast<std::size_t>(X.n_cols()), k = static_cast<std::size_t>(n_components);
+    if (n_components < 0 || k > d) {
+        throw std::invalid_argument("n_components must lie between 0 and the " + std::to_string(d) +
+                                    " features, but is " + std::to_string(n_components));
+    }
+    result.scores.resize(d);
+    result.mean_values.resize(k);
+    result.difference_values.resize(k);
+    result.mean_vectors.resize(d * k);
+    result.difference_vectors.resize(d * k);
+    fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
+    out.scores = result.scores.data();
+    out.n_components = n_components;
+    out.mean_values = result.mean_values.data();
+    out.mean_vectors = result.mean_vectors.data();
+    out.difference_values = result.difference_values.data();
+    out.difference_vectors = result.difference_vectors.data();
+    check(fastfs_manifest(X.get(), labels, &options, &how, &out));
+    result.sigma[0] = out.sigma[0];
+    result.sigma[1] = out.sigma[1];
+    result.rank = out.rank;
+    result.warnings = out.warnings;
+    return result;
+}
+
+}  // namespace fastfs
+
+#endif

@@ -1,0 +1,306 @@
+#include "kernels/affinity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "kernels/isa/tiles.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+
+std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kTile, d - block * kTile); }
+
+// A squared distance below this share of |z_i|^2 + |z_j|^2 has no digits left when it comes from a Gram.
+template <class T>
+constexpr T kLost = 64 * std::numeric_limits<T>::epsilon();
+
+// 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
+template <class T>
+T rbf_scale(double sigma, double unit) {
+    const double ratio = unit / sigma;
+    return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
+}
+
+// Turns the Gram tile of blocks I <= J into kernel values.
+template <class T>
+class Epilogue {
+  public:
+    Epilogue(const Features<T>& features, const Kernel& kernel)
+        : features_(features), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, features.unit())) {}
+
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile) const {
+        const T* norms = features_.squared_norms();
+        std::int64_t marks = 0;
+        T mark{};
+        switch (kernel_.kind) {
+            case Kernel::Kind::kLinear:
+                return;
+            case Kernel::Kind::kSquaredDistance:
+                marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, norms + i0, norms + j0, kLost<T>);
+                mark = TileKernels<T>::kMarkedDistance;
+                break;
+            case Kernel::Kind::kRbf:
+                marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, norms + i0, norms + j0, kLost<T>, scale_);
+                mark = TileKernels<T>::kMarkedAffinity;
+                break;
+        }
+        if (marks == 0) return;
+        for (std::int64_t a = 0; a < ni; ++a) {
+            T* row = tile + a * kTile;
+            for (std::int64_t b = 0; b < nj; ++b) {
+                if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
+            }
+        }
+    }
+
+  private:
+    T by_differences(std::int64_t i, std::int64_t j) const {
+        const T d2 = i == j ? T(0) : features_.squared_distance(i, j);
+        return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+    }
+
+    const Features<T>& features_;
+    const Kernel& kernel_;
+    const T scale_;
+};
+
+// Calls tile(I, J, slot) for all pairs of blocks with I <= J.
+template <class F>
+void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
+    const std::int64_t blocks = n_blocks(d);
+    parallel_for(run, blocks * (blocks + 1) / 2, [&](std::int64_t index, int slot) {
+        // The row of the triangle that holds this index: rows have blocks, blocks - 1, ... entries.
+        const double b = static_cast<double>(2 * blocks + 1);
+        auto I = static_cast<std::int64_t>((b - std::sqrt(b * b - 8.0 * static_cast<double>(index))) / 2);
+        auto first = [&](std::int64_t row) { return row * blocks - row * (row - 1) / 2; };
+        while (first(I) > index) --I;
+        while (first(I + 1) <= index) ++I;
+        tile(I, I + index - first(I), slot);
+    });
+}
+
+template <class T>
+std::vector<Buffer<T>> scratch(int n_threads, std::int64_t size = kTile * kTile) {
+    std::vector<Buffer<T>> buffers;
+    for (int t = 0; t < n_threads; ++t) buffers.emplace_back(size);
+    return buffers;
+}
+
+template <class T, class Out>
+void copy_rows(const T* tile, std::int64_t ni, std::int64_t nj, Out factor, Out* out, std::int64_t ld) {
+    for (std::int64_t a = 0; a < ni; ++a) {
+        const T* from = tile + a * kTile;
+        Out* to = out + a * ld;
+        for (std::int64_t b = 0; b < nj; ++b) to[b] = factor * static_cast<Out>(from[b]);
+    }
+}
+
+// Transposed copy in blocks of 16 x 16: both sides then move whole cache lines.
+template <class T, class Out>
+void copy_mirrored(const T* tile, std::int64_t ni, std::int64_t nj, Out factor, Out* out, std::int64_t ld) {
+    constexpr std::int64_t kBlock = 16;
+    for (std::int64_t b0 = 0; b0 < nj; b0 += kBlock) {
+        const std::int64_t b1 = std::min(b0 + kBlock, nj);
+        for (std::int64_t a0 = 0; a0 < ni; a0 += kBlock) {
+            const std::int64_t a1 = std::min(a0 + kBlock, ni);
+            for (std::int64_t b = b0; b < b1; ++b) {
+                for (std::int64_t a = a0; a < a1; ++a) out[b * ld + a] = factor * static_cast<Out>(tile[a * kTile + b]);
+            }
+        }
+    }
+}
+
+// Kernel values have no unit for RBF; the others carry unit^2, which may not fit the output.
+template <class T, class Out>
+Out output_factor(const Features<T>& features, const Kernel& kernel) {
+    if (kernel.kind == Kernel::Kind::kRbf) return 1;
+    const double factor = features.unit() * features.unit();
+    const double largest = 4 * factor * static_cast<double>(features.largest_squared_norm());
+    require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
+            "the values of X are too large: their squares overflow " + std::string(sizeof(Out) == 4 ? "float32" : "float64") +
+                "; divide X by a constant first");
+    return static_cast<Out>(factor);
+}
+
+}  // namespace
+
+template <class T>
+bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
+    constexpr std::int64_t kManySamples = 16384;
+    constexpr double kLargestExponent = 1e3;
+    if (features.n_samples() > kManySamples) return false;
+    return kernel.kind != Kernel::Kind::kRbf ||
+           static_cast<double>(features.largest_squared_norm()) * rbf_scale<double>(kernel.sigma, features.unit()) <=
+               kLargestExponent;
+}
+
+template <class T, class Out>
+void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out) {
+    const std::int64_t d = features.n_features();
+    const Epilogue<T> epilogue(features, kernel);
+    const Out factor = output_factor<T, Out>(features, kernel);
+    auto tiles = scratch<T>(run.n_threads());
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        T* tile = tiles[static_cast<std::size_t>(slot)].data();
+        features.gram_tile(i0, ni, j0, nj, tile, run);
+        epilogue(i0, ni, j0, nj, tile);
+        copy_rows(tile, ni, nj, factor, out + i0 * d + j0, d);
+        // On the diagonal too: a BLAS need not give both halves of a Gram tile the same bits.
+        if (I != J) {
+            copy_mirrored(tile, ni, nj, factor, out + j0 * d + i0, d);
+        } else {
+            for (std::int64_t a = 0; a < ni; ++a) {
+                for (std::int64_t b = 0; b < a; ++b) out[(i0 + a) * d + j0 + b] = out[(i0 + b) * d + j0 + a];
+            }
+        }
+    });
+}
+
+template <class T>
+void squared_distances_upper(const Features<T>& features, Run& run, T* out) {
+    const std::int64_t d = features.n_features();
+    const Kernel kernel{Kernel::Kind::kSquaredDistance};
+    const Epilogue<T> epilogue(features, kernel);
+    auto tiles = scratch<T>(run.n_threads());
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        T* tile = tiles[static_cast<std::size_t>(slot)].data();
+        features.gram_tile(i0, ni, j0, nj, tile, run);
+        epilogue(i0, ni, j0, nj, tile);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const std::int64_t b0 = I == J ? a : 0;
+            std::copy(tile + a * kTile + b0, tile + a * kTile + nj, out + (i0 + a) * d + j0 + b0);
+        }
+    });
+}
+
+template <class T, class Out>
+void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
+                      Out* out) {
+    const std::int64_t d = features.n_features(), blocks = n_blocks(d);
+    const Epilogue<T> epilogue(features, kernel);
+    const double factor = output_factor<T, double>(features, kernel);
+    // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
+    // each tile twice costs less than sharing it between two owners would.
+    Buffer<T> v(d * p);
+    std::copy(V, V + d * p, v.data());
+    auto tiles = scratch<T>(run.n_threads()), parts = scratch<T>(run.n_threads(), kTile * p);
+    auto sums = scratch<double>(run.n_threads(), kTile * p);
+    parallel_for(run, blocks, [&](std::int64_t I, int slot_) {
+        const auto slot = static_cast<std::size_t>(slot_);
+        const std::int64_t i0 = I * kTile, ni = block_size(d, I);
+        T *tile = tiles[slot].data(), *part = parts[slot].data();
+        double* sum = sums[slot].data();
+        std::fill_n(sum, ni * p, 0.0);
+        for (std::int64_t J = 0; J < blocks; ++J) {
+            run.checkpoint();
+            const std::int64_t j0 = J * kTile, nj = block_size(d, J);
+            features.gram_tile(i0, ni, j0, nj, tile, run);
+            epilogue(i0, ni, j0, nj, tile);
+            gemm('N', 'N', p, ni, nj, T(1), v.data() + j0 * p, p, tile, kTile, T(0), part, p);
+            for (std::int64_t e = 0; e < ni * p; ++e) sum[e] += static_cast<double>(part[e]);
+        }
+        for (std::int64_t e = 0; e < ni * p; ++e) out[i0 * p + e] = static_cast<Out>(factor * sum[e]);
+    });
+}
+
+std::int64_t tile_memory(int n_threads, std::int64_t p) {
+    return n_threads * (8 * kTile * kTile + 16 * kTile * p);
+}
+
+Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), mean_sums_(static_cast<std::size_t>(n_features), 0.0) {
+    run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
+                       "raise max_memory, or give fewer features");
+    sums_ = Buffer<double>(d_ * d_);
+    std::fill_n(sums_.data(), d_ * d_, 0.0);
+}
+
+void Gram::update(const Matrix& chunk, Run& run) {
+    require(chunk.n_cols() == d_, "a chunk has " + std::to_string(chunk.n_cols()) +
+                                      " features, but the first one had " + std::to_string(d_));
+    run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
+                       "a chunk of " + std::to_string(chunk.n_rows()) + " rows", "give smaller chunks");
+    run.step("Gram of a chunk", 1.0);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    const Features<double> features(chunk, chunk.row_maxima(run), rows, Shift::kRowMean, run);
+    const double square = features.unit() * features.unit();
+    require(square <= 1e290 && square >= 1e-290,
+            "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
+    // The chunk's sums come first: a cancel or an error half-way must leave the handle as it was.
+    Buffer<double> fresh(d_ * d_);
+    auto tiles = scratch<double>(run.n_threads());
+    for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
+        double* tile = tiles[static_cast<std::size_t>(slot)].data();
+        features.gram_tile(i0, ni, j0, nj, tile, run);
+        copy_rows(tile, ni, nj, square, fresh.data() + i0 * d_ + j0, d_);
+    });
+    std::vector<double> mean_sums(static_cast<std::size_t>(d_));
+    features.weighted_sums(features.row_means().data(), mean_sums.data());
+    for (std::int64_t i = 0; i < d_; ++i) {
+        for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += fresh[i * d_ + j];
+        mean_sums_[static_cast<std::size_t>(i)] += mean_sums[static_cast<std::size_t>(i)] * features.unit();
+    }
+    for (double mean : features.row_means()) squared_means_ += mean * mean;
+    n_rows_ += chunk.n_rows();
+}
+
+void Gram::merge(const Gram& other) {
+    require(other.d_ == d_, "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " +
+                                std::to_string(d_));
+    for (std::int64_t i = 0; i < d_; ++i) {
+        for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
+        mean_sums_[static_cast<std::size_t>(i)] += other.mean_sums_[static_cast<std::size_t>(i)];
+    }
+    squared_means_ += other.squared_means_;
+    n_rows_ += other.n_rows_;
+}
+
+void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
+    require(n_rows_ > 0, "no chunk has been given yet");
+    run.step("affinity", 1.0);
+    const double scale = rbf_scale<double>(kernel.sigma, 1.0);
+    parallel_for(run, n_blocks(d_), [&](std::int64_t I, int) {
+        for (std::int64_t i = I * kTile; i < I * kTile + block_size(d_, I); ++i) {
+            double* row = out + i * d_;
+            const double norm_i = sums_[i * d_ + i];
+            for (std::int64_t j = i; j < d_; ++j) {
+                const double product = sums_[i * d_ + j], norms = norm_i + sums_[j * d_ + j];
+                if (kernel.kind == Kernel::Kind::kLinear) {
+                    row[j] = product + mean_sums_[static_cast<std::size_t>(i)] +
+                             mean_sums_[static_cast<std::size_t>(j)] + squared_means_;
+                } else {
+                    const double d2 = norms - 2 * product;
+                    row[j] = d2 <= kLost<double> * norms ? 0 : d2;
+                }
+            }
+            if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);
+        }
+    });
+    parallel_for(run, n_blocks(d_), [&](std::int64_t J, int) {
+        for (std::int64_t j = J * kTile; j < J * kTile + block_size(d_, J); ++j) {
+            for (std::int64_t i = 0; i < j; ++i) out[j * d_ + i] = out[i * d_ + j];
+        }
+    });
+}
+
+template bool float_tiles_serve(const Features<float>&, const Kernel&);
+template void affinity(const Features<float>&, const Kernel&, Run&, float*);
+template void affinity(const Features<double>&, const Kernel&, Run&, float*);
+template void affinity(const Features<double>&, const Kernel&, Run&, double*);
+template void squared_distances_upper(const Features<double>&, Run&, double*);
+template void affinity_product(const Features<float>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<double>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<double>&, const Kernel&, const double*, std::int64_t, Run&, double*);
+
+}  // namespace fastfs::core

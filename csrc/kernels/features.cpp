@@ -1,0 +1,285 @@
+#include "kernels/features.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+static_assert(kTile <= 256, "column numbers within a block are bytes");
+
+// Samples per BLAS call: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
+constexpr std::int64_t kSamplesPerCall = 8192;
+
+double power_of_two_near(double largest) {
+    if (largest == 0) return 1;
+    // Clamped so that 1 / unit is a finite normal number too.
+    return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
+}
+
+}  // namespace
+
+template <class T>
+Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows,
+                      Shift shift, Run& run)
+    : n_features_(X.n_cols()),
+      n_samples_(static_cast<std::int64_t>(rows.size())),
+      sparse_(X.is_sparse()),
+      row_means_(rows.size(), 0.0),
+      squared_norms_(X.n_cols()) {
+    double largest = 0;
+    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
+    unit_ = power_of_two_near(largest);
+    if (sparse_) {
+        pack_sparse(X, rows, run);
+    } else {
+        if (shift == Shift::kNone) {
+            row_means_.clear();
+        }
+        pack_dense(X, rows, run);
+        row_means_.resize(rows.size(), 0.0);
+    }
+    sum_squares(run);
+}
+
+template <class T>
+std::int64_t Features<T>::memory(const Matrix& X, std::int64_t n_rows) {
+    constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
+    if (!X.is_sparse()) return (X.n_cols() * (n_rows + 1)) * value + n_rows * index;
+    // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
+    const std::int64_t per_value = 2 * value + index + 1 + 2 * index + (X.is_csr() ? 0 : value + 2 * index);
+    return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index;
+}
+
+template <class T>
+void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run) {
+    const fastfs_matrix& m = X.description();
+    const bool shifted = !row_means_.empty();
+    const double per_unit = 1 / unit_;
+    dense_ = Buffer<T>(n_features_ * n_samples_);
+    visit_dense(m, [&](auto* x) {
+        const std::int64_t rs = m.row_stride, cs = m.col_stride;
+        if (shifted) {
+            // Sums of x / unit, which can't overflow; for column-major data all rows of a task advance together.
+            constexpr std::int64_t kRows = 64;
+            parallel_for(run, (n_samples_ + kRows - 1) / kRows, [&](std::int64_t task, int) {
+                const std::int64_t first = task * kRows, n = std::min(kRows, n_samples_ - first);
+                double sum[kRows] = {};
+                const bool by_column = std::abs(cs) > std::abs(rs);
+                const std::int64_t outer = by_column ? n_features_ : n, inner = by_column ? n : n_features_;
+                for (std::int64_t o = 0; o < outer; ++o) {
+                    double lane[8] = {};
+                    for (std::int64_t i = 0; i < inner; ++i) {
+                        const std::int64_t r = by_column ? i : o, c = by_column ? o : i;
+                        const double value =
+                            static_cast<double>(x[rows[static_cast<std::size_t>(first + r)] * rs + c * cs]) * per_unit;
+                        if (by_column) {
+                            sum[r] += value;
+                        } else {
+                            lane[i & 7] += value;
+                        }
+                    }
+                    if (!by_column) sum[o] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
+                                             ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+                }
+                for (std::int64_t r = 0; r < n; ++r) {
+                    row_means_[static_cast<std::size_t>(first + r)] = sum[r] / static_cast<double>(n_features_);
+                }
+            });
+        }
+        parallel_for(run, (n_features_ + kTile - 1) / kTile, [&](std::int64_t block, int) {
+            const std::int64_t first = block * kTile, last = std::min(first + kTile, n_features_);
+            for (std::int64_t r = 0; r < n_samples_; ++r) {
+                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs;
+                const double mean = shifted ? row_means_[static_cast<std::size_t>(r)] : 0;
+                T* z = dense_.data() + r;
+                for (std::int64_t c = first; c < last; ++c) {
+                    z[c * n_samples_] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - mean);
+                }
+            }
+        });
+    });
+    for (double& mean : row_means_) mean *= unit_;
+}
+
+template <class T>
+void Features<T>::pack_sparse(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run) {
+    const fastfs_matrix& m = X.description();
+    const double per_unit = 1 / unit_;
+    visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
+        // Row-wise view of X: its own arrays, or a transposed copy of a CSC matrix.
+        using Value = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
+        Buffer<Value> copied_values;
+        Buffer<std::int64_t> copied_begins, copied_columns;
+        if (!X.is_csr()) {
+            const std::int64_t stored = X.n_stored();
+            copied_values = Buffer<Value>(stored);
+            copied_columns = Buffer<std::int64_t>(stored);
+            copied_begins = Buffer<std::int64_t>(X.n_rows() + 1);
+            std::fill_n(copied_begins.data(), X.n_rows() + 1, std::int64_t{0});
+            for (std::int64_t e = 0; e < stored; ++e) ++copied_begins[indices[e] + 1];
+            for (std::int64_t r = 0; r < X.n_rows(); ++r) copied_begins[r + 1] += copied_begins[r];
+            for (std::int64_t c = 0; c < n_features_; ++c) {
+                for (std::int64_t e = indptr[c]; e < indptr[c + 1]; ++e) {
+                    const std::int64_t at = copied_begins[indices[e]]++;
+                    copied_values[at] = values[e];
+                    copied_columns[at] = c;
+                }
+            }
+            // Each begin has moved on to the next row's.
+            for (std::int64_t r = X.n_rows(); r > 0; --r) copied_begins[r] = copied_begins[r - 1];
+            copied_begins[0] = 0;
+        }
+        auto row_entries = [&](std::int64_t r, auto&& f) {
+            if (X.is_csr()) {
+                for (std::int64_t e = indptr[r]; e < indptr[r + 1]; ++e) f(std::int64_t{indices[e]}, values[e]);
+            } else {
+                for (std::int64_t e = copied_begins[r]; e < copied_begins[r + 1]; ++e) {
+                    f(copied_columns[e], copied_values[e]);
+                }
+            }
+        };
+
+        const std::int64_t n_blocks = (n_features_ + kTile - 1) / kTile;
+        column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
+        std::fill_n(column_begins_.data(), n_features_ + 1, std::int64_t{0});
+        for (std::int64_t r : rows) row_entries(r, [&](std::int64_t c, Value) { ++column_begins_[c + 1]; });
+        for (std::int64_t c = 0; c < n_features_; ++c) column_begins_[c + 1] += column_begins_[c];
+        const std::int64_t stored = column_begins_[n_features_];
+
+        column_values_ = Buffer<T>(stored);
+        column_rows_ = Buffer<std::int64_t>(stored);
+        block_values_ = Buffer<T>(stored);
+        block_columns_ = Buffer<std::uint8_t>(stored);
+        segments_.resize(static_cast<std::size_t>(n_blocks));
+        std::vector<std::int64_t> column_next(column_begins_.data(), column_begins_.data() + n_features_);
+        std::vector<std::int64_t> block_next;
+        for (std::int64_t b = 0; b < n_blocks; ++b) block_next.push_back(column_begins_[b * kTile]);
+        for (std::int64_t r = 0; r < n_samples_; ++r) {
+            if (r % 4096 == 0) run.checkpoint();
+            row_entries(rows[static_cast<std::size_t>(r)], [&](std::int64_t c, Value value) {
+                const T z = static_cast<T>(static_cast<double>(value) * per_unit);
+                const std::int64_t at_column = column_next[static_cast<std::size_t>(c)]++;
+                column_values_[at_column] = z;
+                column_rows_[at_column] = r;
+                const auto block = static_cast<std::size_t>(c / kTile);
+                const std::int64_t at_block = block_next[block]++;
+                block_values_[at_block] = z;
+                block_columns_[at_block] = static_cast<std::uint8_t>(c % kTile);
+                auto& segments = segments_[block];
+                if (segments.empty() || segments.back().row != r) segments.push_back({r, at_block});
+            });
+        }
+        for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
+    });
+}
+
+template <class T>
+void Features<T>::sum_squares(Run& run) {
+    parallel_for(run, (n_features_ + kTile - 1) / kTile, [&](std::int64_t block, int) {
+        const std::int64_t first = block * kTile, last = std::min(first + kTile, n_features_);
+        for (std::int64_t i = first; i < last; ++i) {
+            double sum = 0;
+            if (sparse_) {
+                // Entries at one place add up before they are squared; they stand next to each other.
+                for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1];) {
+                    const std::int64_t row = column_rows_[e];
+                    double z = 0;
+                    for (; e < column_begins_[i + 1] && column_rows_[e] == row; ++e) z += column_values_[e];
+                    sum += z * z;
+                }
+            } else {
+                const T* z = dense_.data() + i * n_samples_;
+                double lane[4] = {};
+                for (std::int64_t n = 0; n < n_samples_; ++n) lane[n & 3] += static_cast<double>(z[n]) * z[n];
+                sum = (lane[0] + lane[1]) + (lane[2] + lane[3]);
+            }
+            squared_norms_[i] = static_cast<T>(sum);
+        }
+    });
+    largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
+}
+
+template <class T>
+void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                            Run& run) const {
+    if (!sparse_) {
+        for (std::int64_t n0 = 0; n0 < n_samples_; n0 += kSamplesPerCall) {
+            if (n0 > 0) run.checkpoint();
+            // Row-major tile = Z_I Z_J' is column-major Z_J Z_I'.
+            gemm('T', 'N', nj, ni, std::min(kSamplesPerCall, n_samples_ - n0), T(1), &dense_[j0 * n_samples_ + n0],
+                 n_samples_, &dense_[i0 * n_samples_ + n0], n_samples_, n0 > 0 ? T(1) : T(0), tile, kTile);
+        }
+        return;
+    }
+    for (std::int64_t a = 0; a < ni; ++a) std::fill_n(tile + a * kTile, nj, T(0));
+    const auto& left = segments_[static_cast<std::size_t>(i0 / kTile)];
+    const auto& right = segments_[static_cast<std::size_t>(j0 / kTile)];
+    for (std::size_t s = 0, t = 0; s + 1 < left.size() && t + 1 < right.size();) {
+        if (left[s].row < right[t].row) {
+            ++s;
+        } else if (right[t].row < left[s].row) {
+            ++t;
+        } else {
+            for (std::int64_t e = left[s].begin; e < left[s + 1].begin; ++e) {
+                const T value = block_values_[e];
+                T* row = tile + block_columns_[e] * kTile;
+                for (std::int64_t f = right[t].begin; f < right[t + 1].begin; ++f) {
+                    row[block_columns_[f]] += value * block_values_[f];
+                }
+            }
+            ++s;
+            ++t;
+        }
+    }
+}
+
+template <class T>
+T Features<T>::squared_distance(std::int64_t i, std::int64_t j) const {
+    double sum = 0;
+    if (!sparse_) {
+        const T *a = dense_.data() + i * n_samples_, *b = dense_.data() + j * n_samples_;
+        double lane[4] = {};
+        for (std::int64_t n = 0; n < n_samples_; ++n) {
+            const double difference = static_cast<double>(a[n]) - static_cast<double>(b[n]);
+            lane[n & 3] += difference * difference;
+        }
+        return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]));
+    }
+    std::int64_t e = column_begins_[i], f = column_begins_[j];
+    const std::int64_t e_end = column_begins_[i + 1], f_end = column_begins_[j + 1];
+    while (e < e_end || f < f_end) {
+        const std::int64_t row =
+            std::min(e < e_end ? column_rows_[e] : n_samples_, f < f_end ? column_rows_[f] : n_samples_);
+        double difference = 0;
+        for (; e < e_end && column_rows_[e] == row; ++e) difference += column_values_[e];
+        for (; f < f_end && column_rows_[f] == row; ++f) difference -= column_values_[f];
+        sum += difference * difference;
+    }
+    return static_cast<T>(sum);
+}
+
+template <class T>
+void Features<T>::weighted_sums(const double* a, double* sums) const {
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        double sum = 0;
+        if (sparse_) {
+            for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e) {
+                sum += a[column_rows_[e]] * column_values_[e];
+            }
+        } else {
+            const T* z = dense_.data() + i * n_samples_;
+            for (std::int64_t n = 0; n < n_samples_; ++n) sum += a[n] * z[n];
+        }
+        sums[i] = sum;
+    }
+}
+
+template class Features<float>;
+template class Features<double>;
+
+}  // namespace fastfs::core

@@ -1,0 +1,264 @@
+#include "manifest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/affinity.hpp"
+#include "kernels/isa/tiles.hpp"
+#include "kernels/spectral.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// d x d matrices hold one triangle: the upper one row by row, which LAPACK reads as the lower one column by column.
+struct ClassKernel {
+    double sigma = 0;
+    bool zero_distance = false;  // the rule gave 0, and the positive distances were taken instead
+};
+
+std::vector<std::int64_t> rows_of_class(const std::int64_t* labels, std::int64_t n, std::int64_t which) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t r = 0; r < n; ++r) {
+        if (labels[r] == which) rows.push_back(r);
+    }
+    return rows;
+}
+
+// Percentile of the distances, by linear interpolation over the d (d - 1) ordered pairs: each of the m squared distances
+// of the upper triangle counts twice. Reorders u.
+double percentile_distance(double* u, std::int64_t m, double percentile) {
+    const double t = percentile / 100 * static_cast<double>(2 * m - 1);
+    const auto a = static_cast<std::int64_t>(t);
+    const std::int64_t low = a / 2, high = std::min(a + 1, 2 * m - 1) / 2;
+    std::nth_element(u, u + low, u + m);
+    const double at_low = std::sqrt(u[low]);
+    const double at_high = high == low ? at_low : std::sqrt(*std::min_element(u + low + 1, u + m));
+    return at_low + (t - static_cast<double>(a)) * (at_high - at_low);
+}
+
+// sigma of one class in units of its features; D2 is its upper triangle, scratch has room for a copy.
+ClassKernel choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_options& options, int which,
+                         double* scratch) {
+    const bool median = options.sigma_rule == FASTFS_SIGMA_MEDIAN;
+    const double percentile = median ? 50 : options.sigma_percentile;
+    double* end = scratch;
+    for (std::int64_t i = 0; i < d; ++i) end = std::copy(D2 + i * d + i + 1, D2 + (i + 1) * d, end);
+    ClassKernel kernel;
+    kernel.sigma = percentile_distance(scratch, end - scratch, percentile);
+    if (kernel.sigma == 0) {
+        kernel.zero_distance = true;
+        double* positive = std::partition(scratch, end, [](double d2) { return d2 == 0; });
+        require(positive != end, "all features have equal values in every sample of class " + std::to_string(which) +
+                                     ": there are no distances between features to set sigma from");
+        kernel.sigma = percentile_distance(positive, end - positive, percentile);
+    }
+    if (median) kernel.sigma *= options.sigma_factor;
+    return kernel;
+}
+
+// K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1, `times` over; only the diagonal factors are iterated.
+void normalize(double* K, std::int64_t d, int times) {
+    std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
+    for (int t = 0; t < times; ++t) {
+        symv_lower(d, K, g.data(), Kg.data());
+        for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
+    }
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::int64_t j = i; j < d; ++j) K[i * d + j] *= g[static_cast<std::size_t>(i)] * g[static_cast<std::size_t>(j)];
+    }
+}
+
+// (1): K of one class, into the upper triangle of K. scratch: d x d.
+ClassKernel class_kernel(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows,
+                         const fastfs_manifest_options& options, int which, Run& run, double* K, double* scratch) {
+    const Features<double> features(X, row_maxima, rows, Shift::kRowMean, run);
+    const std::int64_t d = features.n_features();
+    squared_distances_upper(features, run, K);
+    ClassKernel kernel;
+    if (options.sigma_rule == FASTFS_SIGMA_GIVEN) {
+        kernel.sigma = options.sigma[which] / features.unit();
+    } else {
+        kernel = choose_sigma(K, d, options, which, scratch);
+    }
+    // Kept finite, so that distance 0 stays affinity 1 however small sigma is.
+    const double scale = std::min(0.5 / kernel.sigma / kernel.sigma, std::numeric_limits<double>::max());
+    parallel_for(run, (d + kTile - 1) / kTile, [&](std::int64_t block, int) {
+        for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d); ++i) {
+            tile_kernels<double>().exp_neg(K + i * d + i, d - i, scale);
+        }
+    });
+    if (options.normalize > 0) normalize(K, d, options.normalize);
+    kernel.sigma *= features.unit();
+    return kernel;
+}
+
+// With nu = 2 mu - 1, mu the eigenvalues of K1 against S = K1 + K2: the weight sqrt(mu (1 - mu)) of M, and the weight
+// 1/2 sqrt(mu (1 - mu)) log(mu / (1 - mu)) of D, continued by 0 at both ends.
+double mean_weight(double nu) { return 0.5 * std::sqrt((1 - nu) * (1 + nu)); }
+double difference_weight(double nu) { return std::abs(nu) < 1 ? mean_weight(nu) * std::atanh(nu) : 0; }
+
+void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<double>& factors) {
+    for (std::int64_t j = 0; j < q; ++j) {
+        for (std::int64_t i = 0; i < d; ++i) W[j * d + i] *= factors[static_cast<std::size_t>(j)];
+    }
+}
+
+// (2): the leading eigenpairs of M = W diag(mean_weight(nu)) W'. W is scaled back to what it was, but for columns with
+// nu = -1 or 1, which neither M nor D needs. M: d x d scratch.
+void mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M, Run& run,
+                     fastfs_manifest_result& result) {
+    std::vector<double> root(nu.begin(), nu.begin() + q);
+    for (double& r : root) r = std::sqrt(mean_weight(r));
+    scale_columns(W, d, q, root);
+    {
+        const BlasThreads threads(run.n_threads());
+        syrk_lower(d, q, 1.0, W, d, 0.0, M, d);
+    }
+    run.checkpoint(0.2);
+    leading_eigenpairs(d, M, result.n_components, result.mean_values, result.mean_vectors, run);
+    for (double& r : root) r = r > 0 ? 1 / r : 0;
+    scale_columns(W, d, q, root);
+}
+
+// (3): D = W diag(difference_weight(nu)) W' = Wp Wp' - Wn Wn', the columns of positive and negative weight scaled by the
+// root of its magnitude. nu ascends, so the negative ones come first. Lower triangle of D.
+void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run) {
+    std::vector<double> root(nu.begin(), nu.begin() + q);
+    for (double& r : root) r = std::sqrt(std::abs(difference_weight(r)));
+    scale_columns(W, d, q, root);
+    const std::int64_t negative = std::lower_bound(nu.begin(), nu.begin() + q, 0.0) - nu.begin();
+    const BlasThreads threads(run.n_threads());
+    syrk_lower(d, negative, -1.0, W, d, 0.0, D, d);
+    run.checkpoint(0.5);
+    syrk_lower(d, q - negative, 1.0, W + negative * d, d, 1.0, D, d);
+}
+
+// (4): r_j = sum_i |lam_i| P_ji^2
+void scores(const double* P, const std::vector<double>& lam, std::int64_t d, double* r) {
+    std::fill_n(r, d, 0.0);
+    for (std::int64_t i = 0; i < d; ++i) {
+        const double weight = std::abs(lam[static_cast<std::size_t>(i)]);
+        for (std::int64_t j = 0; j < d; ++j) r[j] += weight * P[i * d + j] * P[i * d + j];
+    }
+}
+
+void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_manifest_options& o,
+                     const fastfs_manifest_result& result) {
+    require(labels != nullptr, "labels are null");
+    require(result.scores != nullptr, "result.scores is null");
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+        require(labels[r] == 0 || labels[r] == 1, "labels must be 0 or 1, but that of row " + std::to_string(r) +
+                                                      " is " + std::to_string(labels[r]));
+    }
+    require(X.n_cols() >= 2 && X.n_cols() <= 400000000,
+            "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
+                std::to_string(X.n_cols()));
+    auto positive = [](double value) { return value > 0 && std::isfinite(value); };
+    switch (o.sigma_rule) {
+        case FASTFS_SIGMA_MEDIAN:
+            require(positive(o.sigma_factor), "sigma_factor must be a positive number, not " +
+                                                  std::to_string(o.sigma_factor));
+            break;
+        case FASTFS_SIGMA_PERCENTILE:
+            require(o.sigma_percentile > 0 && o.sigma_percentile < 100,
+                    "sigma_percentile must lie between 0 and 100, both excluded, but is " +
+                        std::to_string(o.sigma_percentile));
+            break;
+        case FASTFS_SIGMA_GIVEN:
+            require(positive(o.sigma[0]) && positive(o.sigma[1]),
+                    "sigma must be two positive numbers, not " + std::to_string(o.sigma[0]) + " and " +
+                        std::to_string(o.sigma[1]));
+            break;
+        default:
+            throw InvalidArgument("sigma_rule must be one of FASTFS_SIGMA_*, not " + std::to_string(o.sigma_rule));
+    }
+    require(o.normalize >= 0, "normalize must not be negative, but is " + std::to_string(o.normalize));
+    require(result.n_components >= 0 && result.n_components <= X.n_cols(),
+            "n_components must lie between 0 and the " + std::to_string(X.n_cols()) + " features, but is " +
+                std::to_string(result.n_components));
+    require(result.n_components == 0 || (result.mean_values && result.mean_vectors && result.difference_values &&
+                                         result.difference_vectors),
+            "n_components is positive, but an array of the components is null");
+}
+
+}  // namespace
+
+void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest_options& options, Run& run,
+              fastfs_manifest_result& result) {
+    check_arguments(X, labels, options, result);
+    const std::int64_t d = X.n_cols();
+    std::vector<std::int64_t> rows[2];
+    for (int l : {0, 1}) {
+        rows[l] = rows_of_class(labels, X.n_rows(), l);
+        require(!rows[l].empty(), "class " + std::to_string(l) + " has no samples");
+    }
+    const auto largest_class = static_cast<std::int64_t>(std::max(rows[0].size(), rows[1].size()));
+    // K1 and S; besides, first the features of a class, a tile a thread and the distances to choose sigma from, later the
+    // workspace of LAPACK; and the eigenvectors asked for.
+    const std::int64_t gathering = Features<double>::memory(X, largest_class) + tile_memory(run.n_threads()) + 4 * d * d;
+    run.require_memory(16 * d * d + std::max(16 * d * d, gathering) + 16 * d * result.n_components,
+                       "ManiFeSt in its exact form on " + std::to_string(d) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+
+    // Shares of the whole as measured at d = 2000.
+    run.step("affinity of the features", 0.05);
+    const std::vector<double> row_maxima = X.row_maxima(run);
+    Buffer<double> K1(d * d), S(d * d);
+    ClassKernel kernels[2];
+    kernels[1] = class_kernel(X, row_maxima, rows[1], options, 1, run, S.data(), K1.data());
+    {
+        // The scratch of this call would be S, which now holds K2; LAPACK's memory isn't taken yet.
+        Buffer<double> scratch(options.sigma_rule == FASTFS_SIGMA_GIVEN ? 0 : d * (d - 1) / 2);
+        kernels[0] = class_kernel(X, row_maxima, rows[0], options, 0, run, K1.data(), scratch.data());
+    }
+    parallel_for(run, d, [&](std::int64_t i, int) {  // K1, K2 -> K1 - K2, S = K1 + K2
+        for (std::int64_t j = i; j < d; ++j) {
+            const double k1 = K1[i * d + j], k2 = S[i * d + j];
+            K1[i * d + j] = k1 - k2;
+            S[i * d + j] = k1 + k2;
+        }
+    });
+
+    run.step("pencil of the class kernels", 0.55);
+    std::vector<double> nu(static_cast<std::size_t>(d));
+    const std::int64_t q = pencil(d, K1.data(), S.data(), nu.data(), run);
+
+    if (result.n_components > 0) {
+        run.step("components of the mean", 0.6);
+        mean_components(K1.data(), nu, d, q, S.data(), run, result);
+    }
+
+    run.step("difference operator", 0.65);
+    difference(K1.data(), nu, d, q, S.data(), run);
+    K1 = Buffer<double>();
+
+    run.step("eigenvectors of the difference", 1.0);
+    std::vector<double> lam(static_cast<std::size_t>(d));
+    eigh(d, S.data(), lam.data(), run);
+    scores(S.data(), lam, d, result.scores);
+    if (result.n_components > 0) {
+        pick_leading(d, lam.data(), S.data(), result.n_components, result.difference_values, result.difference_vectors);
+    }
+
+    result.rank = q;
+    result.warnings = 0;
+    for (int l : {0, 1}) {
+        result.sigma[l] = kernels[l].sigma;
+        if (kernels[l].zero_distance) result.warnings |= FASTFS_WARN_SIGMA_0 << l;
+        if (rows[l].size() == 1) result.warnings |= FASTFS_WARN_ONE_SAMPLE_0 << l;
+    }
+    const double largest = *std::max_element(result.scores, result.scores + d);
+    if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
+    // Kernels that agree to rounding leave scores of the size of rounding.
+    if (largest <= 8 * static_cast<double>(d) * std::numeric_limits<double>::epsilon()) {
+        result.warnings |= FASTFS_WARN_NO_CONTRAST;
+    }
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,29 @@
+// The exceptions of the core; c_api.cpp turns them into codes, in one place.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace fastfs::core {
+
+struct InvalidArgument : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct OutOfMemory : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct NumericError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Canceled : std::runtime_error {
+    Canceled() : std::runtime_error("canceled by the progress callback") {}
+};
+
+inline void require(bool condition, const std::string& message) {
+    if (!condition) throw InvalidArgument(message);
+}
+
+}  // namespace fastfs::core

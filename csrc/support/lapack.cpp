@@ -1,0 +1,164 @@
+#include "support/lapack.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <string>
+
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+namespace {
+
+using blas_int = fastfs_blas_int;
+
+std::mutex registration;
+std::atomic<const fastfs_blas*> registered{nullptr};
+
+blas_int narrow(std::int64_t n) {
+    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(),
+            "a size of " + std::to_string(n) + " doesn't fit the 32-bit integers of this BLAS");
+    return static_cast<blas_int>(n);
+}
+
+void check(blas_int info, const char* routine) {
+    if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
+}
+
+// All eigenpairs by MRRR, for sizes that divide and conquer can't take.
+void eigh_mrrr(std::int64_t n, double* A, double* w) {
+    Buffer<double> V(n * n);
+    eigh_range_lower(n, A, 0, n - 1, w, V.data());
+    std::memcpy(A, V.data(), sizeof(double) * static_cast<std::size_t>(n * n));
+}
+
+}  // namespace
+
+void register_blas(const fastfs_blas& table) {
+    require(table.struct_size == sizeof(fastfs_blas), "the BLAS table has " + std::to_string(table.struct_size) +
+                                                          " bytes where this fastfs expects " +
+                                                          std::to_string(sizeof(fastfs_blas)));
+    require(table.integer_bits == 32,
+            "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
+    require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
+                table.dsygst && table.dsyevd && table.dsyevr,
+            "the BLAS table has an empty entry: fill every routine");
+    require(!table.set_num_threads == !table.get_num_threads,
+            "the BLAS table must have both set_num_threads and get_num_threads, or neither");
+    std::lock_guard lock(registration);
+    if (const fastfs_blas* old = registered.load()) {
+        require(std::memcmp(old, &table, sizeof table) == 0,
+                "another BLAS is registered in this process already: it stays, and this one is refused");
+        return;
+    }
+    registered = new fastfs_blas(table);  // lives as long as the process
+}
+
+bool blas_registered() { return registered.load() != nullptr; }
+
+const fastfs_blas& blas() {
+    const fastfs_blas* table = registered.load(std::memory_order_acquire);
+    require(table != nullptr, "no BLAS is registered: call fastfs_register_blas, or fastfs_link_blas of link_blas.h");
+    return *table;
+}
+
+void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* A,
+          std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc) {
+    const blas_int m_ = narrow(m), n_ = narrow(n), k_ = narrow(k);
+    const blas_int lda_ = narrow(lda), ldb_ = narrow(ldb), ldc_ = narrow(ldc);
+    blas().sgemm(&ta, &tb, &m_, &n_, &k_, &alpha, A, &lda_, B, &ldb_, &beta, C, &ldc_);
+}
+
+void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* A,
+          std::int64_t lda, const double* B, std::int64_t ldb, double beta, double* C, std::int64_t ldc) {
+    const blas_int m_ = narrow(m), n_ = narrow(n), k_ = narrow(k);
+    const blas_int lda_ = narrow(lda), ldb_ = narrow(ldb), ldc_ = narrow(ldc);
+    blas().dgemm(&ta, &tb, &m_, &n_, &k_, &alpha, A, &lda_, B, &ldb_, &beta, C, &ldc_);
+}
+
+void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
+                std::int64_t ldc) {
+    const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
+    blas().dsyrk("L", "N", &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
+}
+
+void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
+    const blas_int n_ = narrow(n), one = 1;
+    const double alpha = 1, beta = 0;
+    blas().dsymv("L", &n_, &alpha, A, &n_, x, &one, &beta, y, &one);
+}
+
+void trmm_lower(std::int64_t n, const double* L, double* B) {
+    const blas_int n_ = narrow(n);
+    const double alpha = 1;
+    blas().dtrmm("L", "L", "N", "N", &n_, &n_, &alpha, L, &n_, B, &n_);
+}
+
+bool potrf_lower(std::int64_t n, double* A) {
+    const blas_int n_ = narrow(n);
+    blas_int info = 0;
+    blas().dpotrf("L", &n_, A, &n_, &info);
+    if (info < 0) check(info, "dpotrf");
+    return info == 0;
+}
+
+double pocon_lower(std::int64_t n, const double* L, double norm1) {
+    const blas_int n_ = narrow(n);
+    blas_int info = 0;
+    double rcond = 0;
+    Buffer<double> work(3 * n);
+    Buffer<blas_int> iwork(n);
+    blas().dpocon("L", &n_, L, &n_, &norm1, &rcond, work.data(), iwork.data(), &info);
+    check(info, "dpocon");
+    return rcond;
+}
+
+void sygst_lower(std::int64_t n, double* A, const double* L) {
+    const blas_int n_ = narrow(n), itype = 1;
+    blas_int info = 0;
+    blas().dsygst(&itype, "L", &n_, A, &n_, L, &n_, &info);
+    check(info, "dsygst");
+}
+
+void eigh_lower(std::int64_t n, double* A, double* w, std::int64_t largest_dc) {
+    if (n > largest_dc) {
+        eigh_mrrr(n, A, w);
+        return;
+    }
+    const blas_int n_ = narrow(n);
+    // LAPACK's documented minimum; the answer to a workspace query overflows before this does.
+    const blas_int lwork = narrow(1 + 6 * n + 2 * n * n), liwork = narrow(3 + 5 * n);
+    Buffer<double> work(lwork);
+    Buffer<blas_int> iwork(liwork);
+    blas_int info = 0;
+    blas().dsyevd("V", "L", &n_, A, &n_, w, work.data(), &lwork, iwork.data(), &liwork, &info);
+    check(info, "dsyevd");
+}
+
+void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V) {
+    const blas_int n_ = narrow(n), il = narrow(first + 1), iu = narrow(last + 1);
+    const double unused = 0, tolerance = 0;
+    const bool all = last - first + 1 == n;
+    blas_int found = 0, info = 0, lwork = -1, liwork = -1;
+    double best_work = 0;
+    blas_int best_iwork = 0;
+    Buffer<double> all_w(n);  // LAPACK uses all n entries even for a range
+    Buffer<blas_int> support(2 * n);
+    auto call = [&](double* work, blas_int* iwork) {
+        blas().dsyevr("V", all ? "A" : "I", "L", &n_, A, &n_, &unused, &unused, &il, &iu, &tolerance, &found,
+                      all_w.data(), V, &n_, support.data(), work, &lwork, iwork, &liwork, &info);
+        check(info, "dsyevr");
+    };
+    call(&best_work, &best_iwork);
+    lwork = static_cast<blas_int>(best_work);
+    liwork = best_iwork;
+    Buffer<double> work(lwork);
+    Buffer<blas_int> iwork(liwork);
+    call(work.data(), iwork.data());
+    if (found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
+    std::memcpy(w, all_w.data(), sizeof(double) * static_cast<std::size_t>(found));
+}
+
+}  // namespace fastfs::core

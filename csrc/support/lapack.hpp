@@ -1,0 +1,47 @@
+// Typed calls of the registered BLAS and LAPACK: column-major, 64-bit sizes, narrowed here and nowhere else.
+#pragma once
+
+#include <cstdint>
+
+#include "fastfs/fastfs.h"
+
+namespace fastfs::core {
+
+void register_blas(const fastfs_blas& table);
+bool blas_registered();
+const fastfs_blas& blas();  // throws InvalidArgument if none is registered
+
+// C (m x n) = alpha op(A) op(B) + beta C, op given as 'N' or 'T'; k is the inner size.
+void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* A,
+          std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc);
+void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* A,
+          std::int64_t lda, const double* B, std::int64_t ldb, double beta, double* C, std::int64_t ldc);
+
+// Lower triangle of C (n x n) = alpha A A' + beta C, A n x k.
+void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
+                std::int64_t ldc);
+
+// y = A x, A symmetric with its lower triangle stored.
+void symv_lower(std::int64_t n, const double* A, const double* x, double* y);
+
+// B (n x n) = L B, L lower triangular.
+void trmm_lower(std::int64_t n, const double* L, double* B);
+
+// Lower Cholesky factor in place of the lower triangle; false if A isn't positive definite.
+bool potrf_lower(std::int64_t n, double* A);
+
+// Reciprocal condition number of L L' in the 1-norm; norm1 is that of the matrix itself.
+double pocon_lower(std::int64_t n, const double* L, double norm1);
+
+// Lower triangle of A = L^-1 A L^-T.
+void sygst_lower(std::int64_t n, double* A, const double* L);
+
+// Eigenvalues, ascending, and eigenvectors of A (lower triangle); A is overwritten by the vectors. The MRRR routine
+// takes over where the workspace of the faster divide and conquer would overflow BLAS integers.
+constexpr std::int64_t kLargestDivideAndConquer = 32766;
+void eigh_lower(std::int64_t n, double* A, double* w, std::int64_t largest_dc = kLargestDivideAndConquer);
+
+// The eigenpairs first..last (0-based, ascending, both included); A is destroyed, V is n x (last - first + 1).
+void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
+
+}  // namespace fastfs::core

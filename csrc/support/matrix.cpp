@@ -1,0 +1,158 @@
+#include "support/matrix.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 64;
+
+std::int64_t tasks(std::int64_t n, std::int64_t per_task) { return (n + per_task - 1) / per_task; }
+
+void check_sparse(const fastfs_matrix& m) {
+    require(m.index_bits == 32 || m.index_bits == 64,
+            "index_bits must be 32 or 64, not " + std::to_string(m.index_bits));
+    require(m.indptr != nullptr, "a sparse matrix needs indptr, but it is null");
+    const bool csr = m.storage == FASTFS_CSR;
+    const std::int64_t outer = csr ? m.n_rows : m.n_cols, inner = csr ? m.n_cols : m.n_rows;
+    visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
+        require(indptr[0] == 0, "the first entry of indptr must be 0, but is " + std::to_string(indptr[0]));
+        for (std::int64_t o = 0; o < outer; ++o) {
+            require(indptr[o] <= indptr[o + 1],
+                    "indptr must not decrease, but does at position " + std::to_string(o + 1));
+        }
+        const std::int64_t stored = indptr[outer];
+        require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
+        for (std::int64_t e = 0; e < stored; ++e) {
+            require(indices[e] >= 0 && indices[e] < inner, "the sparse index " + std::to_string(indices[e]) +
+                                                               " at position " + std::to_string(e) + " is outside 0.." +
+                                                               std::to_string(inner - 1));
+        }
+    });
+}
+
+[[noreturn]] void not_finite(std::int64_t row, std::int64_t column) {
+    throw InvalidArgument("X contains NaN or infinity: first at row " + std::to_string(row) + ", column " +
+                          std::to_string(column) + " (counted from 0); impute or drop it first");
+}
+
+template <class T>
+std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, Run& run) {
+    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
+    const std::int64_t rs = m.row_stride, cs = m.col_stride;
+    // x * 0 is 0 for finite x and NaN otherwise, so one sum a row tells whether the row is clean.
+    std::vector<T> poison(static_cast<std::size_t>(m.n_rows));
+    parallel_for(run, tasks(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
+        const std::int64_t first = task * kRowsPerTask, last = std::min(first + kRowsPerTask, m.n_rows);
+        T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
+        if (std::abs(cs) <= std::abs(rs)) {
+            for (std::int64_t r = first; r < last; ++r) {
+                const T* row = x + r * rs;
+                constexpr int kLanes = 16;
+                T lane_largest[kLanes] = {}, lane_sum[kLanes] = {};
+                std::int64_t c = 0;
+                if (cs == 1) {
+                    for (; c + kLanes <= m.n_cols; c += kLanes) {
+                        for (int l = 0; l < kLanes; ++l) {
+                            const T v = std::abs(row[c + l]);
+                            lane_largest[l] = v > lane_largest[l] ? v : lane_largest[l];
+                            lane_sum[l] += v * T(0);
+                        }
+                    }
+                }
+                for (; c < m.n_cols; ++c) {
+                    const T v = std::abs(row[c * cs]);
+                    lane_largest[0] = v > lane_largest[0] ? v : lane_largest[0];
+                    lane_sum[0] += v * T(0);
+                }
+                for (int l = 0; l < kLanes; ++l) {
+                    largest[r - first] = std::max(largest[r - first], lane_largest[l]);
+                    sum[r - first] += lane_sum[l];
+                }
+            }
+        } else {
+            for (std::int64_t c = 0; c < m.n_cols; ++c) {
+                const T* column = x + c * cs;
+                for (std::int64_t r = first; r < last; ++r) {
+                    const T v = std::abs(column[r * rs]);
+                    largest[r - first] = v > largest[r - first] ? v : largest[r - first];
+                    sum[r - first] += v * T(0);
+                }
+            }
+        }
+        for (std::int64_t r = first; r < last; ++r) {
+            maxima[static_cast<std::size_t>(r)] = static_cast<double>(largest[r - first]);
+            poison[static_cast<std::size_t>(r)] = sum[r - first];
+        }
+    });
+    for (std::int64_t r = 0; r < m.n_rows; ++r) {
+        if (poison[static_cast<std::size_t>(r)] == T(0)) continue;
+        for (std::int64_t c = 0; c < m.n_cols; ++c) {
+            if (!std::isfinite(x[r * rs + c * cs])) not_finite(r, c);
+        }
+    }
+    return maxima;
+}
+
+template <class T, class I>
+std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices) {
+    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
+    const bool csr = m.storage == FASTFS_CSR;
+    const std::int64_t outer = csr ? m.n_rows : m.n_cols;
+    std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
+    for (std::int64_t o = 0; o < outer; ++o) {
+        for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
+            const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
+            double& largest = maxima[static_cast<std::size_t>(r)];
+            largest = std::max(largest, std::abs(static_cast<double>(values[e])));
+            if (!std::isfinite(values[e]) && (r < bad_row || (r == bad_row && c < bad_column))) {
+                bad_row = r;
+                bad_column = c;
+            }
+        }
+    }
+    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(bad_row, bad_column);
+    return maxima;
+}
+
+}  // namespace
+
+Matrix::Matrix(const fastfs_matrix& description) : m_(description) {
+    require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
+            "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not " + std::to_string(m_.dtype));
+    require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
+            "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not " + std::to_string(m_.storage));
+    require(m_.n_rows >= 1 && m_.n_cols >= 1, "X needs at least one sample and one feature, but is " +
+                                                  std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols));
+    require(m_.n_rows <= std::numeric_limits<std::int64_t>::max() / 8 / m_.n_cols,
+            "X can't have " + std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols) + " values");
+    if (is_sparse()) {
+        check_sparse(m_);
+    } else {
+        require(m_.values != nullptr, "the values of X are null");
+    }
+}
+
+std::int64_t Matrix::n_stored() const {
+    if (!is_sparse()) return m_.n_rows * m_.n_cols;
+    return visit_sparse(m_, [&](auto*, auto* indptr, auto*) {
+        return static_cast<std::int64_t>(indptr[is_csr() ? m_.n_rows : m_.n_cols]);
+    });
+}
+
+std::vector<double> Matrix::row_maxima(Run& run) const {
+    if (is_sparse()) {
+        return visit_sparse(m_, [&](auto* values, auto* indptr, auto* indices) {
+            return sparse_row_maxima(m_, values, indptr, indices);
+        });
+    }
+    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, run); });
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,186 @@
+#include "support/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+namespace fastfs::core {
+namespace {
+
+struct Loop {
+    Loop(Run& run_, std::int64_t n_, const std::function<void(std::int64_t, int)>& body_, int helpers)
+        : run(run_), n(n_), body(body_), helpers_wanted(helpers) {}
+
+    Run& run;
+    const std::int64_t n;
+    const std::function<void(std::int64_t, int)>& body;
+    std::atomic<std::int64_t> next{0};
+    // The rest is guarded by Pool::mutex.
+    int helpers_wanted;
+    int helpers_joined = 0;
+    int helpers_active = 0;
+    std::exception_ptr failure;
+    std::condition_variable helper_left;
+
+    void work(int slot) {
+        for (std::int64_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
+            run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
+            body(i, slot);
+        }
+    }
+
+    // Works until the indices are used up. The first failure is kept, and only then are the others told to stop, so
+    // that the Canceled they throw can't take its place.
+    void work_and_keep_failure(int slot, std::mutex& mutex) {
+        try {
+            work(slot);
+        } catch (...) {
+            std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
+            run.abandon();
+        }
+    }
+};
+
+// Persistent threads that join whatever loop still wants helpers. The caller of a loop works on it too, so a loop ends
+// even when every helper is busy with another one, and loops may be nested.
+struct Pool {
+    std::mutex mutex;
+    std::condition_variable loop_waits;
+    std::deque<Loop*> loops;
+    std::size_t n_workers = 0;
+
+    void serve() {
+        std::unique_lock lock(mutex);
+        for (;;) {
+            loop_waits.wait(lock, [&] { return !loops.empty(); });
+            Loop& loop = *loops.front();
+            const int slot = ++loop.helpers_joined;
+            ++loop.helpers_active;
+            if (--loop.helpers_wanted == 0) loops.pop_front();
+            lock.unlock();
+            loop.work_and_keep_failure(slot, mutex);
+            lock.lock();
+            --loop.helpers_active;
+            loop.helper_left.notify_one();
+        }
+    }
+
+    void offer(Loop& loop) {
+        std::lock_guard lock(mutex);
+        try {
+            for (; n_workers < static_cast<std::size_t>(loop.helpers_wanted); ++n_workers) {
+                std::thread([this] { serve(); }).detach();
+            }
+        } catch (const std::system_error&) {  // the system gives no more threads: those that are there do the work
+        }
+        loops.push_back(&loop);
+        loop_waits.notify_all();
+    }
+
+    // Takes the loop off the queue and waits for its helpers; the calling thread keeps reporting meanwhile.
+    void finish(Loop& loop) {
+        std::unique_lock lock(mutex);
+        std::erase(loops, &loop);
+        while (loop.helpers_active > 0) {
+            loop.helper_left.wait_for(lock, std::chrono::milliseconds(50));
+            lock.unlock();
+            try {
+                loop.run.checkpoint();
+            } catch (const Canceled&) {  // the helpers see it at their next tile; they must leave before we may
+            }
+            lock.lock();
+        }
+    }
+};
+
+struct BlasGuardState {
+    std::mutex mutex;
+    std::vector<int> limits;
+    int before = 0;  // the setting to restore; 0: nothing to restore
+    int current = 0;
+    std::uint64_t generation = 0;  // counts forks, so that a guard taken in the parent isn't released in the child
+
+    void apply() {
+        const int wanted = limits.empty() ? before : *std::min_element(limits.begin(), limits.end());
+        if (wanted != current) blas().set_num_threads(current = wanted);
+    }
+};
+
+// Neither is ever destroyed: workers wait on the pool until the process ends, and a forked child, which has no worker,
+// leaves the parent's pool behind for a new one.
+Pool* pool = new Pool;
+BlasGuardState& guard_state = *new BlasGuardState;
+
+#if !defined(_WIN32)
+void before_fork() {
+    pool->mutex.lock();
+    guard_state.mutex.lock();
+}
+void after_fork_in_parent() {
+    guard_state.mutex.unlock();
+    pool->mutex.unlock();
+}
+void after_fork_in_child() {
+    guard_state.limits.clear();  // its holders were other threads; `before` is restored with the child's next guard
+    ++guard_state.generation;
+    guard_state.mutex.unlock();
+    pool->mutex.unlock();
+    pool = new Pool;
+}
+[[maybe_unused]] const int fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+#endif
+
+}  // namespace
+
+void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body) {
+    const BlasThreads one(1);
+    const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
+    Loop loop(run, n, body, helpers);
+    if (helpers <= 0) {
+        loop.work(0);
+        return;
+    }
+    pool->offer(loop);
+    loop.work_and_keep_failure(0, pool->mutex);
+    pool->finish(loop);
+    if (loop.failure) std::rethrow_exception(loop.failure);
+    run.checkpoint(1.0);
+}
+
+BlasThreads::BlasThreads(int n) : n_(n), generation_(0) {
+    if (!blas_registered() || !blas().set_num_threads) return;
+    std::lock_guard lock(guard_state.mutex);
+    generation_ = guard_state.generation + 1;
+    if (guard_state.limits.empty()) {
+        guard_state.current = blas().get_num_threads();
+        if (guard_state.before == 0) guard_state.before = guard_state.current;
+    }
+    guard_state.limits.push_back(n_);
+    guard_state.apply();
+}
+
+BlasThreads::~BlasThreads() {
+    if (generation_ == 0) return;
+    std::lock_guard lock(guard_state.mutex);
+    if (generation_ != guard_state.generation + 1) return;
+    auto& limits = guard_state.limits;
+    limits.erase(std::find(limits.begin(), limits.end(), n_));
+    guard_state.apply();
+    if (limits.empty()) guard_state.before = 0;
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,166 @@
+#include "support/run.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+#include "support/errors.hpp"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace fastfs::core {
+namespace {
+
+constexpr auto kReportInterval = std::chrono::milliseconds(50);
+constexpr int kMaxThreads = 1024;
+
+// Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
+constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
+
+int cpus_of_affinity_mask() {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+    return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// CPUs that the cgroup's quota amounts to, rounded up; a large number where there is none.
+int cpus_of_quota() {
+    double quota = -1, period = 0;
+    std::ifstream v2("/sys/fs/cgroup/cpu.max");
+    if (v2) {
+        std::string first;
+        v2 >> first >> period;
+        if (!first.empty() && first != "max") quota = std::atof(first.c_str());
+    } else {
+        std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+        std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+    }
+    if (quota <= 0 || period <= 0) return kMaxThreads;
+    return std::max(1, static_cast<int>(std::ceil(quota / period)));
+}
+
+int default_thread_count() {
+    if (const char* text = std::getenv("FASTFS_NUM_THREADS"); text && *text) {
+        char* end = nullptr;
+        long value = std::strtol(text, &end, 10);
+        require(*end == '\0' && value >= 1 && value <= kMaxThreads,
+                std::string("FASTFS_NUM_THREADS must be a number from 1 to 1024, not '") + text + "'");
+        return static_cast<int>(value);
+    }
+    return std::min(cpus_of_affinity_mask(), cpus_of_quota());
+}
+
+std::int64_t parse_bytes(const char* text) {
+    char* end = nullptr;
+    double value = std::strtod(text, &end);
+    const std::string units = "KMGT";
+    if (end != text && *end) {
+        auto power = units.find(static_cast<char>(std::toupper(static_cast<unsigned char>(*end))));
+        if (power != std::string::npos) {
+            value *= std::pow(1024.0, static_cast<double>(power + 1));
+            ++end;
+            if (*end == 'i') ++end;
+        }
+        if (*end == 'B' || *end == 'b') ++end;
+    }
+    require(end != text && *end == '\0' && value >= 1 && value < 9e18,
+            std::string("FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '") + text + "'");
+    return static_cast<std::int64_t>(value);
+}
+
+std::int64_t available_memory() {
+    std::int64_t available = std::numeric_limits<std::int64_t>::max();
+    std::ifstream meminfo("/proc/meminfo");
+    std::string key;
+    std::int64_t kib = 0;
+    while (meminfo >> key >> kib) {
+        if (key == "MemAvailable:") {
+            available = kib * 1024;
+            break;
+        }
+        meminfo.ignore(64, '\n');
+    }
+    std::int64_t limit = 0, used = 0;
+    if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
+        available = std::min(available, std::max<std::int64_t>(limit - used, 0));
+    }
+    return available;
+}
+
+std::string human(std::int64_t bytes) {
+    char text[32];
+    if (bytes >= 1000000000) {
+        std::snprintf(text, sizeof text, "%.2f GB", static_cast<double>(bytes) / 1e9);
+    } else {
+        std::snprintf(text, sizeof text, "%.2f MB", static_cast<double>(bytes) / 1e6);
+    }
+    return text;
+}
+
+}  // namespace
+
+int thread_count(int requested) {
+    require(requested >= 0 && requested <= kMaxThreads,
+            "n_threads must be from 0 (all) to 1024, not " + std::to_string(requested));
+    if (requested > 0) return requested;
+    static const int count = default_thread_count();
+    return count;
+}
+
+std::int64_t memory_budget(std::int64_t requested) {
+    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not " + std::to_string(requested));
+    if (requested > 0) return requested;
+    static const std::int64_t from_environment = [] {
+        const char* text = std::getenv("FASTFS_MAX_MEMORY");
+        return text && *text ? parse_bytes(text) : std::int64_t{0};
+    }();
+    return from_environment > 0 ? from_environment : available_memory();
+}
+
+Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
+    require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
+}
+
+void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
+    static const bool limited = std::getenv("FASTFS_MAX_MEMORY") != nullptr;
+    if (bytes <= kAlwaysAllowed && options_.max_memory == 0 && !limited) return;
+    const std::int64_t budget = memory_budget(options_.max_memory);
+    if (bytes > budget) {
+        throw OutOfMemory(what + " needs " + human(bytes) + " (" + std::to_string(bytes) +
+                          " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
+                          " bytes): " + advice);
+    }
+}
+
+void Run::step(const char* name, double end) {
+    step_ = name;
+    begin_ = end_;
+    end_ = end;
+    done_ = 0;
+    checkpoint();
+}
+
+void Run::checkpoint(double done) {
+    if (std::this_thread::get_id() == caller_) {
+        done_ = done;
+        if (options_.progress && std::chrono::steady_clock::now() - last_report_ >= kReportInterval) report();
+    }
+    if (stop_.load(std::memory_order_relaxed)) throw Canceled();
+}
+
+void Run::report() {
+    if (options_.progress(options_.user, step_, begin_ + (end_ - begin_) * done_) != 0) {
+        stop_.store(true, std::memory_order_relaxed);
+    }
+    last_report_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace fastfs::core

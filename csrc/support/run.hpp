@@ -1,0 +1,50 @@
+// How one call runs: its threads, its memory budget, its progress and its cancellation.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "fastfs/fastfs.h"
+
+namespace fastfs::core {
+
+int thread_count(int requested);
+std::int64_t memory_budget(std::int64_t requested);
+
+class Run {
+  public:
+    explicit Run(const fastfs_run& options);
+
+    int n_threads() const { return n_threads_; }
+
+    // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
+    // `advice` ends it.
+    void require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const;
+
+    // Names the step that starts now and the share of the call that it will have finished at its end.
+    void step(const char* name, double end);
+
+    // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
+    // 20 times a second; `done` is the finished share of the running step.
+    void checkpoint(double done);
+    void checkpoint() { checkpoint(done_); }
+
+    // Ends the work of the other threads early when one of them failed.
+    void abandon() { stop_.store(true, std::memory_order_relaxed); }
+
+  private:
+    void report();
+
+    fastfs_run options_;
+    int n_threads_;
+    std::thread::id caller_ = std::this_thread::get_id();
+    std::atomic<bool> stop_{false};
+    const char* step_ = "starting";
+    double begin_ = 0, end_ = 0, done_ = 0;
+    std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,201 @@
+"""All pairs of features: the engine behind the feature-space methods, for direct use."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._base import Array, Progress, as_matrix, core, parse_memory
+
+
+def _checked_sigma(kernel: str, sigma: float | None) -> float:
+    if kernel == "rbf":
+        if sigma is None:
+            raise ValueError("the rbf kernel needs sigma, a positive number")
+        return float(sigma)
+    if sigma is not None:
+        raise ValueError(f"sigma belongs to the rbf kernel, not to {kernel!r}")
+    return 1.0
+
+
+def affinity(
+    X: Any,
+    *,
+    kernel: str = "rbf",
+    sigma: float | None = None,
+    out: Array | None = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    r"""Kernel between all pairs of features.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n_samples, n_features)
+        float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
+        converted to float64.
+    kernel : {"rbf", "sqeuclidean", "linear"}
+        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j.
+    sigma : float
+        Scale of the rbf kernel, in units of the distances.
+    out : ndarray of shape (n_features, n_features), optional
+        Where to write; C-contiguous, of the dtype of the result.
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    progress : callable, optional
+        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        float32 if X is, else float64. Symmetric to the bit.
+
+    Raises
+    ------
+    ValueError
+        X holds NaN or infinity (the first one is named), or a parameter is out of its range.
+    MemoryError
+        The call would exceed the budget; nothing has been allocated.
+
+    Notes
+    -----
+    The Gram matrix is computed in tiles of 256 x 256 features by BLAS and turned into kernel values while the tile is in
+    the L2 cache; only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of
+    the entries a row); memory: the result, a copy of X in feature order, and half a megabyte a thread. Each row's mean is
+    subtracted first, which leaves distances as they are and keeps their digits; a distance too small to survive the
+    subtraction n_i + n_j - 2 G_ij is recomputed by differences. The result doesn't depend on n_threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.array([[0.0, 3.0, 0.0], [0.0, 4.0, 0.0]])
+    >>> fastfs.affinity(X, kernel="sqeuclidean")
+    array([[ 0., 25.,  0.],
+           [25.,  0., 25.],
+           [ 0., 25.,  0.]])
+    >>> fastfs.affinity(X, sigma=5.0).round(3)
+    array([[1.   , 0.607, 1.   ],
+           [0.607, 1.   , 0.607],
+           [1.   , 0.607, 1.   ]])
+    """
+    result: Array = core().affinity(
+        as_matrix(X), kernel, _checked_sigma(kernel, sigma), out, n_threads, parse_memory(max_memory), progress
+    )
+    return result
+
+
+def affinity_product(
+    X: Any,
+    V: npt.ArrayLike,
+    *,
+    kernel: str = "rbf",
+    sigma: float | None = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Product of the kernel of :func:`affinity` with V, the kernel never being stored.
+
+    Parameters
+    ----------
+    X, kernel, sigma, n_threads, max_memory, progress
+        As for :func:`affinity`.
+    V : array-like of shape (n_features, n_columns) or (n_features,)
+
+    Returns
+    -------
+    ndarray of the shape of V
+        float32 if X is, else float64.
+
+    Raises
+    ------
+    ValueError, MemoryError
+        As for :func:`affinity`.
+
+    Notes
+    -----
+    Time O(n_features^2 (n_samples + n_columns)), memory O(n_features (n_samples + n_columns)). Tiles are computed in the
+    dtype of X and their products summed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.array([[0.0, 3.0, 0.0], [0.0, 4.0, 0.0]])
+    >>> fastfs.affinity_product(X, np.ones(3), kernel="sqeuclidean")
+    array([25., 50., 25.])
+    """
+    X = as_matrix(X)
+    V = np.asarray(V)
+    if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
+        raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
+    columns = np.ascontiguousarray(V.reshape(V.shape[0], -1), dtype=X.dtype)
+    if not np.isfinite(columns).all():
+        raise ValueError("V contains NaN or infinity")
+    product: Array = core().affinity_product(
+        X, columns, kernel, _checked_sigma(kernel, sigma), n_threads, parse_memory(max_memory), progress
+    )
+    return product.reshape(V.shape)
+
+
+class GramAccumulator:
+    """Kernels of all pairs of features from row chunks: data that come in pieces, or don't fit in memory.
+
+    Parameters
+    ----------
+    n_features : int
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        As for :func:`affinity`.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows summed so far.
+
+    Notes
+    -----
+    Memory 8 n_features^2 bytes, twice that during an update. Sums are kept in float64 whatever the chunks are. Results
+    agree with those of one chunk within rounding; squared distances below 64 eps (|x_i|^2 + |x_j|^2) count as zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> gram = fastfs.GramAccumulator(n_features=2)
+    >>> for chunk in (np.array([[0.0, 3.0]]), np.array([[1.0, 5.0]])):
+    ...     gram.update(chunk)
+    >>> gram.affinity(kernel="sqeuclidean")
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+
+    def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
+        self._n_threads = n_threads
+        self._max_memory = parse_memory(max_memory)
+        self._gram = core().Gram(n_features, self._max_memory)
+
+    def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
+        """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.
+
+        A chunk that is refused or interrupted leaves the sums as they were.
+        """
+        self._gram.update(as_matrix(chunk), self._n_threads, self._max_memory, progress)
+
+    def merge(self, other: "GramAccumulator") -> None:
+        """Add what another accumulator of the same features has summed."""
+        self._gram.merge(other._gram)
+
+    def affinity(self, *, kernel: str = "rbf", sigma: float | None = None) -> Array:
+        """Kernel over all rows given so far, as :func:`affinity`; float64."""
+        result: Array = self._gram.affinity(kernel, _checked_sigma(kernel, sigma), self._n_threads)
+        return result
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._gram.n_rows)

@@ -1,0 +1,180 @@
+"""What all methods share on the Python side: arguments in, results out."""
+
+import contextlib
+import operator
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Progress = Callable[[str, float], object]
+
+
+class DataWarning(UserWarning):
+    """The data make a result, or a part of it, say less than it seems to."""
+
+
+def core() -> ModuleType:
+    """The compiled core, with SciPy's BLAS registered."""
+    from fastfs import _core, _lapack
+
+    _lapack.register()
+    return _core
+
+
+def as_matrix(X: Any) -> Any:
+    """Return X as the core takes it: a 2-D float32 or float64 array, or a CSR or CSC container of such values.
+
+    Arrays that are one already are not copied, whatever their strides.
+    """
+    if hasattr(X, "tocsr"):  # scipy.sparse, matrix or array
+        if X.format not in ("csr", "csc"):
+            X = X.tocsr()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.indices.dtype != X.indptr.dtype or X.indices.dtype not in (np.int32, np.int64):
+            X = type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape, copy=False)
+        return X
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
+    if X.dtype.kind == "c":
+        raise ValueError("X must be real, but holds complex numbers")
+    if X.dtype not in (np.float32, np.float64):
+        target = np.float32 if X.dtype == np.float16 else np.float64
+        try:
+            X = X.astype(target)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X must hold numbers only: {error}") from None
+    if not X.dtype.isnative or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
+        X = X.astype(X.dtype.newbyteorder("="))
+    return X
+
+
+def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return the classes in sorted order and each sample's position among them."""
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
+    if len(y) != n_samples:
+        raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}")
+    missing = y != y  # NaN is not equal to itself
+    if np.any(missing):
+        raise ValueError(f"y has no label (NaN) for sample {int(np.flatnonzero(missing)[0])}")
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted") from None
+    return classes, codes.astype(np.int64).reshape(-1)
+
+
+def two_classes(classes: Array) -> None:
+    """Refuse anything but two classes."""
+    if len(classes) < 2:
+        raise ValueError(f"y must have two classes, but has one: {classes.tolist()}")
+    if len(classes) > 2:
+        names = ", ".join(str(c) for c in classes[:5]) + (", ..." if len(classes) > 5 else "")
+        raise ValueError(
+            f"y must have two classes, but has {len(classes)} ({names}): only binary classification is supported so far; "
+            "keep the samples of two classes"
+        )
+
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_memory(max_memory: int | str | None) -> int:
+    """Return a memory budget in bytes; None is 0, the core's default."""
+    if max_memory is None:
+        return 0
+    if isinstance(max_memory, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", max_memory, re.IGNORECASE)
+        size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    else:
+        size = operator.index(max_memory)
+    if size <= 0:
+        raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
+    return size
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Translate n_jobs into the core's n_threads: None is all cores this process may use, or 1 inside a joblib worker."""
+    if n_jobs is None:
+        return 1 if _inside_joblib() else 0
+    n_jobs = operator.index(n_jobs)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a number of threads, or None for all cores")
+    if n_jobs > 0:
+        return n_jobs
+    from fastfs import _core
+
+    return max(1, int(_core.info()["n_threads"]) + 1 + n_jobs)
+
+
+def _inside_joblib() -> bool:
+    # A worker, thread or process, knows its nesting level; without joblib loaded there is no worker.
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is None:
+        return False
+    return bool(parallel.get_active_backend()[0].nesting_level)
+
+
+def as_progress(verbose: bool | Progress) -> Progress | None:
+    """Return the progress callback that `verbose` asks for: its own, lines on stderr, or none."""
+    if callable(verbose):
+        return verbose
+    return _Report() if verbose else None
+
+
+class _Report:
+    """Prints the running step and the finished share once a call has taken over two seconds."""
+
+    def __init__(self) -> None:
+        self.next = time.monotonic() + 2
+
+    def __call__(self, step: str, fraction: float) -> None:
+        if time.monotonic() >= self.next:
+            print(f"[fastfs] {fraction:4.0%}  {step}", file=sys.stderr, flush=True)
+            self.next = time.monotonic() + 1
+
+
+def warn_data(messages: list[str]) -> None:
+    """Issue each message as a DataWarning that points to the caller of the library."""
+    for message in messages:
+        level = 1
+        with contextlib.suppress(ValueError):
+            while sys._getframe(level).f_globals.get("__name__", "").startswith(("fastfs", "sklearn")):
+                level += 1
+        warnings.warn(message, DataWarning, stacklevel=level + 1)
+
+
+def rank_features(scores: Array) -> npt.NDArray[np.int64]:
+    """Return 1..n_features, 1 for the largest score; ties go to the lower index."""
+    ranking = np.empty(len(scores), dtype=np.int64)
+    ranking[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return ranking
+
+
+def count_selected(n_features_to_select: int | float | None, n_features: int) -> int:
+    """Return how many features to keep: a number, a fraction, or half of them."""
+    n = n_features_to_select
+    if n is None:
+        return max(1, n_features // 2)
+    if isinstance(n, bool | np.bool_) or not isinstance(n, int | float | np.integer | np.floating):
+        raise TypeError(f"n_features_to_select must be an int, a float or None, not {type(n).__name__}")
+    if isinstance(n, float | np.floating):
+        if not 0 < n <= 1:
+            raise ValueError(f"n_features_to_select as a fraction must lie in (0, 1], but is {n}")
+        return max(1, int(n * n_features))
+    if not 1 <= n <= n_features:
+        raise ValueError(f"n_features_to_select must lie between 1 and the {n_features} features, but is {n}")
+    return int(n)

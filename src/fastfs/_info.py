@@ -1,0 +1,81 @@
+"""What fastfs found on this machine."""
+
+import os
+import time
+from typing import Any
+
+
+def info(*, ceilings: bool = False) -> dict[str, Any]:
+    """What fastfs found on this machine, and on request how fast the machine is.
+
+    Parameters
+    ----------
+    ceilings : bool
+        Measure the machine for about a second: BLAS products and the vector exponential on one thread, memory writes.
+
+    Returns
+    -------
+    dict
+        ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory`` (default
+        budget in bytes), ``blas`` (path of SciPy's BLAS bridge), ``blas_threads_held_by`` (the function that holds BLAS
+        at one thread inside parallel loops, or None if this BLAS has none that is known); with `ceilings` also
+        ``dgemm_gflops``, ``sgemm_gflops``, ``exp_float64_gelems``, ``exp_float32_gelems``, ``write_gbytes``.
+
+    Raises
+    ------
+    ValueError
+        ``FASTFS_ISA``, ``FASTFS_NUM_THREADS`` or ``FASTFS_MAX_MEMORY`` holds something unusable.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> fastfs.info()["isa"] in ("base", "avx2", "avx512")
+    True
+    """
+    from scipy.linalg import cython_blas
+
+    from fastfs import _core, _lapack
+
+    found: dict[str, Any] = dict(_core.info())
+    found["blas_threads_held_by"] = _lapack.register()
+    found["blas"] = os.path.realpath(cython_blas.__file__)
+    if ceilings:
+        found.update(_ceilings())
+    return found
+
+
+def _best(seconds_of: Any, repeats: int = 3) -> float:
+    return float(min(seconds_of() for _ in range(repeats)))
+
+
+def _ceilings() -> dict[str, float]:
+    import numpy as np
+
+    from fastfs import affinity
+
+    _core = __import__("fastfs._core", fromlist=["_core"])
+    found: dict[str, float] = {}
+    n, d = 2048, 1024
+    for name, dtype in (("dgemm", np.float64), ("sgemm", np.float32)):
+        # The Gram of d features is nothing but our tiles of GEMM.
+        X = np.random.default_rng(0).standard_normal((n, d)).astype(dtype)
+        out = np.empty((d, d), dtype)
+
+        def gram(X: Any = X, out: Any = out) -> float:
+            start = time.perf_counter()
+            affinity(X, kernel="linear", out=out, n_threads=1)
+            return time.perf_counter() - start
+
+        blocks = d // 256
+        found[f"{name}_gflops"] = n * 256**2 * blocks * (blocks + 1) / _best(gram) / 1e9
+    size, repeats = 1 << 14, 200
+    for name in ("float64", "float32"):
+        found[f"exp_{name}_gelems"] = size * repeats / _best(lambda name=name: _core.exp_seconds(name, size, repeats)) / 1e9
+
+    def write() -> float:
+        start = time.perf_counter()
+        np.empty(1 << 24).fill(1.0)
+        return time.perf_counter() - start
+
+    found["write_gbytes"] = 8 * (1 << 24) / _best(write) / 1e9
+    return found
