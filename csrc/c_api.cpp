@@ -296,7 +296,10 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
         run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         run.step("eigenvalues", 1.0);
-        eigh(n, A, w, run);
+        SymmetricEigen eigen(n, A, run);
+        eigen.make_vectors(0, n, run);
+        std::copy(eigen.values().begin(), eigen.values().end(), w);
+        std::copy(eigen.vector(0), eigen.vector(n), A);
     });
 }
 
@@ -318,7 +321,10 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64
                                                           std::to_string(i) + ", column " + std::to_string(j));
             }
         }
-        *rank = pencil(n, K1, K2, nu, run);
+        const Pencil result = pencil(n, K1, K2, run);
+        *rank = static_cast<std::int64_t>(result.nu.size());
+        std::copy(result.nu.begin(), result.nu.end(), nu);
+        std::copy(result.W.data(), result.W.data() + n * *rank, K1);
     });
 }
 

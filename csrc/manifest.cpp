@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -116,12 +117,9 @@ void mean_components(double* W, const std::vector<double>& nu, std::int64_t d, s
     std::vector<double> root(nu.begin(), nu.begin() + q);
     for (double& r : root) r = std::sqrt(mean_weight(r));
     scale_columns(W, d, q, root);
-    {
-        const BlasThreads threads(run.n_threads());
-        syrk_lower(d, q, 1.0, W, d, 0.0, M, d);
-    }
+    syrk(d, q, 1.0, W, 0.0, M, run);
     run.checkpoint(0.2);
-    leading_eigenpairs(d, M, result.n_components, result.mean_values, result.mean_vectors, run);
+    largest_eigenpairs(d, M, result.n_components, result.mean_values, result.mean_vectors, run);
     for (double& r : root) r = r > 0 ? 1 / r : 0;
     scale_columns(W, d, q, root);
 }
@@ -133,18 +131,45 @@ void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::i
     for (double& r : root) r = std::sqrt(std::abs(difference_weight(r)));
     scale_columns(W, d, q, root);
     const std::int64_t negative = std::lower_bound(nu.begin(), nu.begin() + q, 0.0) - nu.begin();
-    const BlasThreads threads(run.n_threads());
-    syrk_lower(d, negative, -1.0, W, d, 0.0, D, d);
-    run.checkpoint(0.5);
-    syrk_lower(d, q - negative, 1.0, W + negative * d, d, 1.0, D, d);
+    syrk(d, negative, -1.0, W, 0.0, D, run);
+    syrk(d, q - negative, 1.0, W + negative * d, 1.0, D, run);
 }
 
-// (4): r_j = sum_i |lam_i| P_ji^2
-void scores(const double* P, const std::vector<double>& lam, std::int64_t d, double* r) {
-    std::fill_n(r, d, 0.0);
-    for (std::int64_t i = 0; i < d; ++i) {
-        const double weight = std::abs(lam[static_cast<std::size_t>(i)]);
-        for (std::int64_t j = 0; j < d; ++j) r[j] += weight * P[i * d + j] * P[i * d + j];
+// (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors of
+// one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
+void scores(std::int64_t d, double* D, Run& run, fastfs_manifest_result& result) {
+    const std::int64_t k = result.n_components;
+    std::vector<double> diagonal(static_cast<std::size_t>(d));
+    for (std::int64_t j = 0; j < d; ++j) diagonal[static_cast<std::size_t>(j)] = D[j * d + j];
+    SymmetricEigen eigen(d, D, run);
+    const std::vector<double>& lam = eigen.values();
+    const std::int64_t negative = std::lower_bound(lam.begin(), lam.end(), 0.0) - lam.begin();
+    const bool use_positive = 2 * negative >= d;
+    const std::int64_t low = std::max(use_positive ? 0 : negative, std::min(k, d)),
+                       high = std::max(low, std::min(use_positive ? negative : d, d - k));
+    eigen.make_vectors(0, low, run);
+    eigen.make_vectors(high, d, run);
+
+    double* r = result.scores;
+    for (std::int64_t j = 0; j < d; ++j) r[j] = use_positive ? -diagonal[static_cast<std::size_t>(j)]
+                                                             : diagonal[static_cast<std::size_t>(j)];
+    for (std::int64_t i = use_positive ? negative : 0; i < (use_positive ? d : negative); ++i) {
+        const double weight = 2 * std::abs(lam[static_cast<std::size_t>(i)]);
+        const double* P = eigen.vector(i);
+        for (std::int64_t j = 0; j < d; ++j) r[j] += weight * P[j] * P[j];
+    }
+    for (std::int64_t j = 0; j < d; ++j) r[j] = std::max(r[j], 0.0);
+
+    std::vector<std::int64_t> order(static_cast<std::size_t>(d));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        return std::abs(lam[static_cast<std::size_t>(a)]) > std::abs(lam[static_cast<std::size_t>(b)]);
+    });
+    for (std::int64_t c = 0; c < k; ++c) {
+        const std::int64_t i = order[static_cast<std::size_t>(c)];
+        result.difference_values[c] = lam[static_cast<std::size_t>(i)];
+        std::copy(eigen.vector(i), eigen.vector(i + 1), result.difference_vectors + c * d);
+        fix_sign(d, result.difference_vectors + c * d);
     }
 }
 
@@ -226,25 +251,21 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     });
 
     run.step("pencil of the class kernels", 0.55);
-    std::vector<double> nu(static_cast<std::size_t>(d));
-    const std::int64_t q = pencil(d, K1.data(), S.data(), nu.data(), run);
+    Pencil classes = pencil(d, K1.data(), S.data(), run);
+    const auto q = static_cast<std::int64_t>(classes.nu.size());
+    K1 = Buffer<double>();
 
     if (result.n_components > 0) {
         run.step("components of the mean", 0.6);
-        mean_components(K1.data(), nu, d, q, S.data(), run, result);
+        mean_components(classes.W.data(), classes.nu, d, q, S.data(), run, result);
     }
 
     run.step("difference operator", 0.65);
-    difference(K1.data(), nu, d, q, S.data(), run);
-    K1 = Buffer<double>();
+    difference(classes.W.data(), classes.nu, d, q, S.data(), run);
+    classes.W = Buffer<double>();
 
     run.step("eigenvectors of the difference", 1.0);
-    std::vector<double> lam(static_cast<std::size_t>(d));
-    eigh(d, S.data(), lam.data(), run);
-    scores(S.data(), lam, d, result.scores);
-    if (result.n_components > 0) {
-        pick_leading(d, lam.data(), S.data(), result.n_components, result.difference_values, result.difference_vectors);
-    }
+    scores(d, S.data(), run, result);
 
     result.rank = q;
     result.warnings = 0;

@@ -1,29 +1,56 @@
-// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. These are the few
-// large LAPACK calls that may use the threads of BLAS, run.n_threads() of them: measured with OpenBLAS on 2 cores, dsyevd
-// at n = 2000 takes 0.64 s instead of 1.17 s on an idle machine, and 1.8 to 3.0 s instead of 1.4 s on a busy one.
+// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. LAPACK reduces to
+// tridiagonal form and solves that; the way back is ours, on our threads, in blocks that GEMM likes and for no more
+// vectors than are wanted.
+// Everything gives the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "support/buffer.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// A = V diag(w) V', w ascending; A is overwritten by V.
-void eigh(std::int64_t n, double* A, double* w, Run& run);
+// A = V diag(w) V', w ascending. Takes 2 n^2 doubles while it is made, n^2 afterwards.
+class SymmetricEigen {
+  public:
+    // A (lower triangle) is destroyed and holds the reflectors, so it must outlive the calls of make_vectors.
+    SymmetricEigen(std::int64_t n, double* A, Run& run);
 
-// The k eigenpairs of largest |w|, largest first; A is destroyed. V is n x k; the entry of largest magnitude of each
-// vector is positive (ties: the first).
-void leading_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run);
+    const std::vector<double>& values() const { return w_; }
 
-// The same from all eigenpairs of a matrix, already known.
-void pick_leading(std::int64_t n, const double* all_w, const double* all_V, std::int64_t k, double* w, double* V);
+    // Completes the eigenvectors first..last - 1; each column must be completed once before it is read.
+    void make_vectors(std::int64_t first, std::int64_t last, Run& run);
+    double* vector(std::int64_t i) { return Z_.data() + i * n_; }
+    Buffer<double> take_vectors() { return std::move(Z_); }
 
-// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has q = rank of S columns (q is
-// returned). D is overwritten by W (n x q); S is destroyed. Cholesky of S where its condition allows, else eigenvalues
-// of S with those below n eps of the largest cut off. While it runs it takes 2 n^2 doubles more, at most. nu rather than
-// K1's own values mu = (1 + nu) / 2: where the kernels nearly agree, nu is small and keeps its digits.
-std::int64_t pencil(std::int64_t n, double* D, double* S, double* nu, Run& run);
+  private:
+    std::int64_t n_;
+    const double* reflectors_;  // null: the vectors are complete already
+    std::vector<double> w_, tau_;
+    Buffer<double> Z_;
+};
+
+// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign.
+void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run);
+
+// Lower triangle of C (n x n) = alpha A A' + beta C, A n x k; and B (n x m) = L B, L lower triangular: in tiles and slabs on
+// the threads of the run.
+void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run);
+void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
+
+// Makes the entry of largest magnitude positive (ties: the first).
+void fix_sign(std::int64_t n, double* v);
+
+// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has rank.
+// D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps of the
+// largest cut off. Takes 2 n^2 doubles while it runs, W among them. nu rather than K1's own values mu = (1 + nu) / 2:
+// where the kernels nearly agree, nu is small and keeps its digits.
+struct Pencil {
+    Buffer<double> W;
+    std::vector<double> nu;
+};
+Pencil pencil(std::int64_t n, double* D, double* S, Run& run);
 
 }  // namespace fastfs::core

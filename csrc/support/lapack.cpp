@@ -27,13 +27,6 @@ void check(blas_int info, const char* routine) {
     if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
 }
 
-// All eigenpairs by MRRR, for sizes that divide and conquer can't take.
-void eigh_mrrr(std::int64_t n, double* A, double* w) {
-    Buffer<double> V(n * n);
-    eigh_range_lower(n, A, 0, n - 1, w, V.data());
-    std::memcpy(A, V.data(), sizeof(double) * static_cast<std::size_t>(n * n));
-}
-
 }  // namespace
 
 void register_blas(const fastfs_blas& table) {
@@ -43,7 +36,7 @@ void register_blas(const fastfs_blas& table) {
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
-                table.dsygst && table.dsyevd && table.dsyevr,
+                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsyevr,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
@@ -90,10 +83,10 @@ void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
     blas().dsymv("L", &n_, &alpha, A, &n_, x, &one, &beta, y, &one);
 }
 
-void trmm_lower(std::int64_t n, const double* L, double* B) {
-    const blas_int n_ = narrow(n);
+void trmm_lower(std::int64_t n, std::int64_t m, const double* L, double* B) {
+    const blas_int n_ = narrow(n), m_ = narrow(m);
     const double alpha = 1;
-    blas().dtrmm("L", "L", "N", "N", &n_, &n_, &alpha, L, &n_, B, &n_);
+    blas().dtrmm("L", "L", "N", "N", &n_, &m_, &alpha, L, &n_, B, &n_);
 }
 
 bool potrf_lower(std::int64_t n, double* A) {
@@ -122,19 +115,33 @@ void sygst_lower(std::int64_t n, double* A, const double* L) {
     check(info, "dsygst");
 }
 
-void eigh_lower(std::int64_t n, double* A, double* w, std::int64_t largest_dc) {
-    if (n > largest_dc) {
-        eigh_mrrr(n, A, w);
-        return;
-    }
+void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb) {
+    const blas_int n_ = narrow(n), m_ = narrow(m), ldt_ = narrow(ldt), ldb_ = narrow(ldb);
+    const double alpha = 1;
+    blas().dtrsm("L", "U", "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
+}
+
+void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau) {
     const blas_int n_ = narrow(n);
-    // LAPACK's documented minimum; the answer to a workspace query overflows before this does.
-    const blas_int lwork = narrow(1 + 6 * n + 2 * n * n), liwork = narrow(3 + 5 * n);
+    blas_int lwork = -1, info = 0;
+    double best = 0;
+    blas().dsytrd("L", &n_, A, &n_, d, e, tau, &best, &lwork, &info);
+    check(info, "dsytrd");
+    lwork = static_cast<blas_int>(best);
+    Buffer<double> work(lwork);
+    blas().dsytrd("L", &n_, A, &n_, d, e, tau, work.data(), &lwork, &info);
+    check(info, "dsytrd");
+}
+
+void stedc(std::int64_t n, double* d, double* e, double* Z) {
+    const blas_int n_ = narrow(n);
+    // LAPACK's documented minima.
+    const blas_int lwork = narrow(1 + 4 * n + n * n), liwork = narrow(3 + 5 * n);
     Buffer<double> work(lwork);
     Buffer<blas_int> iwork(liwork);
     blas_int info = 0;
-    blas().dsyevd("V", "L", &n_, A, &n_, w, work.data(), &lwork, iwork.data(), &liwork, &info);
-    check(info, "dsyevd");
+    blas().dstedc("I", &n_, d, e, Z, &n_, work.data(), &lwork, iwork.data(), &liwork, &info);
+    check(info, "dstedc");
 }
 
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V) {

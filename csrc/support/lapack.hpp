@@ -24,8 +24,8 @@ void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, s
 // y = A x, A symmetric with its lower triangle stored.
 void symv_lower(std::int64_t n, const double* A, const double* x, double* y);
 
-// B (n x n) = L B, L lower triangular.
-void trmm_lower(std::int64_t n, const double* L, double* B);
+// B (n x m) = L B, L lower triangular.
+void trmm_lower(std::int64_t n, std::int64_t m, const double* L, double* B);
 
 // Lower Cholesky factor in place of the lower triangle; false if A isn't positive definite.
 bool potrf_lower(std::int64_t n, double* A);
@@ -36,12 +36,19 @@ double pocon_lower(std::int64_t n, const double* L, double norm1);
 // Lower triangle of A = L^-1 A L^-T.
 void sygst_lower(std::int64_t n, double* A, const double* L);
 
-// Eigenvalues, ascending, and eigenvectors of A (lower triangle); A is overwritten by the vectors. The MRRR routine
-// takes over where the workspace of the faster divide and conquer would overflow BLAS integers.
-constexpr std::int64_t kLargestDivideAndConquer = 32766;
-void eigh_lower(std::int64_t n, double* A, double* w, std::int64_t largest_dc = kLargestDivideAndConquer);
+// B (n x m) = T^-1 B, T upper triangular.
+void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb);
 
-// The eigenpairs first..last (0-based, ascending, both included); A is destroyed, V is n x (last - first + 1).
+// Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the reflectors
+// of Q.
+void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
+
+// Eigenvalues, ascending, of the symmetric tridiagonal matrix (d, e), into d, and its eigenvectors Z (n x n), by divide
+// and conquer. e is destroyed. Beyond the size given, the workspace overflows 32-bit integers.
+constexpr std::int64_t kLargestDivideAndConquer = 46000;
+void stedc(std::int64_t n, double* d, double* e, double* Z);
+
+// By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
 
 }  // namespace fastfs::core

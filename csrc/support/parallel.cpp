@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -109,15 +110,9 @@ struct Pool {
 
 struct BlasGuardState {
     std::mutex mutex;
-    std::vector<int> limits;
-    int before = 0;  // the setting to restore; 0: nothing to restore
-    int current = 0;
-    std::uint64_t generation = 0;  // counts forks, so that a guard taken in the parent isn't released in the child
-
-    void apply() {
-        const int wanted = limits.empty() ? before : *std::min_element(limits.begin(), limits.end());
-        if (wanted != current) blas().set_num_threads(current = wanted);
-    }
+    int holders = 0;
+    int before = 0;                // the setting to restore; 0: nothing to restore
+    std::uint64_t generation = 1;  // counts forks, so that a guard taken in the parent isn't released in the child
 };
 
 // Neither is ever destroyed: workers wait on the pool until the process ends, and a forked child, which has no worker,
@@ -135,7 +130,7 @@ void after_fork_in_parent() {
     pool->mutex.unlock();
 }
 void after_fork_in_child() {
-    guard_state.limits.clear();  // its holders were other threads; `before` is restored with the child's next guard
+    guard_state.holders = 0;  // they were other threads; `before` is restored when the child's next guard goes
     ++guard_state.generation;
     guard_state.mutex.unlock();
     pool->mutex.unlock();
@@ -147,7 +142,7 @@ void after_fork_in_child() {
 }  // namespace
 
 void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body) {
-    const BlasThreads one(1);
+    const SingleThreadedBlas held;
     const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
     Loop loop(run, n, body, helpers);
     if (helpers <= 0) {
@@ -161,26 +156,22 @@ void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_
     run.checkpoint(1.0);
 }
 
-BlasThreads::BlasThreads(int n) : n_(n), generation_(0) {
+SingleThreadedBlas::SingleThreadedBlas() {
     if (!blas_registered() || !blas().set_num_threads) return;
     std::lock_guard lock(guard_state.mutex);
-    generation_ = guard_state.generation + 1;
-    if (guard_state.limits.empty()) {
-        guard_state.current = blas().get_num_threads();
-        if (guard_state.before == 0) guard_state.before = guard_state.current;
-    }
-    guard_state.limits.push_back(n_);
-    guard_state.apply();
+    generation_ = guard_state.generation;
+    if (guard_state.holders++ > 0) return;
+    const int now = blas().get_num_threads();
+    if (guard_state.before == 0) guard_state.before = now;
+    if (now != 1) blas().set_num_threads(1);
 }
 
-BlasThreads::~BlasThreads() {
+SingleThreadedBlas::~SingleThreadedBlas() {
     if (generation_ == 0) return;
     std::lock_guard lock(guard_state.mutex);
-    if (generation_ != guard_state.generation + 1) return;
-    auto& limits = guard_state.limits;
-    limits.erase(std::find(limits.begin(), limits.end(), n_));
-    guard_state.apply();
-    if (limits.empty()) guard_state.before = 0;
+    if (generation_ != guard_state.generation || --guard_state.holders > 0) return;
+    if (guard_state.before != 1) blas().set_num_threads(guard_state.before);
+    guard_state.before = 0;
 }
 
 }  // namespace fastfs::core

@@ -25,7 +25,8 @@ cdef extern from *:
         {"dsyrk", offsetof(fastfs_blas, dsyrk)},   {"dsymv", offsetof(fastfs_blas, dsymv)},
         {"dtrmm", offsetof(fastfs_blas, dtrmm)},   {"dpotrf", offsetof(fastfs_blas, dpotrf)},
         {"dpocon", offsetof(fastfs_blas, dpocon)}, {"dsygst", offsetof(fastfs_blas, dsygst)},
-        {"dsyevd", offsetof(fastfs_blas, dsyevd)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)}};
+        {"dtrsm", offsetof(fastfs_blas, dtrsm)},   {"dsytrd", offsetof(fastfs_blas, dsytrd)},
+        {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)}};
 
     /* A function pointer is not an object pointer in C, so its bytes are copied. */
     static int fastfs_set_routine(fastfs_blas *table, const char *name, void *address) {
@@ -50,7 +51,9 @@ _ROUTINES = (
     ("cython_lapack", "dpotrf", "cidii"),
     ("cython_lapack", "dpocon", "cididddii"),
     ("cython_lapack", "dsygst", "icididii"),
-    ("cython_lapack", "dsyevd", "ccididdiiii"),
+    ("cython_blas", "dtrsm", "cccciiddidi"),
+    ("cython_lapack", "dsytrd", "cididdddii"),
+    ("cython_lapack", "dstedc", "cidddidiiii"),
     ("cython_lapack", "dsyevr", "cccididdiididdiidiiii"),
 )
 

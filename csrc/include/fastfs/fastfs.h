@@ -86,7 +86,12 @@ typedef struct fastfs_blas {
     void (*dpocon)(FASTFS_CHAR_, FASTFS_IN_, const double *, FASTFS_IN_, const double *, double *, double *, fastfs_blas_int *,
                    fastfs_blas_int *);
     void (*dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, const double *, FASTFS_IN_, fastfs_blas_int *);
-    void (*dsyevd)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, FASTFS_IN_, fastfs_blas_int *, FASTFS_IN_, fastfs_blas_int *);
+    void (*dtrsm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double *,
+                  const double *, FASTFS_IN_, double *, FASTFS_IN_);
+    void (*dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, double *, double *, FASTFS_IN_,
+                   fastfs_blas_int *);
+    void (*dstedc)(FASTFS_CHAR_, FASTFS_IN_, double *, double *, double *, FASTFS_IN_, double *, FASTFS_IN_,
+                   fastfs_blas_int *, FASTFS_IN_, fastfs_blas_int *);
     void (*dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, const double *, const double *, FASTFS_IN_, FASTFS_IN_, const double *,
                    fastfs_blas_int *, double *, double *, FASTFS_IN_, fastfs_blas_int *, double *, FASTFS_IN_, fastfs_blas_int *, FASTFS_IN_,
                    fastfs_blas_int *);

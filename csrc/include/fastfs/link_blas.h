@@ -43,7 +43,12 @@ void FASTFS_BLAS_SYMBOL(dtrmm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_
 void FASTFS_BLAS_SYMBOL(dpotrf)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dpocon)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double *, double *, FASTFS_OUT_, FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dsyevd)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dtrsm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_,
+                               FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, double *, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, double *, double *,
+                                FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dstedc)(FASTFS_CHAR_, FASTFS_IN_, double *, double *, double *, FASTFS_IN_, double *,
+                                FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_OUT_, double *, double *, FASTFS_IN_, FASTFS_OUT_,
                                 double *, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
 #undef FASTFS_IN_
@@ -68,7 +73,9 @@ static inline fastfs_status fastfs_link_blas(void) {
     table.dpotrf = FASTFS_BLAS_SYMBOL(dpotrf);
     table.dpocon = FASTFS_BLAS_SYMBOL(dpocon);
     table.dsygst = FASTFS_BLAS_SYMBOL(dsygst);
-    table.dsyevd = FASTFS_BLAS_SYMBOL(dsyevd);
+    table.dtrsm = FASTFS_BLAS_SYMBOL(dtrsm);
+    table.dsytrd = FASTFS_BLAS_SYMBOL(dsytrd);
+    table.dstedc = FASTFS_BLAS_SYMBOL(dstedc);
     table.dsyevr = FASTFS_BLAS_SYMBOL(dsyevr);
     return fastfs_register_blas(&table);
 }
