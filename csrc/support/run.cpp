@@ -149,14 +149,17 @@ void Run::step(const char* name, double end) {
 }
 
 void Run::checkpoint(double done) {
-    if (std::this_thread::get_id() == caller_) {
-        done_ = done;
-        if (options_.progress && std::chrono::steady_clock::now() - last_report_ >= kReportInterval) report();
-    }
+    if (std::this_thread::get_id() == caller_) done_ = done;
+    checkpoint();
+}
+
+void Run::checkpoint() {
+    if (options_.progress && std::this_thread::get_id() == caller_) report_if_due();
     if (stop_.load(std::memory_order_relaxed)) throw Canceled();
 }
 
-void Run::report() {
+void Run::report_if_due() {
+    if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;
     if (options_.progress(options_.user, step_, begin_ + (end_ - begin_) * done_) != 0) {
         stop_.store(true, std::memory_order_relaxed);
     }

@@ -30,20 +30,20 @@ class Run {
     // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
     // 20 times a second; `done` is the finished share of the running step.
     void checkpoint(double done);
-    void checkpoint() { checkpoint(done_); }
+    void checkpoint();  // no news of the share
 
     // Ends the work of the other threads early when one of them failed.
     void abandon() { stop_.store(true, std::memory_order_relaxed); }
 
   private:
-    void report();
+    void report_if_due();
 
     fastfs_run options_;
     int n_threads_;
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    double begin_ = 0, end_ = 0, done_ = 0;
+    double begin_ = 0, end_ = 0, done_ = 0;  // the calling thread's alone, as all below
     std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

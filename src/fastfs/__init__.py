@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastfs import io as io
     from fastfs import pl as pl
     from fastfs._affinity import GramAccumulator as GramAccumulator
     from fastfs._affinity import affinity as affinity
@@ -28,7 +29,7 @@ _HOMES = {
     "info": "_info",
     "manifest_scores": "_manifest",
 }
-_MODULES = ("pl",)
+_MODULES = ("io", "pl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
@@ -38,6 +39,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "affinity_product",
     "DataWarning",
     "info",
+    "io",
     "pl",
 ]
 

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fastfs import _manifest
@@ -36,7 +35,6 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         classes, codes = encode_labels(y, X.shape[0])
-        check_classification_targets(np.asarray(y))
         return as_matrix(X), classes, codes
 
     def _get_support_mask(self) -> Array:

@@ -1,0 +1,55 @@
+/* Scores the features of a matrix from a C pipeline.
+ *
+ *     cc -std=c99 score.c -I PREFIX/include -L PREFIX/lib -lfastfs -lopenblas -o score
+ *     ./score matrix.bin labels.bin N_SAMPLES N_FEATURES
+ *
+ * PREFIX is the installed fastfs package (python -c "import fastfs, os; print(os.path.dirname(fastfs.__file__))"), or
+ * where CMake installed the library. matrix.bin: doubles, row by row; labels.bin: int64, 0 or 1. One score a line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fastfs/fastfs.h"
+#include "fastfs/link_blas.h"
+
+static void *read_all(const char *path, size_t size, size_t count) {
+    void *values = malloc(size * count);
+    FILE *file = fopen(path, "rb");
+    if (values == NULL || file == NULL || fread(values, size, count, file) != count) {
+        fprintf(stderr, "expected %zu values in %s\n", count, path);
+        exit(2);
+    }
+    fclose(file);
+    return values;
+}
+
+static int show(void *user, const char *step, double fraction) {
+    (void)user;
+    fprintf(stderr, "%3.0f %%  %s\n", 100 * fraction, step);
+    return 0; /* anything else would cancel */
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) {
+        fprintf(stderr, "usage: %s matrix.bin labels.bin N_SAMPLES N_FEATURES\n", argv[0]);
+        return 2;
+    }
+    const long n = atol(argv[3]), d = atol(argv[4]);
+    fastfs_matrix X = {sizeof X, FASTFS_FLOAT64, FASTFS_DENSE, n, d, NULL, d, 1, NULL, NULL, 0};
+    X.values = read_all(argv[1], sizeof(double), (size_t)(n * d));
+    int64_t *labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
+
+    fastfs_run run = FASTFS_RUN_INIT;
+    run.progress = show;
+    fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
+    options.sigma_factor = 0.1;
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = malloc(sizeof(double) * (size_t)d);
+
+    if (fastfs_link_blas() != FASTFS_OK || fastfs_manifest(&X, labels, &options, &run, &result) != FASTFS_OK) {
+        fprintf(stderr, "%s\n", fastfs_last_error());
+        return 1;
+    }
+    for (long j = 0; j < d; ++j) printf("%.17g\n", result.scores[j]);
+    return 0;
+}

@@ -1,0 +1,31 @@
+"""``python -m fastfs`` and the command ``fastfs``."""
+
+import sys
+
+# The command line's own needs: what brings each of them.
+_EXTRAS = {"typer": "cli", "rich": "cli", "pandas": "cli", "matplotlib": "plot"}
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        from .cli import run
+
+        return run(sys.argv[1:])
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(
+            f"Error: this needs {error.name}, which is not installed; get it with "
+            f"python -m pip install 'scikit-fastfs[{extra}]'.",
+            file=sys.stderr,
+        )
+        return 2
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,305 @@
+"""The command line: ``fastfs score``, ``fastfs demo``, ``fastfs info``."""
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as RichTable
+from rich.text import Text
+
+import fastfs
+
+from . import io
+
+# Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
+METHODS = {"manifest": "ManiFeSt"}
+
+# Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
+ROWS_SHOWN = 20
+BARS_AT_MOST = 50
+
+PLOT_ENDINGS = (".png", ".pdf", ".svg")
+
+# The class of usage errors, under this name in old versions of Typer (on Click) and new ones (with a copy of Click).
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+
+_errors = Console(stderr=True)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command. Wrong input ends in one sentence on stderr and 2; what is our own fault, in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without Greek letters must not stop a ranking that has them.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = app(list(arguments), prog_name="fastfs", standalone_mode=False)
+        except _UsageError as error:
+            message = error.format_message()
+        except typer.Abort:
+            raise KeyboardInterrupt from None
+        except OSError as error:
+            message = f"Cannot use '{error.filename}': {error.strerror}." if error.filename else str(error)
+        except (ValueError, MemoryError) as error:
+            message = str(error) or "There is not enough memory."
+        else:
+            if code == 130:  # how newer versions of Typer report Ctrl-C
+                raise KeyboardInterrupt
+            return code or 0
+    _say("Error", "red", message)
+    return 2
+
+
+@app.callback(invoke_without_command=True)
+def _fastfs(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Multivariate feature selection for wide data."""
+    if version:
+        print(fastfs.__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def score(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Samples x features: .csv, .tsv, .txt (tabs), these with .gz, or .npz.", show_default=False
+        ),
+    ],
+    method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of the labels; in NPZ their array (if not given: y)."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column that is no feature, such as a sample name; may be repeated."),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help=f"How many of the best features to keep. Default: all in a file, {ROWS_SHOWN} to look at.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv or .json.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
+    ] = None,
+    sigma: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="Kernel scale: median, percentile, or two numbers such as 0.5,0.7."),
+    ] = None,
+    sigma_factor: Annotated[float | None, typer.Option(metavar="F", help="Median distance times this.")] = None,
+    sigma_percentile: Annotated[
+        float | None, typer.Option(metavar="Q", help="This percentile of the distances.")
+    ] = None,
+    normalize: Annotated[
+        int | None, typer.Option(metavar="N", help="Symmetric normalisations of the kernels, such as 3.")
+    ] = None,
+) -> None:
+    """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
+    if method not in METHODS:
+        raise ValueError(f"There is no method '{method}': choose one of {', '.join(METHODS)}.")
+    for target, endings in ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)):
+        if target is not None:
+            io.check_output(target, endings)
+            if target.resolve() == file.resolve():
+                raise ValueError(f"'{target}' is the input; choose another name to write to.")
+    if plot is not None:
+        import matplotlib.figure  # noqa: F401  (missing? then say so now, not after the work)
+
+    options = {"sigma": sigma, "sigma_factor": sigma_factor, "sigma_percentile": sigma_percentile}
+    options |= {"normalize": normalize, "n_jobs": threads, "max_memory": max_memory}
+    selector = _selector(method, {name: value for name, value in options.items() if value is not None})
+
+    with _progress(f"reading {file.name}") as report:
+        table = io.read_table(file, label, ignore=ignore or ())
+        try:
+            selector.set_params(verbose=report or False).fit(table.X, table.y)
+        except ValueError as error:
+            raise ValueError(_with_column_name(str(error), table.feature_names)) from error
+
+    classes, counts = np.unique(table.y, return_counts=True)
+    samples_of = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    n_samples, n_features = table.X.shape
+    if out is None:
+        _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN))
+    else:
+        parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
+        about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
+        about |= {"n_samples": n_samples, "n_features": n_features}
+        about |= {"classes": {str(name): count for name, count in samples_of.items()}}
+        io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
+    if plot is not None:
+        bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
+        _draw(plot, selector.scores_, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
+
+    written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
+    written += [f"a picture to {plot}"] if plot else []
+    _errors.print(
+        f"{METHODS[method]} scored {n_features} features of {n_samples} samples "
+        f"({', '.join(f'{name}: {count}' for name, count in samples_of.items())})"
+        + (f"; wrote {' and '.join(written)}." if written else "."),
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .pdf or .svg.")] = Path(
+        "fastfs_demo.png"
+    ),
+) -> None:
+    """Tell fours from nines: rank the pixels of handwritten digits, and draw what each method sees."""
+    io.check_output(out, PLOT_ENDINGS)
+    import matplotlib.figure  # noqa: F401
+
+    from . import demo as digits
+
+    with _progress("digits") as report:
+        selectors = digits.draw(out, report)
+    for method, selector in selectors.items():
+        _print_ranking(
+            _ranking(selector, digits.FEATURE_NAMES, 10),
+            title=f"{METHODS[method]}: the pixels that tell a 4 from a 9, the best 10 of 64",
+        )
+    _errors.print(f"Wrote {out}.", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def info() -> None:
+    """Say what fastfs found on this machine, and measure how fast it is (about a second)."""
+    grid = RichTable.grid(padding=(0, 2))
+    for name, value in fastfs.info(ceilings=True).items():
+        grid.add_row(*map(Text, _readable(name, value)))
+    _output().print(grid)
+
+
+def _selector(method: str, options: dict[str, Any]) -> Any:
+    """The method's estimator, with the options that were given."""
+    estimator = getattr(fastfs, METHODS[method])
+    for name in options.keys() - estimator().get_params().keys():
+        raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
+    # Each of the two is read under its own rule only, and an option without effect would mislead.
+    for name, rule in (("sigma_factor", "median"), ("sigma_percentile", "percentile")):
+        if name in options and options.setdefault("sigma", rule) != rule:
+            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rule}, not --sigma {options['sigma']}.")
+    if "," in options.get("sigma", ""):
+        try:
+            options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
+        except ValueError as error:
+            raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
+    return estimator(**options)
+
+
+def _ranking(selector: Any, feature_names: Sequence[str], top: int) -> dict[str, list[Any]]:
+    order = np.argsort(selector.ranking_)[:top]
+    return {
+        "rank": selector.ranking_[order].tolist(),
+        "feature": [feature_names[j] for j in order],
+        "index": order.tolist(),
+        "score": selector.scores_[order].tolist(),
+    }
+
+
+def _print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
+    table = RichTable(title=title, title_justify="left", title_style="bold")
+    for name in ranking:
+        table.add_column(name, justify="left" if name == "feature" else "right", overflow="fold")
+    table.add_column("share of the best score", no_wrap=True)
+    output = _output()
+    block = "█" if output.encoding.startswith("utf") else "#"
+    best = max(ranking["score"])
+    for row in zip(*ranking.values(), strict=True):
+        cells = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        bar = block * round(20 * ranking["score"][len(table.rows)] / best) if best > 0 else ""
+        table.add_row(*map(Text, cells), Text(bar, style="cyan"))
+    output.print(table)
+
+
+def _draw(path: Path, scores: np.ndarray, feature_names: Sequence[str], bars: int, title: str) -> None:
+    from matplotlib.figure import Figure
+
+    from . import pl
+
+    # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
+    figure = Figure(figsize=(8, 1.4 + 0.25 * bars), layout="constrained")
+    pl.ranking(scores, feature_names, top=bars, ax=figure.add_subplot(), title=title)
+    with io.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+
+
+@contextmanager
+def _progress(first_step: str) -> Iterator[Callable[[str, float], None] | None]:
+    """A callback that moves a progress bar, or None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_errors, transient=True) as bar:
+        task = bar.add_task(first_step, total=None)
+        yield lambda step, fraction: bar.update(task, description=step, total=1.0, completed=fraction)
+
+
+def _output() -> Console:
+    # A pipe has no width, and a name cut short there could not be used.
+    return Console() if sys.stdout.isatty() else Console(width=10_000)
+
+
+def _say(kind: str, colour: str, message: str) -> None:
+    sentence = " ".join(message.split())
+    if sentence[-1:] not in ".?!":  # as scikit-learn's messages and the core's
+        sentence += "."
+    _errors.print(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence), soft_wrap=True)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say("Warning", "yellow", str(message))
+
+
+def _with_column_name(message: str, feature_names: Sequence[str]) -> str:
+    """The core knows columns by number; say their names too."""
+
+    def named(match: re.Match[str]) -> str:
+        index = int(match[1])
+        return f"{match[0]} '{feature_names[index]}'" if index < len(feature_names) else match[0]
+
+    return re.sub(r"\bcolumn (\d+)", named, message)
+
+
+def _readable(name: str, value: Any) -> tuple[str, str]:
+    """An entry of `fastfs.info` as words and value with unit; the last word of its key is the unit, if it is one."""
+    words, _, unit = name.rpartition("_")
+    if unit in _UNITS:
+        return words.replace("_", " "), f"{value:.3g} {_UNITS[unit]}"
+    words = name.replace("_", " ")
+    if value is None:
+        return words, "none found"
+    return words, f"{value / 2**30:.1f} GiB" if "memory" in name else str(value)
+
+
+_UNITS = {"gflops": "GFLOP/s", "gelems": "billion/s", "gbytes": "GB/s"}

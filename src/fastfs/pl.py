@@ -1,0 +1,185 @@
+"""Plots. They need matplotlib, which the extra ``[plot]`` brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+__all__ = ["image", "ranking"]
+
+_BAR = "#2f6f8f"
+_QUIET = "#6b6b6b"
+
+
+def ranking(
+    scores: ArrayLike,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 20,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the best features as horizontal bars, the best on top.
+
+    A dashed line marks the median score of all features, so that the eye can tell a peak from a plateau.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_features,)
+        Larger is better.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    top : int
+        How many bars.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure whose height suits the number of bars.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `scores` is not one-dimensional or empty, or `feature_names` has another length, or `top` is less than 1.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> ax = pl.ranking([0.2, 0.9, 0.5], ["CD4", "CD8A", "NKG7"], top=2, ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['1  CD8A', '2  NKG7']
+    """
+    scores = np.asarray(scores, dtype=float)
+    if scores.ndim != 1 or scores.size == 0:
+        raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}.")
+    if feature_names is not None and len(feature_names) != scores.size:
+        raise ValueError(f"There are {len(feature_names)} feature_names for {scores.size} scores.")
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}.")
+    order = np.argsort(-scores, kind="stable")[:top]
+    names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j])) for j in order]
+    n_bars = len(order)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(8, 1.4 + 0.25 * n_bars), layout="constrained")
+
+    place = np.arange(n_bars)
+    ax.barh(place, scores[order], height=0.72, color=_BAR, zorder=2)
+    ax.set_yticks(place, [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)  # a name may hold dollar signs
+    ax.set_ylim(n_bars - 0.4, -0.6)
+    decimals = _decimals(scores[order[0]])
+    for y, value in zip(place, scores[order], strict=True):
+        # The figure beside its bar: nobody has to read a length off the axis, and none is told by colour alone.
+        side = -1 if value < 0 else 1
+        ax.annotate(
+            f"{value:{decimals}}",
+            (value, y),
+            xytext=(4 * side, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if side > 0 else "right",
+            fontsize="small",
+            color=_QUIET,
+        )
+    median = float(np.median(scores))
+    ax.axvline(median, color="black", linestyle=(0, (4, 3)), linewidth=1, zorder=3)
+    ax.annotate(
+        f"median of all {scores.size}: {median:{decimals}}",
+        (median, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize="small",
+        ha="left" if median < 0.6 * scores[order[0]] else "right",
+    )
+    ax.margins(x=0.12)
+    ax.axvline(0, color=_QUIET, linewidth=0.8, zorder=3)
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    ax.set_xlabel(f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score")
+    if title is not None:
+        ax.set_title(title, loc="left", pad=20, fontweight="bold", parse_math=False)
+    return ax
+
+
+def image(
+    values: ArrayLike, shape: tuple[int, int], *, ax: Axes | None = None, title: str | None = None, signed: bool = False
+) -> Axes:
+    """Draw one value per pixel as an image with a colour bar.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows * n_columns,)
+        One value per feature, row by row.
+    shape : (int, int)
+        Rows and columns of the image.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+    signed : bool
+        The sign matters, as in an eigenvector: the colours then diverge from white at 0, equally far on both sides.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `shape` has another number of pixels than there are values.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> ax = pl.image([0.1, -0.4, 0.2, 0.0], (2, 2), ax=Figure().add_subplot(), signed=True)
+    >>> low, high = ax.images[0].get_clim()
+    >>> float(low), float(high)
+    (-0.4, 0.4)
+    """
+    values = np.asarray(values, dtype=float)
+    if values.size != shape[0] * shape[1]:
+        raise ValueError(f"{values.size} values do not fill an image of {shape[0]} x {shape[1]} pixels.")
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(layout="constrained")
+    colours: dict[str, Any] = {"cmap": "viridis"}
+    if signed:
+        largest = float(np.abs(values).max()) or 1.0
+        colours = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest}
+    drawn = ax.imshow(values.reshape(shape), **colours)
+    bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize="small")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_color("#c8c8c8")
+    if title is not None:
+        ax.set_title(title, parse_math=False)
+    return ax
+
+
+def _middle_cut(name: str, longest: int = 32) -> str:
+    # Both ends stay: probe and transcript names often differ in the last characters only.
+    return name if len(name) <= longest else f"{name[: longest - 13]}…{name[-12:]}"
+
+
+def _decimals(best: float) -> str:
+    """One number format for all bars: three digits of the best, and as many decimals for the others."""
+    magnitude = int(np.floor(np.log10(abs(best)))) if best else 0
+    return f".{max(2 - magnitude, 0)}f" if -3 <= magnitude <= 5 else ".2e"

@@ -1,0 +1,448 @@
+// The core without Python, for the sanitizers: engines against plain loops, ManiFeSt's invariants, the C interface with
+// every kind of bad argument, threads that call at once, cancel, fork. Exits with 77 (skipped) if FASTFS_ISA names a set
+// that this machine hasn't.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+// The symbols of the scipy-openblas32 wheel.
+#define FASTFS_BLAS_SYMBOL(name) scipy_##name##_
+#define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
+#define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
+
+#include "fastfs/fastfs.hpp"
+#include "fastfs/link_blas.h"
+#include "kernels/isa/tiles.hpp"
+#include "kernels/spectral.hpp"
+#include "support/parallel.hpp"
+
+namespace {
+
+int failures = 0;
+
+#define CHECK(condition)                                                           \
+    do {                                                                           \
+        if (!(condition)) {                                                        \
+            ++failures;                                                            \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);   \
+        }                                                                          \
+    } while (false)
+
+template <class T>
+std::vector<T> random_values(std::size_t n, unsigned seed, double offset = 0, double scale = 1) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<double> normal;
+    std::vector<T> values(n);
+    for (T& v : values) v = static_cast<T>(offset + scale * normal(engine));
+    return values;
+}
+
+fastfs::run threads(int n) {
+    auto how = fastfs::default_run();
+    how.n_threads = n;
+    return how;
+}
+
+// |x_i - x_j|^2 of row-major X, in long double.
+template <class T>
+long double squared_distance(const std::vector<T>& X, std::int64_t n, std::int64_t d, std::int64_t i, std::int64_t j) {
+    long double sum = 0;
+    for (std::int64_t r = 0; r < n; ++r) {
+        const auto k = static_cast<std::size_t>(r * d);
+        const long double difference = static_cast<long double>(X[k + static_cast<std::size_t>(i)]) -
+                                       static_cast<long double>(X[k + static_cast<std::size_t>(j)]);
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+// The exponential of every kernel set is within 2 ulp over its range, 0 below it, and exactly 1 at 0.
+template <class T>
+void test_exp() {
+    const auto& kernels = fastfs::core::tile_kernels<T>();
+    const double lowest = sizeof(T) == 4 ? 87 : 708;
+    std::vector<T> x;
+    for (int i = 0; i <= 100000; ++i) x.push_back(static_cast<T>(lowest * i / 100000.0));
+    std::vector<T> y = x;
+    kernels.exp_neg(y.data(), static_cast<std::int64_t>(y.size()), T(1));
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const long double exact = std::exp(-static_cast<long double>(x[i]));
+        worst = std::max(worst, static_cast<double>(std::abs((static_cast<long double>(y[i]) - exact) / exact)) /
+                                    static_cast<double>(std::numeric_limits<T>::epsilon()));
+    }
+    CHECK(worst <= 2);
+    CHECK(y[0] == T(1));
+    T far[2] = {static_cast<T>(2 * lowest), std::numeric_limits<T>::infinity()};
+    kernels.exp_neg(far, 2, T(1));
+    CHECK(far[0] == 0 && far[1] == 0);
+}
+
+template <class T>
+void test_affinity() {
+    const double eps = std::numeric_limits<T>::epsilon();
+    for (std::int64_t d : {1, 2, 255, 256, 257, 520}) {
+        for (std::int64_t n : {1, 7, 40}) {
+            const auto X = random_values<T>(static_cast<std::size_t>(n * d), 1, 100.0);
+            const double sigma = std::sqrt(static_cast<double>(n));
+            std::vector<T> K(static_cast<std::size_t>(d * d)), again = K;
+            fastfs::affinity({X.data(), n, d}, fastfs::rbf(sigma), K.data(), threads(1));
+            fastfs::affinity({X.data(), n, d}, fastfs::rbf(sigma), again.data(), threads(3));
+            CHECK(K == again);
+            double worst = 0;
+            for (std::int64_t i = 0; i < d; i += 3) {
+                for (std::int64_t j = 0; j < d; ++j) {
+                    const double exact = std::exp(-static_cast<double>(squared_distance(X, n, d, i, j)) /
+                                                  (2 * sigma * sigma));
+                    worst = std::max(worst, std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])));
+                }
+            }
+            // The exponent is a difference of sums near 4, whose rounding it inherits; a handful of eps in all.
+            CHECK(worst <= 16 * eps);
+        }
+    }
+}
+
+void test_streamed_product() {
+    const std::int64_t n = 30, d = 300, p = 3;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 2), V = random_values<double>(
+                                                                                 static_cast<std::size_t>(d * p), 3);
+    std::vector<double> K(static_cast<std::size_t>(d * d)), product(V.size());
+    fastfs::affinity({X.data(), n, d}, fastfs::rbf(4), K.data());
+    fastfs::affinity_product({X.data(), n, d}, fastfs::rbf(4), V.data(), p, product.data(), threads(2));
+    for (std::int64_t i = 0; i < d; ++i) {
+        for (std::int64_t c = 0; c < p; ++c) {
+            double sum = 0, size = 0;
+            for (std::int64_t j = 0; j < d; ++j) {
+                const double term = K[static_cast<std::size_t>(i * d + j)] * V[static_cast<std::size_t>(j * p + c)];
+                sum += term;
+                size += std::abs(term);
+            }
+            CHECK(std::abs(sum - product[static_cast<std::size_t>(i * p + c)]) <= 300 * 2.3e-16 * size);
+        }
+    }
+}
+
+void test_sparse_and_chunks() {
+    const std::int64_t n = 50, d = 300;
+    auto X = random_values<double>(static_cast<std::size_t>(n * d), 4);
+    for (double& x : X) x = x > 1.2 ? x : 0;
+    std::vector<double> values;
+    std::vector<std::int32_t> columns, begins{0};
+    for (std::int64_t r = 0; r < n; ++r) {
+        for (std::int64_t c = 0; c < d; ++c) {
+            if (X[static_cast<std::size_t>(r * d + c)] != 0) {
+                values.push_back(X[static_cast<std::size_t>(r * d + c)]);
+                columns.push_back(static_cast<std::int32_t>(c));
+            }
+        }
+        begins.push_back(static_cast<std::int32_t>(values.size()));
+    }
+    std::vector<double> dense(static_cast<std::size_t>(d * d)), sparse = dense, chunked = dense;
+    fastfs::affinity({X.data(), n, d}, fastfs::sqeuclidean(), dense.data());
+    fastfs::affinity(fastfs::matrix::csr(values.data(), columns.data(), begins.data(), n, d), fastfs::sqeuclidean(),
+                     sparse.data());
+    fastfs::gram gram(d), other(d);
+    gram.update({X.data(), 20, d});
+    other.update({X.data() + 20 * d, n - 20, d});
+    gram.merge(other);
+    CHECK(gram.n_rows() == n);
+    gram.affinity(fastfs::sqeuclidean(), chunked.data());
+    double largest = 0, worst = 0;
+    for (std::size_t e = 0; e < dense.size(); ++e) {
+        largest = std::max(largest, dense[e]);
+        worst = std::max({worst, std::abs(dense[e] - sparse[e]), std::abs(dense[e] - chunked[e])});
+    }
+    CHECK(worst <= 64 * 2.3e-16 * largest);
+}
+
+// Eigenpairs from either algorithm, complete or in part, and both routes of the pencil.
+void test_spectral() {
+    namespace core = fastfs::core;
+    for (std::int64_t n : {1, 2, 3, 97, 98, 230}) {
+        const auto G = random_values<double>(static_cast<std::size_t>(n * n), 5);
+        std::vector<double> A(G.size());
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                A[static_cast<std::size_t>(j * n + i)] = (G[static_cast<std::size_t>(j * n + i)] +
+                                                          G[static_cast<std::size_t>(i * n + j)]) / 2;
+            }
+        }
+        auto destroyed = A;
+        core::Run run(threads(2));
+        core::SymmetricEigen eigen(n, destroyed.data(), run);
+        eigen.make_vectors(0, n / 2, run);
+        eigen.make_vectors(n / 2, n, run);
+        double worst = 0;
+        for (std::int64_t k = 0; k < n; ++k) {  // A v = w v
+            for (std::int64_t i = 0; i < n; ++i) {
+                double sum = 0;
+                for (std::int64_t j = 0; j < n; ++j) sum += A[static_cast<std::size_t>(j * n + i)] * eigen.vector(k)[j];
+                worst = std::max(worst, std::abs(sum - eigen.values()[static_cast<std::size_t>(k)] * eigen.vector(k)[i]));
+            }
+        }
+        CHECK(worst <= 1e-13 * static_cast<double>(n));
+
+        std::vector<double> w(1), v(static_cast<std::size_t>(n));
+        destroyed = A;
+        core::largest_eigenpairs(n, destroyed.data(), 1, w.data(), v.data(), run);
+        CHECK(std::abs(w[0] - eigen.values().back()) <= 1e-13 * static_cast<double>(n));
+    }
+    for (bool singular : {false, true}) {
+        const std::int64_t n = 120, m = singular ? 40 : 300;
+        const auto F = random_values<double>(static_cast<std::size_t>(n * m), 6), H = random_values<double>(
+                                                                                     static_cast<std::size_t>(n * m), 7);
+        std::vector<double> K1(static_cast<std::size_t>(n * n)), K2 = K1;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                for (std::int64_t k = 0; k < m; ++k) {
+                    K1[static_cast<std::size_t>(j * n + i)] += F[static_cast<std::size_t>(k * n + i)] * F[static_cast<std::size_t>(k * n + j)];
+                    K2[static_cast<std::size_t>(j * n + i)] += H[static_cast<std::size_t>(k * n + i)] * H[static_cast<std::size_t>(k * n + j)];
+                }
+            }
+        }
+        auto W = K1, destroyed = K2;
+        std::vector<double> nu(static_cast<std::size_t>(n));
+        const auto rank = fastfs::pencil(n, W.data(), destroyed.data(), nu.data(), threads(2));
+        CHECK(rank == (singular ? 80 : 120));
+        double worst = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                double sum = 0, difference = 0;
+                for (std::int64_t k = 0; k < rank; ++k) {
+                    const double term = W[static_cast<std::size_t>(k * n + i)] * W[static_cast<std::size_t>(k * n + j)];
+                    sum += term;
+                    difference += nu[static_cast<std::size_t>(k)] * term;
+                }
+                const auto e = static_cast<std::size_t>(j * n + i);
+                worst = std::max({worst, std::abs(sum - K1[e] - K2[e]), std::abs(difference - K1[e] + K2[e])});
+            }
+        }
+        CHECK(worst <= 1e-11 * static_cast<double>(m));
+    }
+}
+
+void test_manifest() {
+    const std::int64_t n = 40, d = 150;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 8);
+    std::vector<std::int64_t> y(static_cast<std::size_t>(n)), swapped = y;
+    for (std::size_t r = 0; r < y.size(); ++r) {
+        y[r] = static_cast<std::int64_t>(r % 2);
+        swapped[r] = 1 - y[r];
+    }
+    const auto one = fastfs::manifest({X.data(), n, d}, y.data(), fastfs::default_manifest_options(), 2, threads(1));
+    const auto two = fastfs::manifest({X.data(), n, d}, y.data(), fastfs::default_manifest_options(), 2, threads(2));
+    CHECK(one.scores == two.scores);
+    CHECK(one.difference_vectors == two.difference_vectors);
+    CHECK(one.rank == d && one.warnings == 0);
+    const auto other = fastfs::manifest({X.data(), n, d}, swapped.data());
+    double largest = 0, worst = 0;
+    for (std::size_t j = 0; j < one.scores.size(); ++j) {
+        largest = std::max(largest, one.scores[j]);
+        worst = std::max(worst, std::abs(one.scores[j] - other.scores[j]));
+    }
+    CHECK(worst <= 1e-12 * largest && largest > 0);
+}
+
+void test_bad_arguments() {
+    const std::vector<double> X(12, 1.0);
+    const std::vector<std::int64_t> y{0, 0, 1, 1};
+    fastfs_matrix m = *fastfs::matrix(X.data(), 4, 3).get();
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    std::vector<double> scores(3);
+    result.scores = scores.data();
+    auto expect = [&](fastfs_status status, fastfs_status wanted, const char* text) {
+        CHECK(status == wanted);
+        if (std::strstr(fastfs_last_error(), text) == nullptr) {
+            ++failures;
+            std::fprintf(stderr, "'%s' lacks '%s'\n", fastfs_last_error(), text);
+        }
+    };
+    double out[9];
+    expect(fastfs_affinity(nullptr, nullptr, nullptr, out), FASTFS_EINVAL, "X is null");
+    expect(fastfs_affinity(&m, nullptr, nullptr, nullptr), FASTFS_EINVAL, "out is null");
+    expect(fastfs_manifest(&m, nullptr, nullptr, nullptr, &result), FASTFS_EINVAL, "labels are null");
+    expect(fastfs_manifest(&m, y.data(), nullptr, nullptr, nullptr), FASTFS_EINVAL, "result is null");
+    expect(fastfs_manifest(&m, y.data(), nullptr, nullptr, &result), FASTFS_EINVAL, "equal values");
+
+    auto wrong = m;
+    wrong.struct_size = 8;
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "struct_size");
+    wrong = m;
+    wrong.n_cols = -3;
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "at least one");
+    wrong = m;
+    wrong.n_rows = wrong.n_cols = std::int64_t{1} << 40;
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "can't have");
+    wrong = m;
+    wrong.dtype = 7;
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "dtype");
+    const std::int32_t begins[] = {0, 2, 1, 3, 3}, columns[] = {0, 1, 5};
+    wrong = *fastfs::matrix::csr(X.data(), columns, begins, 4, 3).get();
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "must not decrease");
+    const std::int32_t fine[] = {0, 1, 2, 3, 3};
+    wrong = *fastfs::matrix::csr(X.data(), columns, fine, 4, 3).get();
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "outside 0..2");
+
+    fastfs_run how = FASTFS_RUN_INIT;
+    how.n_threads = -1;
+    expect(fastfs_affinity(&m, nullptr, &how, out), FASTFS_EINVAL, "n_threads");
+    how = FASTFS_RUN_INIT;
+    how.max_memory = 100;
+    expect(fastfs_affinity(&m, nullptr, &how, out), FASTFS_ENOMEM, "budget");
+
+    // A header newer than the library: fields it doesn't know must be zero.
+    struct {
+        fastfs_affinity_options known;
+        std::int64_t later;
+    } newer = {FASTFS_AFFINITY_OPTIONS_INIT, 0};
+    newer.known.struct_size = sizeof newer;
+    CHECK(fastfs_affinity(&m, &newer.known, nullptr, out) == FASTFS_OK);
+    newer.later = 1;
+    expect(fastfs_affinity(&m, &newer.known, nullptr, out), FASTFS_EINVAL, "doesn't know");
+    // An older header: what it lacks keeps its default.
+    fastfs_run older = FASTFS_RUN_INIT;
+    older.struct_size = offsetof(fastfs_run, progress);
+    older.progress = reinterpret_cast<fastfs_progress>(std::uintptr_t{1});
+    CHECK(fastfs_affinity(&m, nullptr, &older, out) == FASTFS_OK);
+
+    auto bad = X;
+    bad[7] = std::numeric_limits<double>::quiet_NaN();
+    m.values = bad.data();
+    expect(fastfs_affinity(&m, nullptr, nullptr, out), FASTFS_EINVAL, "row 2, column 1");
+
+    fastfs_blas table;
+    std::memset(&table, 0, sizeof table);
+    expect(fastfs_register_blas(&table), FASTFS_EINVAL, "bytes");
+    table.struct_size = sizeof table;
+    table.integer_bits = 64;
+    expect(fastfs_register_blas(&table), FASTFS_EINVAL, "32-bit");
+    table.integer_bits = 32;
+    expect(fastfs_register_blas(&table), FASTFS_EINVAL, "empty entry");
+    CHECK(fastfs_link_blas() == FASTFS_OK);  // an equal table may come again
+
+    CHECK(fastfs_gram_rows(nullptr) == 0);
+    fastfs_gram_free(nullptr);
+}
+
+void test_cancel() {
+    const std::int64_t n = 500, d = 4000;
+    const auto X = random_values<float>(static_cast<std::size_t>(n * d), 9);
+    std::vector<float> K(static_cast<std::size_t>(d * d));
+    std::atomic<int> calls{0};
+    auto how = threads(2);
+    how.user = &calls;
+    how.progress = [](void* user, const char* step, double fraction) {
+        CHECK(step != nullptr && fraction >= 0 && fraction <= 1);
+        return ++*static_cast<std::atomic<int>*>(user) >= 1 ? 1 : 0;
+    };
+    bool canceled = false;
+    try {
+        fastfs::affinity({X.data(), n, d}, fastfs::rbf(30), K.data(), how);
+    } catch (const fastfs::canceled&) {
+        canceled = true;
+    }
+    CHECK(canceled && calls == 1);
+    CHECK(FASTFS_BLAS_GET_THREADS() != 1 || std::thread::hardware_concurrency() == 1);  // restored
+}
+
+void test_threads_at_once() {
+    const std::int64_t n = 30, d = 280;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 10);
+    std::vector<double> alone(static_cast<std::size_t>(d * d));
+    fastfs::affinity({X.data(), n, d}, fastfs::rbf(5), alone.data(), threads(1));
+    std::vector<std::vector<double>> results(4, std::vector<double>(alone.size()));
+    std::vector<std::thread> callers;
+    for (auto& result : results) {
+        callers.emplace_back([&] {
+            for (int repeat = 0; repeat < 5; ++repeat) {
+                fastfs::affinity({X.data(), n, d}, fastfs::rbf(5), result.data(), threads(2));
+            }
+            CHECK(fastfs_affinity(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);  // its message is its own
+        });
+    }
+    for (auto& caller : callers) caller.join();
+    for (const auto& result : results) CHECK(result == alone);
+}
+
+// A loop inside a loop, and a body that throws: the exception arrives, and the pool goes on.
+void test_parallel_for() {
+    fastfs::core::Run run(threads(3));
+    std::vector<int> counts(100);
+    fastfs::core::parallel_for(run, 10, [&](std::int64_t i, int) {
+        fastfs::core::Run inner(threads(2));
+        fastfs::core::parallel_for(inner, 10, [&](std::int64_t j, int) { ++counts[static_cast<std::size_t>(10 * i + j)]; });
+    });
+    for (int count : counts) CHECK(count == 1);
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        fastfs::core::Run failing(threads(3));
+        bool thrown = false;
+        try {
+            fastfs::core::parallel_for(failing, 50, [&](std::int64_t i, int) {
+                if (i == 17) throw std::domain_error("seventeen");
+            });
+        } catch (const std::domain_error&) {
+            thrown = true;
+        }
+        CHECK(thrown);
+    }
+}
+
+// A child has none of the threads; it must get its own. The thread sanitizer doesn't follow threads across a fork.
+[[maybe_unused]] void test_fork() {
+    const std::int64_t n = 20, d = 300;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 11);
+    std::vector<double> before(static_cast<std::size_t>(d * d)), after = before;
+    fastfs::affinity({X.data(), n, d}, fastfs::rbf(5), before.data(), threads(2));
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        fastfs::affinity({X.data(), n, d}, fastfs::rbf(5), after.data(), threads(2));
+        _exit(before == after ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+
+int main() {
+    if (fastfs_isa() == nullptr) {
+        std::printf("skipped: %s\n", fastfs_last_error());
+        return 77;
+    }
+    const std::vector<double> X(6, 1.0);
+    std::vector<double> K(9);
+    CHECK(fastfs_affinity(fastfs::matrix(X.data(), 2, 3).get(), nullptr, nullptr, K.data()) == FASTFS_EINVAL);
+    CHECK(std::strstr(fastfs_last_error(), "no BLAS is registered") != nullptr);
+    fastfs::check(fastfs_link_blas());
+
+    test_exp<float>();
+    test_exp<double>();
+    test_affinity<float>();
+    test_affinity<double>();
+    test_streamed_product();
+    test_sparse_and_chunks();
+    test_spectral();
+    test_manifest();
+    test_bad_arguments();
+    test_cancel();
+    test_threads_at_once();
+    test_parallel_for();
+#if !defined(__SANITIZE_THREAD__)
+    test_fork();
+#endif
+    std::printf("%s: %d failures\n", fastfs_isa(), failures);
+    return failures == 0 ? 0 : 1;
+}

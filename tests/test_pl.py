@@ -1,0 +1,96 @@
+"""Plots: what stands in them."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from fastfs import pl
+
+
+@pytest.fixture
+def ax():
+    return Figure().add_subplot()
+
+
+def test_ranking_shows_the_best_in_order(ax):
+    scores = np.random.default_rng(0).permutation(2000) / 2000
+    names = [f"gene{j}" for j in range(2000)]
+    assert pl.ranking(scores, names, top=30, ax=ax, title="colon") is ax
+    best = np.argsort(-scores)[:30]
+    assert [bar.get_width() for bar in ax.patches] == scores[best].tolist()
+    assert [text.get_text() for text in ax.get_yticklabels()] == [f"{r}  {names[j]}" for r, j in enumerate(best, 1)]
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[0] == f"{scores.max():.3f}"
+    assert "median of all 2000: 0.500" in texts
+    assert ax.get_xlabel() == "score, the 30 best of 2000 features"
+    assert ax.yaxis_inverted()
+    assert ax.get_title(loc="left") == "colon"
+
+
+def test_ranking_draws_any_name(ax):
+    names = ["$x^", "a_b$c$", "n" * 200]
+    pl.ranking([3.0, 2.0, 1.0], names, ax=ax)
+    ax.figure.savefig(__import__("io").BytesIO())
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert shown[:2] == ["1  $x^", "2  a_b$c$"]
+    assert len(shown[2]) < 40
+    assert ax.get_xlabel() == "score"
+
+
+@pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [-1.0, -3.0, 2.0], [1e-12, 3e-13, 0.0], [5e8, 2.0, 1.0]])
+def test_ranking_of_unusual_scores(ax, scores):
+    pl.ranking(scores, ax=ax)
+    assert [bar.get_width() for bar in ax.patches] == sorted(scores, reverse=True)
+    for bar, text in zip(ax.patches, ax.texts, strict=False):
+        np.testing.assert_allclose(float(text.get_text()), bar.get_width(), rtol=0.005, atol=0.005 * max(scores))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0, 2.0]],), "one-dimensional"),
+        (([],), "not empty"),
+        (([1.0, 2.0], ["a"]), "1 feature_names for 2 scores"),
+    ],
+)
+def test_ranking_of_bad_input(ax, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pl.ranking(*arguments, ax=ax)
+    with pytest.raises(ValueError, match="top must be"):
+        pl.ranking([1.0], ax=ax, top=0)
+
+
+def test_image(ax):
+    values = np.arange(6.0)
+    assert pl.image(values, (2, 3), ax=ax, title="scores") is ax
+    (drawn,) = ax.images
+    np.testing.assert_array_equal(drawn.get_array(), values.reshape(2, 3))
+    assert drawn.get_clim() == (0, 5)
+    assert drawn.colorbar is not None
+    assert ax.get_title() == "scores"
+
+
+@pytest.mark.parametrize("values", [[1.0, -4.0], [0.0, 0.0]])
+def test_signed_image_is_white_at_zero(ax, values):
+    pl.image(values, (1, 2), ax=ax, signed=True)
+    (drawn,) = ax.images
+    low, high = drawn.get_clim()
+    assert -low == high > 0
+    np.testing.assert_allclose(drawn.to_rgba([0.0])[0], to_rgba("white"), atol=0.04)
+
+
+def test_image_of_wrong_shape(ax):
+    with pytest.raises(ValueError, match="5 values do not fill an image of 2 x 3"):
+        pl.image(np.zeros(5), (2, 3), ax=ax)
+
+
+def test_a_figure_is_made_where_none_is_given():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    for axes in (pl.ranking([1.0, 2.0]), pl.image([1.0, 2.0], (1, 2))):
+        assert axes.figure.number in plt.get_fignums()
+        plt.close(axes.figure)
