@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
-    from fastfs._info import info as info
     from fastfs._estimators import ManiFeSt as ManiFeSt
+    from fastfs._info import info as info
     from fastfs._manifest import manifest_scores as manifest_scores
 
     __version__: str

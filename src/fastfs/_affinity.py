@@ -62,10 +62,10 @@ def affinity(
 
     Notes
     -----
-    The Gram matrix is computed in tiles of 256 x 256 features by BLAS and turned into kernel values while the tile is in
-    the L2 cache; only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of
-    the entries a row); memory: the result, a copy of X in feature order, and half a megabyte a thread. Each row's mean is
-    subtracted first, which leaves distances as they are and keeps their digits; a distance too small to survive the
+    The Gram matrix is computed in tiles of features by BLAS and turned into kernel values while the tile is in the L2
+    cache; only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the
+    entries a row); memory: the result, a copy of X in feature order, and about a megabyte a thread. Each row's mean
+    is subtracted first, which leaves distances as they are and keeps their digits; a distance too small to survive the
     subtraction n_i + n_j - 2 G_ij is recomputed by differences. The result doesn't depend on n_threads.
 
     Examples
@@ -118,8 +118,8 @@ def affinity_product(
 
     Notes
     -----
-    Time O(n_features^2 (n_samples + n_columns)), memory O(n_features (n_samples + n_columns)). Tiles are computed in the
-    dtype of X and their products summed in float64.
+    Time O(n_features^2 (n_samples + n_columns)), memory O(n_features (n_samples + n_columns)). Tiles are computed in
+    the dtype of X and their products summed in float64.
 
     Examples
     --------

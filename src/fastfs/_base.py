@@ -84,8 +84,8 @@ def two_classes(classes: Array) -> None:
     if len(classes) > 2:
         names = ", ".join(str(c) for c in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise ValueError(
-            f"y must have two classes, but has {len(classes)} ({names}): only binary classification is supported so far; "
-            "keep the samples of two classes"
+            f"y must have two classes, but has {len(classes)} ({names}): only binary classification is supported so "
+            "far; keep the samples of two classes"
         )
 
 
@@ -107,7 +107,7 @@ def parse_memory(max_memory: int | str | None) -> int:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Translate n_jobs into the core's n_threads: None is all cores this process may use, or 1 inside a joblib worker."""
+    """Translate n_jobs into n_threads: None is all cores that this process may use, or 1 inside a joblib worker."""
     if n_jobs is None:
         return 1 if _inside_joblib() else 0
     n_jobs = operator.index(n_jobs)

@@ -39,7 +39,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
-        mask: Array = self.ranking_ <= count_selected(self.n_features_to_select, len(self.ranking_))  # type: ignore[has-type]
+        mask: Array = self.ranking_ <= count_selected(self.n_features_to_select, len(self.ranking_))
         return mask
 
     def __sklearn_tags__(self) -> Tags:
@@ -54,8 +54,8 @@ class ManiFeSt(_Selector):
 
     In each class, features are points whose distances form a kernel; the two kernels are compared as points of a
     Riemannian manifold, and a feature's score is its share of their difference. That finds features that no univariate
-    test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay what they are, and
-    it also reports features that are tied to relevant ones.
+    test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay what they are,
+    and it also reports features that are tied to relevant ones.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class ManiFeSt(_Selector):
     n_components : int
         Number of leading eigenpairs of the mean and of the difference to keep, for looking at what a score rests on.
     n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside a
-        joblib worker.
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
     max_memory : int, str or None
         Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
     verbose : bool or callable
@@ -103,8 +103,8 @@ class ManiFeSt(_Selector):
     Raises
     ------
     ValueError
-        Not two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out of range;
-        all features equal within a class.
+        Not two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out of
+        range; all features equal within a class.
     MemoryError
         The fit would exceed the budget: 32 n_features^2 bytes, and n_samples n_features values; nothing was allocated.
     numpy.linalg.LinAlgError
@@ -117,14 +117,15 @@ class ManiFeSt(_Selector):
 
     Notes
     -----
-    Time O(n_features^3), dominated by two symmetric eigenproblems. With S = K1 + K2 = L L', L^-1 K1 L^-T = Y diag(mu) Y'
-    and W = L Y, D = W diag(h(mu)) W' with h(mu) = sqrt(mu (1 - mu)) log(mu / (1 - mu)) / 2, which is the paper's D without
-    the inverse of a kernel; singular kernels are cut to their numerical rank. Computed in float64 whatever X is.
+    Time O(n_features^3), dominated by two symmetric eigenproblems. With K1 + K2 = L L',
+    L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with h(nu) = sqrt(1 - nu^2) artanh(nu) / 2,
+    which is the paper's D without the inverse of a kernel; singular kernels are cut to their numerical rank. Computed
+    in float64 whatever X is. The result doesn't depend on the number of threads.
 
     References
     ----------
-    .. [1] D. Cohen, T. Shnitzer, Y. Kluger, R. Talmon, "ManiFeSt: Manifold-based Feature Selection for Small Data Sets",
-       arXiv:2207.08574, 2022, eqs. 1-4.
+    .. [1] D. Cohen, T. Shnitzer, Y. Kluger, R. Talmon, "ManiFeSt: Manifold-based Feature Selection for Small Data
+       Sets", arXiv:2207.08574, 2022, eqs. 1-4.
 
     Examples
     --------

@@ -16,9 +16,9 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory`` (default
-        budget in bytes), ``blas`` (path of SciPy's BLAS bridge), ``blas_threads_held_by`` (the function that holds BLAS
-        at one thread inside parallel loops, or None if this BLAS has none that is known); with `ceilings` also
+        ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory``
+        (default budget in bytes), ``blas`` (path of SciPy's BLAS bridge), ``blas_threads_held_by`` (the function that
+        holds BLAS at one thread while a call runs, or None if this BLAS has none that is known); with `ceilings` also
         ``dgemm_gflops``, ``sgemm_gflops``, ``exp_float64_gelems``, ``exp_float32_gelems``, ``write_gbytes``.
 
     Raises
@@ -51,9 +51,8 @@ def _best(seconds_of: Any, repeats: int = 3) -> float:
 def _ceilings() -> dict[str, float]:
     import numpy as np
 
-    from fastfs import affinity
+    from fastfs import _core, affinity
 
-    _core = __import__("fastfs._core", fromlist=["_core"])
     found: dict[str, float] = {}
     n, d = 2048, 1024
     for name, dtype in (("dgemm", np.float64), ("sgemm", np.float32)):
@@ -70,7 +69,9 @@ def _ceilings() -> dict[str, float]:
         found[f"{name}_gflops"] = n * 256**2 * blocks * (blocks + 1) / _best(gram) / 1e9
     size, repeats = 1 << 14, 200
     for name in ("float64", "float32"):
-        found[f"exp_{name}_gelems"] = size * repeats / _best(lambda name=name: _core.exp_seconds(name, size, repeats)) / 1e9
+        found[f"exp_{name}_gelems"] = (
+            size * repeats / _best(lambda name=name: _core.exp_seconds(name, size, repeats)) / 1e9
+        )
 
     def write() -> float:
         start = time.perf_counter()

@@ -95,7 +95,7 @@ def fit(
     max_memory: int | str | None,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Check the parameters, call the core and issue its warnings; X and codes as `as_matrix` and `encode_labels` give."""
+    """Check the parameters, call the core, issue its warnings; X and codes as of `as_matrix` and `encode_labels`."""
     rule, scales = _sigma_rule(sigma)
     result: dict[str, Any] = core().manifest(
         X,
@@ -147,7 +147,5 @@ def _warnings(flags: int, classes: Array, n_features: int) -> list[str]:
             if n_features == 2
             else "either the classes don't differ, or sigma is so small or so large that every kernel looks the same"
         )
-        messages.append(
-            f"the scores are zero up to rounding, because the kernels of the two classes agree: {reason}"
-        )
+        messages.append(f"the scores are zero up to rounding, because the kernels of the two classes agree: {reason}")
     return messages

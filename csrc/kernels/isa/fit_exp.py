@@ -1,10 +1,10 @@
-"""Coefficients of the vector exponential in tiles.cpp: prints them, as `python csrc/kernels/isa/fit_exp.py` (needs mpmath).
+"""Print the coefficients of the vector exponential in tiles.cpp (needs mpmath).
 
-exp(r) = 1 + r + r^2 q(r) on |r| <= ln 2 / 2; q interpolates (exp(r) - 1 - r) / r^2 at Chebyshev nodes, which spreads the
-error evenly over the interval, where a Taylor polynomial of the same degree leaves it all at the ends.
+exp(r) = 1 + r + r^2 q(r) on |r| <= ln 2 / 2; q interpolates (exp(r) - 1 - r) / r^2 at Chebyshev nodes, which spreads
+the error evenly over the interval, where a Taylor polynomial of the same degree leaves it all at the ends.
 """
 
-from mpmath import chop, cos, exp, log, matrix, lu_solve, mp, mpf, pi
+from mpmath import chop, cos, exp, log, lu_solve, matrix, mp, mpf, pi
 
 mp.dps = 60
 
