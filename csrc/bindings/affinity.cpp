@@ -15,7 +15,7 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     if (out.is_none()) return py::array(dtype, {rows, cols});
     if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray");
     auto array = py::array(out);
-    if (!array.dtype().is(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
+    if (!array.dtype().equal(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
         !(array.flags() & py::array::c_style) || !array.writeable()) {
         throw py::type_error("out must be a writeable C-contiguous " + py::str(dtype).cast<std::string>() + " array of " +
                              std::to_string(rows) + " x " + std::to_string(cols));
@@ -55,7 +55,7 @@ py::array affinity_product_any(const py::object& X_, const py::array& V, const s
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
     Call call(n_threads, max_memory, std::move(progress));
-    if (!V.dtype().is(X.dtype()) || !(V.flags() & py::array::c_style)) {
+    if (!V.dtype().equal(X.dtype()) || !(V.flags() & py::array::c_style)) {
         throw py::type_error("V must be a C-contiguous array with the dtype of X");
     }
     if (X.is_float32()) return affinity_product<float>(X, options, V, call);

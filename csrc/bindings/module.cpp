@@ -8,7 +8,7 @@ namespace {
 // Views of any strides in whole elements; the core reads native, aligned numbers only.
 template <class T>
 std::optional<fastfs::matrix> dense_view(const py::array& a) {
-    if (!a.dtype().is(py::dtype::of<T>()) || a.ndim() != 2) return std::nullopt;
+    if (!holds<T>(a) || a.ndim() != 2) return std::nullopt;
     constexpr auto size = static_cast<py::ssize_t>(sizeof(T));
     if (a.strides(0) % size != 0 || a.strides(1) % size != 0 || reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(T)) {
         throw py::type_error("expected an aligned array: copy it first");
@@ -42,10 +42,10 @@ fastfs::matrix view_of(const py::object& X, Matrix& m) {
         m.indices = X.attr("indices");
         m.indptr = X.attr("indptr");
         const bool csr = X.attr("format").cast<std::string>() == "csr";
-        const auto values = py::array(m.values).dtype(), indices = py::array(m.indices).dtype();
-        const bool f32 = values.is(py::dtype::of<float>()), f64 = values.is(py::dtype::of<double>());
-        const bool i32 = indices.is(py::dtype::of<std::int32_t>()), i64 = indices.is(py::dtype::of<std::int64_t>());
-        if ((f32 || f64) && (i32 || i64) && py::array(m.indptr).dtype().is(indices)) {
+        const bool f32 = holds<float>(m.values), f64 = holds<double>(m.values);
+        const bool i32 = holds<std::int32_t>(m.indices) && holds<std::int32_t>(m.indptr);
+        const bool i64 = holds<std::int64_t>(m.indices) && holds<std::int64_t>(m.indptr);
+        if ((f32 || f64) && (i32 || i64)) {
             if (f32) return i32 ? sparse_view<float, std::int32_t>(X, m, csr) : sparse_view<float, std::int64_t>(X, m, csr);
             return i32 ? sparse_view<double, std::int32_t>(X, m, csr) : sparse_view<double, std::int64_t>(X, m, csr);
         }
