@@ -183,7 +183,7 @@ void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_m
     }
     require(X.n_cols() >= 2 && X.n_cols() <= 400000000,
             "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
-                std::to_string(X.n_cols()));
+                std::to_string(X.n_cols()) + " feature(s)");
     auto positive = [](double value) { return value > 0 && std::isfinite(value); };
     switch (o.sigma_rule) {
         case FASTFS_SIGMA_MEDIAN:

@@ -80,7 +80,7 @@ def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]
 def two_classes(classes: Array) -> None:
     """Refuse anything but two classes."""
     if len(classes) < 2:
-        raise ValueError(f"y must have two classes, but has one: {classes.tolist()}")
+        raise ValueError(f"y must have two classes, but has only one class: {classes.tolist()}")
     if len(classes) > 2:
         names = ", ".join(str(c) for c in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise ValueError(
