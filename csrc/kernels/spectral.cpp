@@ -20,6 +20,29 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kBlock = 96;
 constexpr std::int64_t kSlab = 512;
 
+// Tiles of a product, and how much of its inner size one BLAS call takes: a cancel is seen after each, 0.05 s at most.
+constexpr std::int64_t kSide = 512;
+constexpr std::int64_t kStep = 4096;
+
+// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and for
+// all steps of the inner size k in order.
+template <class F>
+void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
+    for (std::int64_t j = 0; j < n; j += kSide) {
+        for (std::int64_t i = lower ? j : 0; i < m; i += kSide) tiles.emplace_back(i, j);
+    }
+    parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t t, int) {
+        const auto [i, j] = tiles[static_cast<std::size_t>(t)];
+        std::int64_t k0 = 0;
+        do {  // once even for k = 0, to set the result
+            run.checkpoint();
+            product(i, std::min(kSide, m - i), j, std::min(kSide, n - j), k0, std::min(kStep, k - k0));
+            k0 += kStep;
+        } while (k0 < k);
+    });
+}
+
 void mirror_lower(std::int64_t n, double* A) {
     constexpr std::int64_t kSquare = 32;
     for (std::int64_t j0 = 0; j0 < n; j0 += kSquare) {
@@ -110,15 +133,13 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, double* S, Run& run, Penci
 
     // S is free now: it takes D V, then W; D takes C.
     mirror_lower(n, D);
-    gemm('N', 'N', n, q, n, 1.0, D, n, kept, n, 0.0, S, n);
-    run.checkpoint(0.5);
-    gemm('T', 'N', q, q, n, 1.0, kept, n, S, n, 0.0, D, q);
+    multiply('N', n, q, n, D, n, kept, n, S, n, run);
+    multiply('T', q, q, n, kept, n, S, n, D, q, run);
     for (std::int64_t j = 0; j < q; ++j) {
         for (std::int64_t i = 0; i < q; ++i) {
             D[j * q + i] /= root[static_cast<std::size_t>(i)] * root[static_cast<std::size_t>(j)];
         }
     }
-    run.checkpoint(0.6);
     if (q > 0) {
         SymmetricEigen eigen(q, D, run);
         eigen.make_vectors(0, q, run);
@@ -126,8 +147,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, double* S, Run& run, Penci
         for (std::int64_t j = 0; j < q; ++j) {
             for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[static_cast<std::size_t>(i)];
         }
-        run.checkpoint(0.9);
-        gemm('N', 'N', n, q, q, 1.0, kept, n, eigen.vector(0), q, 0.0, S, n);
+        multiply('N', n, q, q, kept, n, eigen.vector(0), q, S, n, run);
     }
     std::copy(S, S + n * q, V.data());
     result.W = std::move(V);
@@ -203,26 +223,42 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
 }
 
 void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run) {
-    constexpr std::int64_t kSide = 512;  // within 3 % of one call at n = 2000; two threads still share the tiles evenly
-    const std::int64_t blocks = (n + kSide - 1) / kSide;
-    std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-    for (std::int64_t j = 0; j < blocks; ++j) {
-        for (std::int64_t i = j; i < blocks; ++i) tiles.emplace_back(i * kSide, j * kSide);
-    }
-    parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t t, int) {
-        const auto [i, j] = tiles[static_cast<std::size_t>(t)];
-        const std::int64_t rows = std::min(kSide, n - i), columns = std::min(kSide, n - j);
+    for_tiles(run, n, n, k, true, [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
+                                      std::int64_t k0, std::int64_t step) {
+        const double *Ai = A + k0 * n + i, *Aj = A + k0 * n + j;
+        const double b = k0 == 0 ? beta : 1;
         if (i == j) {
-            syrk_lower(rows, k, alpha, A + i, n, beta, C + j * n + i, n);
+            syrk_lower(rows, step, alpha, Ai, n, b, C + j * n + i, n);
         } else {
-            gemm('N', 'T', rows, columns, k, alpha, A + i, n, A + j, n, beta, C + j * n + i, n);
+            gemm('N', 'T', rows, columns, step, alpha, Ai, n, Aj, n, b, C + j * n + i, n);
         }
     });
 }
 
+void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
+              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run) {
+    for_tiles(run, m, n, k, false, [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
+                                       std::int64_t k0, std::int64_t step) {
+        const double* Ai = ta == 'N' ? A + k0 * lda + i : A + i * lda + k0;
+        gemm(ta, 'N', rows, columns, step, 1.0, Ai, lda, B + j * ldb + k0, ldb, k0 == 0 ? 0.0 : 1.0, C + j * ldc + i,
+             ldc);
+    });
+}
+
+// Blocks of rows from the bottom up: each needs those above it as they were.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
     parallel_for(run, (m + kSlab - 1) / kSlab, [&](std::int64_t slab, int) {
-        trmm_lower(n, std::min(kSlab, m - slab * kSlab), L, B + slab * kSlab * n);
+        const std::int64_t columns = std::min(kSlab, m - slab * kSlab);
+        double* slab_of_B = B + slab * kSlab * n;
+        for (std::int64_t i = (n - 1) / kSlab * kSlab; i >= 0; i -= kSlab) {
+            const std::int64_t rows = std::min(kSlab, n - i);
+            trmm_lower(rows, columns, L + i * n + i, n, slab_of_B + i, n);
+            for (std::int64_t k0 = 0; k0 < i; k0 += kStep) {
+                run.checkpoint();
+                gemm('N', 'N', rows, columns, std::min(kStep, i - k0), 1.0, L + k0 * n + i, n, slab_of_B + k0, n, 1.0,
+                     slab_of_B + i, n);
+            }
+        }
     });
 }
 

@@ -35,9 +35,11 @@ class SymmetricEigen {
 // The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign.
 void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run);
 
-// Lower triangle of C (n x n) = alpha A A' + beta C, A n x k; and B (n x m) = L B, L lower triangular: in tiles and slabs on
-// the threads of the run.
+// Products on the threads of the run, in tiles: lower triangle of C (n x n) = alpha A A' + beta C, A n x k;
+// C (m x n) = op(A) B, op 'N' or 'T', k the inner size; B (n x m) = L B, L lower triangular.
 void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run);
+void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
+              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
 
 // Makes the entry of largest magnitude positive (ties: the first).

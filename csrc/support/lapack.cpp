@@ -83,10 +83,10 @@ void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
     blas().dsymv("L", &n_, &alpha, A, &n_, x, &one, &beta, y, &one);
 }
 
-void trmm_lower(std::int64_t n, std::int64_t m, const double* L, double* B) {
-    const blas_int n_ = narrow(n), m_ = narrow(m);
+void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
+    const blas_int n_ = narrow(n), m_ = narrow(m), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
     const double alpha = 1;
-    blas().dtrmm("L", "L", "N", "N", &n_, &m_, &alpha, L, &n_, B, &n_);
+    blas().dtrmm("L", "L", "N", "N", &n_, &m_, &alpha, L, &ldl_, B, &ldb_);
 }
 
 bool potrf_lower(std::int64_t n, double* A) {

@@ -25,7 +25,7 @@ void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, s
 void symv_lower(std::int64_t n, const double* A, const double* x, double* y);
 
 // B (n x m) = L B, L lower triangular.
-void trmm_lower(std::int64_t n, std::int64_t m, const double* L, double* B);
+void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
 
 // Lower Cholesky factor in place of the lower triangle; false if A isn't positive definite.
 bool potrf_lower(std::int64_t n, double* A);

@@ -1,0 +1,61 @@
+"""What several test modules share."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+# `pytest --hypothesis-profile=thorough` looks harder; continuous integration sees the same examples every time.
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize="CI" in os.environ, print_blob=True)
+settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile("ci")
+
+
+def load_data(name):
+    """X, float64 or CSR, and y of a real data set; the calling test is skipped if there are none here."""
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if not folder:
+        pytest.skip("FASTFS_TEST_DATA isn't set: it names the folder of the real data sets")
+    with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as data:
+        if "indptr" in data:
+            parts = data["data"].astype(float), data["indices"].astype(np.int32), data["indptr"]
+            return scipy.sparse.csr_matrix(parts, shape=tuple(data["shape"])), data["y"]
+        return data["X"].astype(float), data["y"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread():
+    """For NumPy, whose part in the tests is the oracles: on a busy machine its BLAS threads wait for each other.
+
+    A fastfs call sets the threads that it was asked for by itself.
+    """
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def load():
+    return load_data
+
+
+@pytest.fixture(scope="session")
+def python():
+    """Runs code in a fresh interpreter: ``python(code, *arguments, VARIABLE="value")`` returns the finished process."""
+
+    def run(code, *arguments, timeout=300, **environment):
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("FASTFS_")}
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            env={**inherited, **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run

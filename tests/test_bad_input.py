@@ -1,0 +1,475 @@
+"""What is wrong is named in one sentence, what is odd is warned of, and the next call works."""
+
+import re
+import signal
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import fastfs
+from fastfs import ManiFeSt
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 6))
+Y = np.repeat([0, 1], 10)
+
+
+def assert_works():
+    scores = fastfs.manifest_scores(X, Y)
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+def assert_one_sentence(error, *parts):
+    message = str(error.value)
+    assert "\n" not in message, message
+    assert len(message) > 20
+    assert not re.search(r"[.!?] +[A-Z]", message), message
+    for part in parts:
+        assert part in message, message
+
+
+def replaced(row, column, value):
+    changed = X.copy()
+    changed[row, column] = value
+    return changed
+
+
+def fit(X, y, **options):
+    return ManiFeSt(**options).fit(X, y).scores_
+
+
+both = pytest.mark.parametrize("call", [fastfs.manifest_scores, fit], ids=["function", "estimator"])
+
+# -------------------------------------------------------------------------------------------------------------------- X
+
+BAD_X = {
+    "NaN": (replaced(3, 2, np.nan), ValueError, "row 3, column 2"),
+    "infinity": (replaced(19, 5, np.inf), ValueError, "row 19, column 5"),
+    "minus infinity": (replaced(0, 0, -np.inf), ValueError, "row 0, column 0"),
+    "NaN in float32": (replaced(3, 2, np.nan).astype(np.float32), ValueError, "row 3, column 2"),
+    "NaN in CSR": (sp.csr_matrix(replaced(3, 2, np.nan)), ValueError, "row 3, column 2"),
+    "NaN in CSC": (sp.csc_matrix(replaced(3, 2, np.nan)), ValueError, "row 3, column 2"),
+    "None in objects": (replaced(3, 2, np.nan).astype(object), ValueError, "row 3, column 2"),
+    "missing in a frame": (pd.DataFrame(replaced(3, 2, np.nan)), ValueError, "row 3, column 2"),
+    "complex": (X + 1j, ValueError, "omplex"),
+    "complex CSR": (sp.csr_matrix(X + 1j), ValueError, "omplex"),
+    "strings": (X.astype(str).astype(object) + "!", ValueError, "!"),
+    "3-D": (X[None], ValueError, "3"),
+    "1-D": (X[:, 0], ValueError, "1"),
+    "scalar": (1.0, ValueError, ""),
+    "None": (None, ValueError, ""),
+    "dict": ({"a": 1}, (ValueError, TypeError), ""),
+    "an integer beyond float64": (replaced(3, 2, 0).astype(int).astype(object) + 10**400, ValueError, "float"),
+    "no features": (X[:, :0], ValueError, "0"),
+    "no samples": (X[:0], ValueError, "0"),
+    "one feature": (X[:, :1], ValueError, "1"),
+    "1-D sparse": (sp.coo_array(X[:, 0]), ValueError, "1"),
+    "dates": (X.astype("datetime64[s]"), ValueError, "date"),
+    "durations": (X.astype("timedelta64[s]"), ValueError, "time"),
+}
+
+
+@both
+@pytest.mark.parametrize("name", BAD_X)
+def test_bad_X(call, name):
+    bad, error, part = BAD_X[name]
+    with pytest.raises(error) as raised:
+        call(bad, Y)
+    if call is fastfs.manifest_scores:  # scikit-learn has its own words for the others
+        assert_one_sentence(raised, part)
+    else:
+        assert part in str(raised.value)
+    assert_works()
+
+
+@pytest.mark.parametrize("name", [name for name in BAD_X if name not in ("one feature",)])
+def test_bad_X_of_affinity(name):
+    bad, error, part = BAD_X[name]
+    with pytest.raises(error) as raised:
+        fastfs.affinity(bad, sigma=1.0)
+    assert_one_sentence(raised, part)
+    gram = fastfs.GramAccumulator(6)
+    with pytest.raises(error):
+        gram.update(bad)
+    assert gram.n_rows == 0
+
+
+@both
+def test_values_that_overflow_when_centred(call):
+    """Their sums are infinite, they aren't."""
+    largest = np.finfo(float).max
+    data = np.where(RNG.random((20, 6)) < 0.5, -largest, largest)
+    np.testing.assert_allclose(call(data, Y), call(data / largest, Y), rtol=1e-9)
+
+
+# -------------------------------------------------------------------------------------------------------------------- y
+
+
+def without_label_7(missing, labels="ab"):
+    return [missing if i == 7 else labels[c] for i, c in enumerate(Y)]
+
+
+DAYS = ["2001-01-01", "2002-01-01"]
+MISSING_LABELS = {
+    "NaN": np.array(without_label_7(np.nan, [0, 1])),
+    "NaN among strings": np.array(without_label_7(np.nan), dtype=object),
+    "None": np.array(without_label_7(None), dtype=object),
+    "pandas strings": pd.Series(without_label_7(None), dtype="string"),
+    "pandas Int64": pd.Series(without_label_7(None, [0, 1]), dtype="Int64"),
+    "pandas categories": pd.Series(without_label_7(None), dtype="category"),
+    "pandas dates": pd.Series(pd.to_datetime(without_label_7("NaT", DAYS))),
+    "polars": pl.Series(without_label_7(None)),
+}
+BAD_Y = {
+    "one class": (np.zeros(20), "class"),
+    "three classes": (np.arange(20) % 3, "3"),
+    "many classes": (np.arange(20), "20"),
+    "too short": (Y[:-1], "19"),
+    "too long": (np.r_[Y, 1], "21"),
+    "empty": ([], "0"),
+    "2-D": (np.c_[Y, Y], "2"),
+    "scalar": (1, "y"),
+    "of several kinds": (np.array([["a", 1][c] for c in Y], dtype=object), "kind"),
+    **{f"missing in {name}": (labels, "sample 7") for name, labels in MISSING_LABELS.items()},
+}
+
+
+@both
+@pytest.mark.parametrize("name", BAD_Y)
+def test_bad_y(call, name):
+    bad, part = BAD_Y[name]
+    with pytest.raises(ValueError, match=re.escape(part)) as raised:
+        call(X, bad)
+    assert_one_sentence(raised)
+    assert_works()
+
+
+def test_no_y():
+    for call in (fastfs.manifest_scores, fit):
+        with pytest.raises(ValueError, match="y"):
+            call(X, None)
+
+
+def test_more_classes_than_two_names_them():
+    with pytest.raises(ValueError, match=r"has 3 \(a, b, c\).*keep the samples of two classes"):
+        fastfs.manifest_scores(X, [*"abc"] * 6 + ["a", "b"])
+
+
+# ----------------------------------------------------------------------------------------------------------- parameters
+
+BAD_PARAMETERS = [
+    ({"sigma": "mean"}, ValueError, ["sigma", "'median'", "'mean'"]),
+    ({"sigma": 1.0}, ValueError, ["sigma", "pair", "1.0"]),
+    ({"sigma": None}, ValueError, ["sigma", "pair", "None"]),
+    ({"sigma": (1, 2, 3)}, ValueError, ["sigma", "pair", "(1, 2, 3)"]),
+    ({"sigma": (1.0, 0.0)}, ValueError, ["sigma", "positive"]),
+    ({"sigma": (-1.0, 1.0)}, ValueError, ["sigma", "positive", "-1"]),
+    ({"sigma": (1.0, np.nan)}, ValueError, ["sigma", "positive", "nan"]),
+    ({"sigma": (1.0, np.inf)}, ValueError, ["sigma", "positive", "inf"]),
+    *(
+        ({"sigma_factor": f}, ValueError, ["sigma_factor", "positive", str(f)])
+        for f in (0.0, -0.5, np.nan, np.inf, -1e-9)
+    ),
+    *(
+        ({"sigma": "percentile", "sigma_percentile": p}, ValueError, ["sigma_percentile", "between 0 and 100"])
+        for p in (0, 100, -1, 101, np.nan)
+    ),
+    ({"sigma_factor": "wide"}, (ValueError, TypeError), ["sigma_factor", "'wide'"]),
+    ({"sigma_factor": None}, (ValueError, TypeError), ["sigma_factor", "None"]),
+    ({"sigma": "percentile", "sigma_percentile": "half"}, (ValueError, TypeError), ["sigma_percentile", "'half'"]),
+    ({"normalize": -1}, ValueError, ["normalize", "-1"]),
+    ({"normalize": 1.5}, (ValueError, TypeError), ["normalize"]),
+    ({"normalize": 2**40}, (ValueError, TypeError, OverflowError), ["normalize"]),
+    ({"max_memory": 0}, ValueError, ["max_memory", "0"]),
+    ({"max_memory": -5}, ValueError, ["max_memory", "-5"]),
+    ({"max_memory": "plenty"}, ValueError, ["max_memory", "'4G'", "'plenty'"]),
+    ({"max_memory": 1.5}, (ValueError, TypeError), ["max_memory"]),
+    ({"max_memory": 2**80}, (ValueError, TypeError, OverflowError), ["max_memory"]),
+]
+
+
+def name_of(options):
+    return ", ".join(f"{k}={v}" for k, v in options.items())
+
+
+@both
+@pytest.mark.parametrize("options, error, parts", BAD_PARAMETERS, ids=[name_of(case[0]) for case in BAD_PARAMETERS])
+def test_bad_parameters(call, options, error, parts):
+    with pytest.raises(error) as raised:
+        call(X, Y, **options)
+    assert_one_sentence(raised, *parts)
+    assert_works()
+
+
+BAD_IN_ESTIMATOR = [
+    ({"n_components": -1}, ValueError, ["n_components", "6 features", "-1"]),
+    ({"n_components": 7}, ValueError, ["n_components", "6 features", "7"]),
+    ({"n_components": 1.5}, (ValueError, TypeError), ["n_components"]),
+    ({"n_jobs": 0}, ValueError, ["n_jobs", "0"]),
+    ({"n_jobs": 1.5}, (ValueError, TypeError), ["n_jobs"]),
+    ({"n_features_to_select": 7}, ValueError, ["n_features_to_select", "6 features", "7"]),
+]
+
+
+@pytest.mark.parametrize("options, error, parts", BAD_IN_ESTIMATOR, ids=[name_of(case[0]) for case in BAD_IN_ESTIMATOR])
+def test_bad_parameters_of_the_estimator(options, error, parts):
+    with pytest.raises(error) as raised:
+        fit(X, Y, **options)
+    assert_one_sentence(raised, *parts)
+
+
+@pytest.mark.parametrize("n_threads", [-1, 1025, 1.5, "2", None, 2**40])
+def test_bad_n_threads(n_threads):
+    for call in (
+        lambda: fastfs.manifest_scores(X, Y, n_threads=n_threads),
+        lambda: fastfs.affinity(X, sigma=1.0, n_threads=n_threads),
+        lambda: fastfs.GramAccumulator(6, n_threads=n_threads).update(X),
+    ):
+        with pytest.raises((ValueError, TypeError, OverflowError)) as raised:
+            call()
+        assert_one_sentence(raised, "n_threads")
+
+
+@pytest.mark.parametrize("kernel", ["cosine", None, 3])
+def test_bad_kernel(kernel):
+    with pytest.raises((ValueError, TypeError)) as raised:
+        fastfs.affinity(X, kernel=kernel)
+    assert_one_sentence(raised, "kernel", str(kernel))
+
+
+def test_bad_progress():
+    with pytest.raises(TypeError) as raised:
+        fastfs.affinity(X, sigma=1.0, progress=5)
+    assert_one_sentence(raised, "progress")
+
+
+# --------------------------------------------------------------------------------------------------------------- memory
+
+
+def test_too_little_memory():
+    with pytest.raises(MemoryError) as raised:
+        fastfs.manifest_scores(X, Y, max_memory=1000)
+    assert_one_sentence(raised, "(1000 bytes)", "max_memory", "FASTFS_MAX_MEMORY")
+    needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+    assert needed >= 32 * 6**2
+    fastfs.manifest_scores(X, Y, max_memory=needed)
+
+
+def test_more_memory_than_any_machine_has():
+    wide = np.broadcast_to(1.0, (2, 3_000_000))
+    with pytest.raises(MemoryError, match=r"needs 28\d{4}\.\d\d GB"):  # 32 d^2 bytes
+        fastfs.manifest_scores(wide, [0, 1])
+    assert_works()
+
+
+@pytest.mark.parametrize(
+    "text, n_bytes", [("1K", 1024), ("2.5k", 2560), ("3 MB", 3 << 20), (" 1GiB ", 1 << 30), (77, 77)]
+)
+def test_sizes_of_memory(text, n_bytes):
+    wide = np.broadcast_to(1.0, (2, 30_000))
+    with pytest.raises(MemoryError, match=rf"\({n_bytes} bytes\): "):
+        fastfs.manifest_scores(wide, [0, 1], max_memory=text)
+
+
+# --------------------------------------------------------------------------------------------- odd data: named warnings
+
+
+def warned(*words):
+    return pytest.warns(fastfs.DataWarning, match=".*".join(words))
+
+
+@both
+def test_one_sample_in_a_class(call):
+    y = np.array(["many"] * 19 + ["single"])
+    with warned("class single has one sample"):
+        scores = call(X, y)
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+@pytest.mark.filterwarnings("ignore:.*one sample")
+@both
+def test_one_sample_in_both_classes(call):
+    scores = call(X[:2], [0, 1])
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+@both
+def test_most_distances_zero(call):
+    data = X.copy()
+    data[Y == 1, 1:] = data[Y == 1, 1:2]  # 10 of 15 distances of class 1
+    with warned("features of class b are equal", "positive distances"):
+        scores = call(data, np.array(["a", "b"])[Y])
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+@both
+@pytest.mark.parametrize("rule", [{}, {"sigma": "percentile", "sigma_percentile": 5.0}], ids=str)
+def test_no_distances_at_all(call, rule):
+    data = X.copy()
+    data[Y == 1] = 3.0
+    with pytest.raises(ValueError, match="class sick") as raised:
+        call(data, np.array(["healthy", "sick"])[Y], **rule)
+    assert_one_sentence(raised, "distances")
+
+
+@both
+def test_constant_data_with_given_sigma(call):
+    with warned("zero up to rounding"):
+        np.testing.assert_array_equal(call(np.ones((4, 5)), [0, 0, 1, 1], sigma=(1.0, 1.0)), 0)
+
+
+@both
+@pytest.mark.parametrize("sigma", [1e-300, 1e-100, 1e100, 1e300])
+def test_sigma_that_tells_nothing_apart(call, sigma):
+    with warned("zero up to rounding", "so small or so large"):
+        scores = call(X, Y, sigma=(sigma, sigma))
+    assert np.all(np.isfinite(scores))
+    assert scores.max() <= 1e-10
+
+
+@both
+def test_two_features(call):
+    with warned("with 2 features", "pair of numbers"):
+        scores = call(X[:, :2], Y)
+    assert scores.max() <= 1e-10
+    assert call(X[:, :2], Y, sigma=(1.0, 2.0)).max() > 0.01
+
+
+@both
+def test_constant_and_duplicated_features(call):
+    data = np.hstack([X, X[:, :3], np.full((20, 2), 7.0), np.zeros((20, 1))])
+    scores = call(data, Y)
+    assert np.all(np.isfinite(scores))
+    assert scores.min() >= 0
+    assert scores.max() > 0
+
+
+@both
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_huge_and_tiny_scales(call, scale):
+    # One more rounding of each value, and the condition of the kernels, below 1e3 here.
+    np.testing.assert_allclose(call(X * scale, Y), call(X, Y), rtol=1e-9)
+
+
+@both
+def test_classes_of_very_different_scales(call):
+    data = X * np.where(Y == 1, 1e150, 1e-150)[:, None]
+    np.testing.assert_allclose(call(data, Y), call(X, Y), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_extreme_values_give_finite_scores(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(8, 5)) * 10.0 ** rng.integers(-300, 300, size=(8, 5))
+    scores = fastfs.manifest_scores(data, np.arange(8) % 2)
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores >= 0)
+
+
+# -------------------------------------------------------------------------------------------------------- being stopped
+
+LONG = np.broadcast_to(1.0, (500, 20000))
+
+
+def long_call(**options):
+    """400 Gflop: seconds on any machine, of which a stopped call takes a fraction."""
+    fastfs.affinity_product(LONG, np.ones(20000), kernel="linear", n_threads=1, **options)
+    raise AssertionError("the call wasn't stopped")
+
+
+@pytest.fixture
+def interrupt():
+    """Ctrl-C as the main thread gets it, whatever handler the test runner has."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c(interrupt, times):
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(times):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                long_call()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert_works()
+
+
+def update_for_minutes(gram):
+    for _ in range(1000):
+        gram.update(np.broadcast_to(1.0, (4000, 4000)))
+
+
+def test_ctrl_c_while_the_accumulator_works(interrupt):
+    gram = fastfs.GramAccumulator(4000, n_threads=1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            update_for_minutes(gram)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert gram.n_rows % 4000 == 0
+    assert gram.n_rows < 4_000_000
+
+
+def test_ctrl_c_from_another_thread(interrupt):
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        long_call()
+    timer.join()
+    assert_works()
+
+
+def test_ctrl_c_inside_a_callback(interrupt):
+    with pytest.raises(KeyboardInterrupt):
+        long_call(progress=lambda step, share: interrupt())
+    assert_works()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), SystemExit(3), MemoryError("mine"), StopIteration()])
+def test_an_exception_of_the_callback_comes_through(error, n_threads):
+    def fail(step, share):
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        fastfs.affinity_product(LONG, np.ones(20000), kernel="linear", n_threads=n_threads, progress=fail)
+    assert raised.value is error
+    assert_works()
+
+
+def test_a_callback_with_a_wrong_signature():
+    with pytest.raises(TypeError, match="argument"):
+        long_call(progress=lambda: None)
+    assert_works()
+
+
+def test_a_stopped_fit_leaves_the_estimator_unfitted():
+    class Stop(Exception):
+        pass
+
+    def stop(step, share):
+        raise Stop
+
+    estimator = ManiFeSt(verbose=stop, n_jobs=1)
+    with pytest.raises(Stop):
+        estimator.fit(RNG.normal(size=(2000, 1500)), np.arange(2000) % 2)
+    assert not hasattr(estimator, "scores_")
+    assert_works()

@@ -1,0 +1,194 @@
+"""Many callers, forked children, and SciPy's BLAS threads: the one thing of the process that a call touches."""
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.linalg import cython_blas
+
+import fastfs
+from fastfs import _lapack
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 300))
+Y = np.arange(40) % 2
+
+
+class Stop(Exception):
+    pass
+
+
+def long_call(progress, n_threads=2):
+    """Runs until `progress` raises, which gets its first report after 0.05 s."""
+    wide = np.broadcast_to(1.0, (500, 20000))
+    fastfs.affinity_product(wide, np.ones(20000), kernel="linear", progress=progress, n_threads=n_threads)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_callers_do_not_disturb_each_other(n_threads):
+    def affinity(seed):
+        return fastfs.affinity(X + seed, sigma=3.0, n_threads=n_threads).tobytes()
+
+    def scores(seed):  # LAPACK's own threads decide on its bits, so it gets one
+        return fastfs.manifest_scores(X + np.sin(seed * X), Y, n_threads=1).tobytes()
+
+    jobs = [(f, seed) for f in (affinity, scores) for seed in range(6)]
+    alone = [f(seed) for f, seed in jobs]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda job: job[0](job[1]), jobs))
+    with ThreadPoolExecutor(8) as pool:
+        crowded = list(pool.map(lambda job: job[0](job[1]), 3 * jobs))
+    assert together == alone
+    assert crowded == 3 * alone
+
+
+def test_one_caller_may_stop_while_another_works():
+    def stopped():
+        def stop(step, share):
+            raise Stop
+
+        with pytest.raises(Stop):
+            long_call(stop)
+        return "stopped"
+
+    alone = fastfs.affinity(X, sigma=3.0).tobytes()
+    with ThreadPoolExecutor(4) as pool:
+        stops = [pool.submit(stopped) for _ in range(2)]
+        works = [pool.submit(lambda: fastfs.affinity(X, sigma=3.0, n_threads=2).tobytes()) for _ in range(20)]
+        assert [s.result() for s in stops] == ["stopped"] * 2
+        assert {w.result() for w in works} == {alone}
+
+
+def test_calls_inside_a_progress_callback_of_another_thread():
+    expected = fastfs.affinity(X, sigma=3.0).tobytes()
+    inside = []
+
+    def nested(step, share):
+        with ThreadPoolExecutor(2) as pool:
+            inside.extend(pool.map(lambda n: fastfs.affinity(X, sigma=3.0, n_threads=n).tobytes(), [1, 2, 3]))
+        raise Stop
+
+    with pytest.raises(Stop):
+        long_call(nested)
+    assert inside == [expected] * 3
+
+
+# ---------------------------------------------------------------------------------------------------------------- forks
+
+FORK = """
+import os, signal
+import numpy as np
+import fastfs
+
+X = np.random.default_rng(0).normal(size=(40, 600))
+y = np.arange(40) % 2
+
+def work():
+    affinity, scores = fastfs.affinity(X, sigma=3.0, n_threads=3), fastfs.manifest_scores(X, y, n_threads=1)
+    return affinity.tobytes(), scores.tobytes()
+
+def in_child(check):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that hangs ends here
+        os._exit(0 if check() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+FORKS = {
+    "before any call": "in_child(lambda: len(work()[0]) > 0); work()",
+    "after a call": "expected = work(); in_child(lambda: work() == expected); assert work() == expected",
+    "twice": "expected = work(); in_child(lambda: (in_child(lambda: work() == expected), work() == expected)[1])",
+    "many": "expected = work()\nfor _ in range(5): in_child(lambda: work() == expected)",
+    "while another thread works": """
+import threading
+expected, done = work(), threading.Event()
+def keep_working():
+    while not done.is_set():
+        work()
+others = [threading.Thread(target=keep_working) for _ in range(2)]
+for other in others: other.start()
+for _ in range(5): in_child(lambda: fastfs.affinity(X, sigma=3.0, n_threads=3).tobytes() == expected[0])
+done.set()
+for other in others: other.join()
+assert work() == expected
+""",
+    "pool of processes": """
+import multiprocessing
+expected = work()
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert [r.get(60) for r in [pool.apply_async(work) for _ in range(4)]] == [expected] * 4
+""",
+}
+
+
+@pytest.mark.parametrize("when", FORKS)
+def test_fork(python, when):
+    finished = python(FORK + FORKS[when], timeout=200)
+    assert finished.returncode == 0, finished.stderr
+
+
+# --------------------------------------------------------------------------------------------------------- BLAS threads
+
+
+@pytest.fixture
+def blas_threads():
+    """Reads SciPy's setting, which is 2 when the test starts, and set back afterwards."""
+    setter, getter, name = _lapack._thread_controls(cython_blas)
+    if name is None:
+        pytest.skip("SciPy's BLAS has no thread setting that fastfs knows")
+    setter, getter = ctypes.CFUNCTYPE(None, ctypes.c_int)(setter), ctypes.CFUNCTYPE(ctypes.c_int)(getter)
+    before = getter()
+    setter(2)
+    if getter() != 2:
+        pytest.skip("SciPy's BLAS was built for one thread")
+    yield getter
+    setter(before)
+
+
+def failing(blas_threads):
+    with pytest.raises(ValueError, match="row 39, column 299"):
+        fastfs.affinity(np.where(X[-1, -1] == X, np.nan, X), sigma=1.0)
+
+
+def refused(blas_threads):
+    with pytest.raises(MemoryError):
+        fastfs.manifest_scores(X, Y, max_memory=1000)
+
+
+def cancelled(blas_threads):
+    seen = []
+
+    def watch(step, share):
+        seen.append(blas_threads())
+        if len(seen) == 4:
+            raise Stop
+
+    with pytest.raises(Stop):
+        long_call(watch)
+    assert 1 in seen  # held while tiles are computed
+
+
+ENDINGS = {
+    "success": lambda _: fastfs.manifest_scores(X, Y),
+    "success on one thread": lambda _: fastfs.manifest_scores(X, Y, n_threads=1),
+    "product": lambda _: fastfs.affinity_product(X, np.ones(300), sigma=1.0),
+    "error": failing,
+    "refusal": refused,
+    "cancel": cancelled,
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_blas_threads_are_restored(blas_threads, ending):
+    fastfs.info()
+    ENDINGS[ending](blas_threads)
+    assert blas_threads() == 2
+
+
+def test_blas_threads_are_restored_after_a_crowd(blas_threads):
+    calls = [ENDINGS["success"], ENDINGS["success on one thread"], ENDINGS["product"], failing] * 5
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda call: call(blas_threads), calls))
+    assert blas_threads() == 2
