@@ -54,7 +54,8 @@ fastfs_status guarded(F&& f) noexcept {
     } catch (const OutOfMemory& e) {
         return fail(FASTFS_ENOMEM, e.what());
     } catch (const std::bad_alloc&) {
-        return fail(FASTFS_ENOMEM, "the system gave no more memory, although the budget allowed it: set max_memory lower");
+        return fail(FASTFS_ENOMEM,
+                    "the system gave no more memory, although the budget allowed it: set max_memory lower");
     } catch (const NumericError& e) {
         return fail(FASTFS_ENUMERIC, e.what());
     } catch (const Canceled& e) {
@@ -85,9 +86,9 @@ Struct read(const Struct* given, Struct defaults, const char* name) {
 
 Matrix read_matrix(const fastfs_matrix* X) {
     require(X != nullptr, "X is null");
-    require(X->struct_size == sizeof(fastfs_matrix), "X.struct_size is " + std::to_string(X->struct_size) +
-                                                         ", not sizeof(fastfs_matrix) = " +
-                                                         std::to_string(sizeof(fastfs_matrix)));
+    require(X->struct_size == sizeof(fastfs_matrix),
+            "X.struct_size is " + std::to_string(X->struct_size) +
+                ", not sizeof(fastfs_matrix) = " + std::to_string(sizeof(fastfs_matrix)));
     return Matrix(*X);
 }
 
@@ -98,7 +99,7 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
     switch (options.kernel) {
         case FASTFS_RBF:
             require(options.sigma > 0 && std::isfinite(options.sigma),
-                    "sigma must be a positive number, not " + std::to_string(options.sigma));
+                    "sigma must be a positive number, not " + text(options.sigma));
             return {Kernel::Kind::kRbf, options.sigma};
         case FASTFS_SQEUCLIDEAN:
             return {Kernel::Kind::kSquaredDistance};
@@ -317,8 +318,9 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64
                 const double sum = a + b, difference = a - b;
                 a = difference;
                 b = sum;
-                require(std::isfinite(sum) && std::isfinite(difference), "K1 or K2 contains NaN or infinity: first at row " +
-                                                          std::to_string(i) + ", column " + std::to_string(j));
+                require(std::isfinite(sum) && std::isfinite(difference),
+                        "K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) + ", column " +
+                            std::to_string(j));
             }
         }
         const Pencil result = pencil(n, K1, K2, run);

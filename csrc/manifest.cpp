@@ -31,8 +31,8 @@ std::vector<std::int64_t> rows_of_class(const std::int64_t* labels, std::int64_t
     return rows;
 }
 
-// Percentile of the distances, by linear interpolation over the d (d - 1) ordered pairs: each of the m squared distances
-// of the upper triangle counts twice. Reorders u.
+// Percentile of the distances, by linear interpolation over the d (d - 1) ordered pairs: each of the m squared
+// distances of the upper triangle counts twice. Reorders u.
 double percentile_distance(double* u, std::int64_t m, double percentile) {
     const double t = percentile / 100 * static_cast<double>(2 * m - 1);
     const auto a = static_cast<std::int64_t>(t);
@@ -71,7 +71,8 @@ void normalize(double* K, std::int64_t d, int times) {
         for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
     }
     for (std::int64_t i = 0; i < d; ++i) {
-        for (std::int64_t j = i; j < d; ++j) K[i * d + j] *= g[static_cast<std::size_t>(i)] * g[static_cast<std::size_t>(j)];
+        for (std::int64_t j = i; j < d; ++j)
+            K[i * d + j] *= g[static_cast<std::size_t>(i)] * g[static_cast<std::size_t>(j)];
     }
 }
 
@@ -124,8 +125,8 @@ void mean_components(double* W, const std::vector<double>& nu, std::int64_t d, s
     scale_columns(W, d, q, root);
 }
 
-// (3): D = W diag(difference_weight(nu)) W' = Wp Wp' - Wn Wn', the columns of positive and negative weight scaled by the
-// root of its magnitude. nu ascends, so the negative ones come first. Lower triangle of D.
+// (3): D = W diag(difference_weight(nu)) W' = Wp Wp' - Wn Wn', the columns of positive and negative weight scaled by
+// the root of its magnitude. nu ascends, so the negative ones come first. Lower triangle of D.
 void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run) {
     std::vector<double> root(nu.begin(), nu.begin() + q);
     for (double& r : root) r = std::sqrt(std::abs(difference_weight(r)));
@@ -135,8 +136,8 @@ void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::i
     syrk(d, q - negative, 1.0, W + negative * d, 1.0, D, run);
 }
 
-// (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors of
-// one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
+// (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors
+// of one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
 void scores(std::int64_t d, double* D, Run& run, fastfs_manifest_result& result) {
     const std::int64_t k = result.n_components;
     std::vector<double> diagonal(static_cast<std::size_t>(d));
@@ -151,8 +152,8 @@ void scores(std::int64_t d, double* D, Run& run, fastfs_manifest_result& result)
     eigen.make_vectors(high, d, run);
 
     double* r = result.scores;
-    for (std::int64_t j = 0; j < d; ++j) r[j] = use_positive ? -diagonal[static_cast<std::size_t>(j)]
-                                                             : diagonal[static_cast<std::size_t>(j)];
+    for (std::int64_t j = 0; j < d; ++j)
+        r[j] = use_positive ? -diagonal[static_cast<std::size_t>(j)] : diagonal[static_cast<std::size_t>(j)];
     for (std::int64_t i = use_positive ? negative : 0; i < (use_positive ? d : negative); ++i) {
         const double weight = 2 * std::abs(lam[static_cast<std::size_t>(i)]);
         const double* P = eigen.vector(i);
@@ -178,8 +179,8 @@ void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_m
     require(labels != nullptr, "labels are null");
     require(result.scores != nullptr, "result.scores is null");
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        require(labels[r] == 0 || labels[r] == 1, "labels must be 0 or 1, but that of row " + std::to_string(r) +
-                                                      " is " + std::to_string(labels[r]));
+        require(labels[r] == 0 || labels[r] == 1,
+                "labels must be 0 or 1, but that of row " + std::to_string(r) + " is " + std::to_string(labels[r]));
     }
     require(X.n_cols() >= 2 && X.n_cols() <= 400000000,
             "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
@@ -187,18 +188,15 @@ void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_m
     auto positive = [](double value) { return value > 0 && std::isfinite(value); };
     switch (o.sigma_rule) {
         case FASTFS_SIGMA_MEDIAN:
-            require(positive(o.sigma_factor), "sigma_factor must be a positive number, not " +
-                                                  std::to_string(o.sigma_factor));
+            require(positive(o.sigma_factor), "sigma_factor must be a positive number, not " + text(o.sigma_factor));
             break;
         case FASTFS_SIGMA_PERCENTILE:
             require(o.sigma_percentile > 0 && o.sigma_percentile < 100,
-                    "sigma_percentile must lie between 0 and 100, both excluded, but is " +
-                        std::to_string(o.sigma_percentile));
+                    "sigma_percentile must lie between 0 and 100, both excluded, but is " + text(o.sigma_percentile));
             break;
         case FASTFS_SIGMA_GIVEN:
             require(positive(o.sigma[0]) && positive(o.sigma[1]),
-                    "sigma must be two positive numbers, not " + std::to_string(o.sigma[0]) + " and " +
-                        std::to_string(o.sigma[1]));
+                    "sigma must be two positive numbers, not " + text(o.sigma[0]) + " and " + text(o.sigma[1]));
             break;
         default:
             throw InvalidArgument("sigma_rule must be one of FASTFS_SIGMA_*, not " + std::to_string(o.sigma_rule));
@@ -207,8 +205,8 @@ void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_m
     require(result.n_components >= 0 && result.n_components <= X.n_cols(),
             "n_components must lie between 0 and the " + std::to_string(X.n_cols()) + " features, but is " +
                 std::to_string(result.n_components));
-    require(result.n_components == 0 || (result.mean_values && result.mean_vectors && result.difference_values &&
-                                         result.difference_vectors),
+    require(result.n_components == 0 ||
+                (result.mean_values && result.mean_vectors && result.difference_values && result.difference_vectors),
             "n_components is positive, but an array of the components is null");
 }
 
@@ -224,9 +222,10 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
         require(!rows[l].empty(), "class " + std::to_string(l) + " has no samples");
     }
     const auto largest_class = static_cast<std::int64_t>(std::max(rows[0].size(), rows[1].size()));
-    // K1 and S; besides, first the features of a class, a tile a thread and the distances to choose sigma from, later the
-    // workspace of LAPACK; and the eigenvectors asked for.
-    const std::int64_t gathering = Features<double>::memory(X, largest_class) + tile_memory(run.n_threads()) + 4 * d * d;
+    // K1 and S; besides, first the features of a class, a tile a thread and the distances to choose sigma from, later
+    // the workspace of LAPACK; and the eigenvectors asked for.
+    const std::int64_t gathering =
+        Features<double>::memory(X, largest_class) + tile_memory(run.n_threads()) + 4 * d * d;
     run.require_memory(16 * d * d + std::max(16 * d * d, gathering) + 16 * d * result.n_components,
                        "ManiFeSt in its exact form on " + std::to_string(d) + " features",
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
@@ -276,8 +275,10 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     }
     const double largest = *std::max_element(result.scores, result.scores + d);
     if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
-    // Kernels that agree to rounding leave scores of the size of rounding.
-    if (largest <= 8 * static_cast<double>(d) * std::numeric_limits<double>::epsilon()) {
+    // Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at
+    // its ends too, where the weight is steep.
+    const double rounding = static_cast<double>(d) * std::numeric_limits<double>::epsilon();
+    if (largest <= (q < d ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         result.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
 }

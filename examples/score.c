@@ -12,9 +12,9 @@
 #include "fastfs/fastfs.h"
 #include "fastfs/link_blas.h"
 
-static void *read_all(const char *path, size_t size, size_t count) {
-    void *values = malloc(size * count);
-    FILE *file = fopen(path, "rb");
+static void* read_all(const char* path, size_t size, size_t count) {
+    void* values = malloc(size * count);
+    FILE* file = fopen(path, "rb");
     if (values == NULL || file == NULL || fread(values, size, count, file) != count) {
         fprintf(stderr, "expected %zu values in %s\n", count, path);
         exit(2);
@@ -23,13 +23,13 @@ static void *read_all(const char *path, size_t size, size_t count) {
     return values;
 }
 
-static int show(void *user, const char *step, double fraction) {
+static int show(void* user, const char* step, double fraction) {
     (void)user;
     fprintf(stderr, "%3.0f %%  %s\n", 100 * fraction, step);
     return 0; /* anything else would cancel */
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     if (argc != 5) {
         fprintf(stderr, "usage: %s matrix.bin labels.bin N_SAMPLES N_FEATURES\n", argv[0]);
         return 2;
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     const long n = atol(argv[3]), d = atol(argv[4]);
     fastfs_matrix X = {sizeof X, FASTFS_FLOAT64, FASTFS_DENSE, n, d, NULL, d, 1, NULL, NULL, 0};
     X.values = read_all(argv[1], sizeof(double), (size_t)(n * d));
-    int64_t *labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
+    int64_t* labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
 
     fastfs_run run = FASTFS_RUN_INIT;
     run.progress = show;

@@ -1,4 +1,4 @@
-"""The stub of the compiled module: what pybind11-stubgen says of `fastfs._core`, compared by a test with the committed one.
+"""The stub of `fastfs._core` as pybind11-stubgen writes it; a test compares the committed one with it.
 
 ``python -m tests.stubs --write`` (or ``nox -s stubs``) regenerates src/fastfs/_core.pyi.
 """

@@ -319,7 +319,7 @@ sys.meta_path.insert(0, Missing())
 
 
 @pytest.mark.parametrize(
-    ("module", "extra", "arguments"),
+    "module, extra, arguments",
     [
         ("typer", "cli", ["info"]),
         ("rich", "cli", ["--help"]),

@@ -51,7 +51,7 @@ def test_every_digit_survives(write):
 
 
 @pytest.mark.parametrize(
-    ("labels", "expected"),
+    "labels, expected",
     [
         (["1", "2"], [1, 2]),
         (["True", "False"], [True, False]),
@@ -99,7 +99,7 @@ def test_numbers_of_any_kind(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "message"),
+    "text, name, message",
     [
         ("a,b,y\n1,2,u\n3,?,v\n", "t.csv", r"Column 'b' .* not numeric: row 1 .* has '\?'.*--ignore 'b'"),
         ("id,b,y\ns1,2,u\ns2,3,v\n", "t.csv", r"Column 'id' .* not numeric: row 0 .* has 's1'.*--ignore 'id'"),
@@ -187,7 +187,7 @@ def test_npz_with_csr_parts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "message"),
+    "arrays, message",
     [
         ({"y": [0, 1]}, "no array 'X'"),
         ({"X": X}, "no array 'y'"),
@@ -233,7 +233,7 @@ def test_nothing_half_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("r.xlsx", ".csv or .json"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")]
+    "name, message", [("r.xlsx", ".csv or .json"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")]
 )
 def test_outputs_are_checked_first(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

@@ -47,7 +47,7 @@ def test_ranking_of_unusual_scores(ax, scores):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         (([[1.0, 2.0]],), "one-dimensional"),
         (([],), "not empty"),

@@ -89,16 +89,17 @@ void bind_affinity(py::module_& m) {
         .def("merge", &fastfs::gram::merge, py::arg("other"))
         .def(
             "affinity",
-            [](const fastfs::gram& self, const std::string& kernel, double sigma, int n_threads) {
+            [](const fastfs::gram& self, const std::string& kernel, double sigma, int n_threads,
+               std::int64_t max_memory, py::object progress) {
                 const auto options = kernel_options(kernel, sigma);
                 const auto d = self.n_features();
                 auto out = py::array_t<double>({d, d});
                 double* data = out.mutable_data();
-                Call call(n_threads, 0, py::none());
+                Call call(n_threads, max_memory, std::move(progress));
                 call([&](const fastfs::run& run) { self.affinity(options, data, run); });
                 return out;
             },
-            py::arg("kernel"), py::arg("sigma"), py::arg("n_threads"))
+            py::arg("kernel"), py::arg("sigma"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
         .def_property_readonly("n_rows", &fastfs::gram::n_rows)
         .def_property_readonly("n_features", &fastfs::gram::n_features);
 }

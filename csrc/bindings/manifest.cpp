@@ -32,8 +32,8 @@ py::dict manifest(const py::object& X_, const py::array_t<std::int64_t, py::arra
 
     const auto* y = labels.data();
     Call call(n_threads, max_memory, std::move(progress));
-    const auto r = call(
-        [&](const fastfs::run& run) { return fastfs::manifest(X.view, y, options, n_components, run); });
+    const auto r =
+        call([&](const fastfs::run& run) { return fastfs::manifest(X.view, y, options, n_components, run); });
 
     const auto d = X.view.n_cols();
     py::dict result;

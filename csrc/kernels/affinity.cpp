@@ -268,6 +268,8 @@ void Gram::merge(const Gram& other) {
 
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "no chunk has been given yet");
+    run.require_memory(8 * d_ * d_, "the affinity of " + std::to_string(d_) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
     run.step("affinity", 1.0);
     const double scale = rbf_scale<double>(kernel.sigma, 1.0);
     parallel_for(run, n_blocks(d_), [&](std::int64_t I, int) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "support/errors.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
-// Reflectors that are applied at once, and vectors that one task applies them to. Measured at n = 2000, one thread: blocks
-// of 64 / 96 / 128 / 192 take 0.42 / 0.40 / 0.41 / 0.43 s, against 0.46 s of dormtr; slabs of 256 take 3 % more.
+// Reflectors that are applied at once, and vectors that one task applies them to. Measured at n = 2000, one thread:
+// blocks of 64 / 96 / 128 / 192 take 0.42 / 0.40 / 0.41 / 0.43 s, against 0.46 s of dormtr; slabs of 256 take 3 % more.
 constexpr std::int64_t kBlock = 96;
 constexpr std::int64_t kSlab = 512;
 
@@ -24,8 +25,8 @@ constexpr std::int64_t kSlab = 512;
 constexpr std::int64_t kSide = 512;
 constexpr std::int64_t kStep = 4096;
 
-// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and for
-// all steps of the inner size k in order.
+// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and
+// for all steps of the inner size k in order.
 template <class F>
 void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
@@ -73,7 +74,8 @@ double scale_to_one(std::int64_t n, double* A) {
         for (std::int64_t i = j; i < n; ++i) {
             const double a = std::abs(A[j * n + i]);
             if (!(a <= std::numeric_limits<double>::max())) {
-                throw NumericError("a matrix with NaN or infinity has no eigenvalues");
+                throw InvalidArgument("the matrix contains NaN or infinity: first at row " + std::to_string(i) +
+                                      ", column " + std::to_string(j));
             }
             largest = std::max(largest, a);
         }
@@ -223,26 +225,28 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
 }
 
 void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run) {
-    for_tiles(run, n, n, k, true, [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
-                                      std::int64_t k0, std::int64_t step) {
-        const double *Ai = A + k0 * n + i, *Aj = A + k0 * n + j;
-        const double b = k0 == 0 ? beta : 1;
-        if (i == j) {
-            syrk_lower(rows, step, alpha, Ai, n, b, C + j * n + i, n);
-        } else {
-            gemm('N', 'T', rows, columns, step, alpha, Ai, n, Aj, n, b, C + j * n + i, n);
-        }
-    });
+    for_tiles(run, n, n, k, true,
+              [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns, std::int64_t k0,
+                  std::int64_t step) {
+                  const double *Ai = A + k0 * n + i, *Aj = A + k0 * n + j;
+                  const double b = k0 == 0 ? beta : 1;
+                  if (i == j) {
+                      syrk_lower(rows, step, alpha, Ai, n, b, C + j * n + i, n);
+                  } else {
+                      gemm('N', 'T', rows, columns, step, alpha, Ai, n, Aj, n, b, C + j * n + i, n);
+                  }
+              });
 }
 
 void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
               const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run) {
-    for_tiles(run, m, n, k, false, [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns,
-                                       std::int64_t k0, std::int64_t step) {
-        const double* Ai = ta == 'N' ? A + k0 * lda + i : A + i * lda + k0;
-        gemm(ta, 'N', rows, columns, step, 1.0, Ai, lda, B + j * ldb + k0, ldb, k0 == 0 ? 0.0 : 1.0, C + j * ldc + i,
-             ldc);
-    });
+    for_tiles(run, m, n, k, false,
+              [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns, std::int64_t k0,
+                  std::int64_t step) {
+                  const double* Ai = ta == 'N' ? A + k0 * lda + i : A + i * lda + k0;
+                  gemm(ta, 'N', rows, columns, step, 1.0, Ai, lda, B + j * ldb + k0, ldb, k0 == 0 ? 0.0 : 1.0,
+                       C + j * ldc + i, ldc);
+              });
 }
 
 // Blocks of rows from the bottom up: each needs those above it as they were.

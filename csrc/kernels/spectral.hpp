@@ -1,5 +1,5 @@
-// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. LAPACK reduces to
-// tridiagonal form and solves that; the way back is ours, on our threads, in blocks that GEMM likes and for no more
+// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. LAPACK reduces
+// to tridiagonal form and solves that; the way back is ours, on our threads, in blocks that GEMM likes and for no more
 // vectors than are wanted.
 // Everything gives the same bits for any number of threads.
 #pragma once
@@ -45,10 +45,10 @@ void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
 // Makes the entry of largest magnitude positive (ties: the first).
 void fix_sign(std::int64_t n, double* v);
 
-// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has rank.
-// D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps of the
-// largest cut off. Takes 2 n^2 doubles while it runs, W among them. nu rather than K1's own values mu = (1 + nu) / 2:
-// where the kernels nearly agree, nu is small and keeps its digits.
+// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
+// rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps
+// of the largest cut off. Takes 2 n^2 doubles while it runs, W among them. nu rather than K1's own values mu = (1 + nu)
+// / 2: where the kernels nearly agree, nu is small and keeps its digits.
 struct Pencil {
     Buffer<double> W;
     std::vector<double> nu;

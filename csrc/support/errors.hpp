@@ -1,6 +1,7 @@
 // The exceptions of the core; c_api.cpp turns them into codes, in one place.
 #pragma once
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,13 @@ struct Canceled : std::runtime_error {
 
 inline void require(bool condition, const std::string& message) {
     if (!condition) throw InvalidArgument(message);
+}
+
+// A number as people write it: std::to_string would make 0.000000 of 1e-9.
+inline std::string text(double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", value);
+    return digits;
 }
 
 }  // namespace fastfs::core

@@ -39,8 +39,8 @@ void sygst_lower(std::int64_t n, double* A, const double* L);
 // B (n x m) = T^-1 B, T upper triangular.
 void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb);
 
-// Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the reflectors
-// of Q.
+// Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
+// reflectors of Q.
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
 
 // Eigenvalues, ascending, of the symmetric tridiagonal matrix (d, e), into d, and its eigenvectors Z (n x n), by divide
@@ -48,7 +48,8 @@ void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
 constexpr std::int64_t kLargestDivideAndConquer = 46000;
 void stedc(std::int64_t n, double* d, double* e, double* Z);
 
-// By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is destroyed, V is n x (last - first + 1).
+// By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is
+// destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
 
 }  // namespace fastfs::core

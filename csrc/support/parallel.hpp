@@ -10,14 +10,14 @@ namespace fastfs::core {
 
 // Calls body(index, slot) for every index in [0, n), on at most run.n_threads() threads, the calling one among them.
 // slot < n_threads tells the threads apart, for their scratch. Which thread takes an index is open, so a body writes
-// only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one thread.
-// The first exception of a body ends the loop and is thrown here.
+// only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one
+// thread. The first exception of a body ends the loop and is thrown here.
 void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body);
 
-// While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there before
-// the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes 0.64 s
-// instead of 1.17 s with two of them when the machine is idle, but 24 s were seen when it was busy. So what is worth
-// threads is cut into tiles here, and results have the same bits for any number of threads in LAPACK's part too.
+// While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there
+// before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes
+// 0.64 s instead of 1.17 s with two of them when the machine is idle, but 24 s were seen when it was busy. So what is
+// worth threads is cut into tiles here, and results have the same bits for any number of threads in LAPACK's part too.
 class SingleThreadedBlas {
   public:
     SingleThreadedBlas();

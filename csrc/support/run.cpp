@@ -149,7 +149,7 @@ void Run::step(const char* name, double end) {
 }
 
 void Run::checkpoint(double done) {
-    if (std::this_thread::get_id() == caller_) done_ = done;
+    if (std::this_thread::get_id() == caller_) done_ = std::max(done_, done);
     checkpoint();
 }
 

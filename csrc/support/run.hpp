@@ -43,7 +43,9 @@ class Run {
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    double begin_ = 0, end_ = 0, done_ = 0;  // the calling thread's alone, as all below
+    // The calling thread's alone, as all below. A step may hold several loops, each of which counts from 0: what is
+    // reported never goes back.
+    double begin_ = 0, end_ = 0, done_ = 0;
     std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

@@ -5,14 +5,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, Progress, as_matrix, core, parse_memory
+from fastfs._base import (
+    Array,
+    Progress,
+    as_float,
+    as_floats,
+    as_int,
+    as_matrix,
+    as_threads,
+    check_progress,
+    core,
+    parse_memory,
+)
 
 
 def _checked_sigma(kernel: str, sigma: float | None) -> float:
+    if kernel not in ("rbf", "sqeuclidean", "linear"):
+        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean' or 'linear', not {kernel!r}")
     if kernel == "rbf":
         if sigma is None:
             raise ValueError("the rbf kernel needs sigma, a positive number")
-        return float(sigma)
+        return as_float("sigma", sigma)
     if sigma is not None:
         raise ValueError(f"sigma belongs to the rbf kernel, not to {kernel!r}")
     return 1.0
@@ -83,7 +96,13 @@ def affinity(
            [1.   , 0.607, 1.   ]])
     """
     result: Array = core().affinity(
-        as_matrix(X), kernel, _checked_sigma(kernel, sigma), out, n_threads, parse_memory(max_memory), progress
+        as_matrix(X),
+        kernel,
+        _checked_sigma(kernel, sigma),
+        out,
+        as_threads(n_threads),
+        parse_memory(max_memory),
+        check_progress(progress),
     )
     return result
 
@@ -133,11 +152,17 @@ def affinity_product(
     V = np.asarray(V)
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
-    columns = np.ascontiguousarray(V.reshape(V.shape[0], -1), dtype=X.dtype)
+    columns = np.ascontiguousarray(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
     if not np.isfinite(columns).all():
         raise ValueError("V contains NaN or infinity")
     product: Array = core().affinity_product(
-        X, columns, kernel, _checked_sigma(kernel, sigma), n_threads, parse_memory(max_memory), progress
+        X,
+        columns,
+        kernel,
+        _checked_sigma(kernel, sigma),
+        as_threads(n_threads),
+        parse_memory(max_memory),
+        check_progress(progress),
     )
     return product.reshape(V.shape)
 
@@ -176,24 +201,25 @@ class GramAccumulator:
     """
 
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
-        self._n_threads = n_threads
+        self._n_threads = as_threads(n_threads)
         self._max_memory = parse_memory(max_memory)
-        self._gram = core().Gram(n_features, self._max_memory)
+        self._gram = core().Gram(as_int("n_features", n_features, low=1), self._max_memory)
 
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
         """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.
 
         A chunk that is refused or interrupted leaves the sums as they were.
         """
-        self._gram.update(as_matrix(chunk), self._n_threads, self._max_memory, progress)
+        self._gram.update(as_matrix(chunk), self._n_threads, self._max_memory, check_progress(progress))
 
     def merge(self, other: "GramAccumulator") -> None:
         """Add what another accumulator of the same features has summed."""
         self._gram.merge(other._gram)
 
-    def affinity(self, *, kernel: str = "rbf", sigma: float | None = None) -> Array:
+    def affinity(self, *, kernel: str = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
         """Kernel over all rows given so far, as :func:`affinity`; float64."""
-        result: Array = self._gram.affinity(kernel, _checked_sigma(kernel, sigma), self._n_threads)
+        sigma = _checked_sigma(kernel, sigma)
+        result: Array = self._gram.affinity(kernel, sigma, self._n_threads, self._max_memory, check_progress(progress))
         return result
 
     @property

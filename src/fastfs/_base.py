@@ -35,27 +35,38 @@ def as_matrix(X: Any) -> Any:
     Arrays that are one already are not copied, whatever their strides.
     """
     if hasattr(X, "tocsr"):  # scipy.sparse, matrix or array
+        if X.ndim != 2:
+            raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
         if X.format not in ("csr", "csc"):
             X = X.tocsr()
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
-        if X.indices.dtype != X.indptr.dtype or X.indices.dtype not in (np.int32, np.int64):
-            X = type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape, copy=False)
-        return X
+        index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+        data = np.ascontiguousarray(as_floats(X.data))
+        indices, indptr = np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+        if data is X.data and indices is X.indices and indptr is X.indptr:
+            return X
+        return type(X)((data, indices, indptr), shape=X.shape, copy=False)
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
-    if X.dtype.kind == "c":
-        raise ValueError("X must be real, but holds complex numbers")
-    if X.dtype not in (np.float32, np.float64):
-        target = np.float32 if X.dtype == np.float16 else np.float64
-        try:
-            X = X.astype(target)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"X must hold numbers only: {error}") from None
-    if not X.dtype.isnative or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
-        X = X.astype(X.dtype.newbyteorder("="))
+    X = as_floats(X)
+    if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
+        X = X.copy()
     return X
+
+
+def as_floats(values: Array, name: str = "X") -> Array:
+    """Return the values as native float32 if they have no more than its digits, float64 else; no copy if they are."""
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but holds complex numbers")
+    if values.dtype.kind in "mM":
+        raise ValueError(f"{name} must hold numbers, but holds dates or durations ({values.dtype})")
+    target = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
+    if values.dtype == target:
+        return values
+    try:
+        return values.astype(target)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers only: {error}") from None
 
 
 def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -67,14 +78,23 @@ def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]
         raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
     if len(y) != n_samples:
         raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}")
-    missing = y != y  # NaN is not equal to itself
-    if np.any(missing):
-        raise ValueError(f"y has no label (NaN) for sample {int(np.flatnonzero(missing)[0])}")
+    for sample, label in enumerate(y):
+        if _is_missing(label):
+            raise ValueError(f"y has no label ({label}) for sample {sample}")
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:
         raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted") from None
     return classes, codes.astype(np.int64).reshape(-1)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    try:
+        return bool(label != label)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA doesn't say whether it is
+        return True
 
 
 def two_classes(classes: Array) -> None:
@@ -100,17 +120,49 @@ def parse_memory(max_memory: int | str | None) -> int:
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", max_memory, re.IGNORECASE)
         size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     else:
-        size = operator.index(max_memory)
-    if size <= 0:
+        size = as_int("max_memory", max_memory, low=-1)
+    if size <= 0 or size >= 1 << 63:
         raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
     return size
 
 
+def as_int(name: str, value: Any, low: int = 0, high: int = (1 << 31) - 1) -> int:
+    """Return value as an int, or say which parameter isn't one."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{name} must lie between {low} and {high}, but is {number}")
+    return number
+
+
+def as_float(name: str, value: Any) -> float:
+    """Return value as a float, or say which parameter isn't one."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a number, not {value!r}") from None
+
+
+def check_progress(progress: Any) -> Any:
+    """Return progress if it is a callable or None."""
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a callable taking a step and a share, not {progress!r}")
+    return progress
+
+
+def as_threads(n_threads: int) -> int:
+    """Return n_threads as the core takes it: 0 is all cores that this process may use, or 1 inside a joblib worker."""
+    n_threads = as_int("n_threads", n_threads, high=1024)
+    return 1 if n_threads == 0 and _inside_joblib() else n_threads
+
+
 def count_threads(n_jobs: int | None) -> int:
-    """Translate n_jobs into n_threads: None is all cores that this process may use, or 1 inside a joblib worker."""
+    """Translate n_jobs into n_threads: None is 0, a negative number counts back from all cores."""
     if n_jobs is None:
-        return 1 if _inside_joblib() else 0
-    n_jobs = operator.index(n_jobs)
+        return 0
+    n_jobs = as_int("n_jobs", n_jobs, low=-1024, high=1024)
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: give a number of threads, or None for all cores")
     if n_jobs > 0:
@@ -147,12 +199,15 @@ class _Report:
             self.next = time.monotonic() + 1
 
 
+_NOT_THE_CALLER = ("fastfs", "sklearn", "joblib")
+
+
 def warn_data(messages: list[str]) -> None:
     """Issue each message as a DataWarning that points to the caller of the library."""
     for message in messages:
         level = 1
         with contextlib.suppress(ValueError):
-            while sys._getframe(level).f_globals.get("__name__", "").startswith(("fastfs", "sklearn")):
+            while sys._getframe(level).f_globals.get("__name__", "").startswith(_NOT_THE_CALLER):
                 level += 1
         warnings.warn(message, DataWarning, stacklevel=level + 1)
 

@@ -200,11 +200,10 @@ class ManiFeSt(_Selector):
         self.ranking_ = rank_features(self.scores_)
         self.sigma_ = result["sigma"]
         self.rank_ = result["rank"]
-        if self.n_components:
-            self.mean_eigenvalues_ = result["mean_values"]
-            self.mean_eigenvectors_ = result["mean_vectors"]
-            self.difference_eigenvalues_ = result["difference_values"]
-            self.difference_eigenvectors_ = result["difference_vectors"]
+        self.mean_eigenvalues_ = result["mean_values"]
+        self.mean_eigenvectors_ = result["mean_vectors"]
+        self.difference_eigenvalues_ = result["difference_values"]
+        self.difference_eigenvectors_ = result["difference_vectors"]
         return self
 
     def __sklearn_tags__(self) -> Tags:

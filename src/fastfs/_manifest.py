@@ -3,13 +3,26 @@
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ManiFeSt`.
 """
 
-import operator
+import re
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, Progress, as_matrix, core, encode_labels, parse_memory, two_classes, warn_data
+from fastfs._base import (
+    Array,
+    Progress,
+    as_float,
+    as_int,
+    as_matrix,
+    as_threads,
+    check_progress,
+    core,
+    encode_labels,
+    parse_memory,
+    two_classes,
+    warn_data,
+)
 
 
 def manifest_scores(
@@ -97,19 +110,21 @@ def fit(
 ) -> dict[str, Any]:
     """Check the parameters, call the core, issue its warnings; X and codes as of `as_matrix` and `encode_labels`."""
     rule, scales = _sigma_rule(sigma)
-    result: dict[str, Any] = core().manifest(
-        X,
-        codes,
-        sigma_rule=rule,
-        sigma_factor=float(sigma_factor),
-        sigma_percentile=float(sigma_percentile),
-        sigma=scales,
-        normalize=operator.index(normalize),
-        n_components=operator.index(n_components),
-        n_threads=n_threads,
-        max_memory=parse_memory(max_memory),
-        progress=progress,
-    )
+    arguments = {
+        "sigma_rule": rule,
+        "sigma_factor": as_float("sigma_factor", sigma_factor),
+        "sigma_percentile": as_float("sigma_percentile", sigma_percentile),
+        "sigma": scales,
+        "normalize": as_int("normalize", normalize),
+        "n_components": as_int("n_components", n_components),
+        "n_threads": as_threads(n_threads),
+        "max_memory": parse_memory(max_memory),
+        "progress": check_progress(progress),
+    }
+    try:
+        result: dict[str, Any] = core().manifest(X, codes, **arguments)
+    except ValueError as error:  # the core knows classes by number only
+        raise ValueError(re.sub(r"\bclass ([01])\b", lambda m: f"class {classes[int(m[1])]}", str(error))) from None
     warn_data(_warnings(result["warnings"], classes, X.shape[1]))
     return result
 

@@ -33,6 +33,14 @@ class Table:
     feature_names : list of str
     source : str
         The path that was read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> table = fastfs.io.Table(np.eye(2), np.array(["case", "control"]), ["TP53", "MYC"], "toy.csv")
+    >>> table.X.shape, table.feature_names
+    ((2, 2), ['TP53', 'MYC'])
     """
 
     X: Any

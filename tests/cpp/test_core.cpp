@@ -1,6 +1,6 @@
 // The core without Python, for the sanitizers: engines against plain loops, ManiFeSt's invariants, the C interface with
-// every kind of bad argument, threads that call at once, cancel, fork. Exits with 77 (skipped) if FASTFS_ISA names a set
-// that this machine hasn't.
+// every kind of bad argument, threads that call at once, cancel, fork. Exits with 77 (skipped) if FASTFS_ISA names a
+// set that this machine hasn't.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,12 +30,12 @@ namespace {
 
 int failures = 0;
 
-#define CHECK(condition)                                                           \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
-            ++failures;                                                            \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);   \
-        }                                                                          \
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            ++failures;                                                          \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                                        \
     } while (false)
 
 template <class T>
@@ -102,9 +102,10 @@ void test_affinity() {
             double worst = 0;
             for (std::int64_t i = 0; i < d; i += 3) {
                 for (std::int64_t j = 0; j < d; ++j) {
-                    const double exact = std::exp(-static_cast<double>(squared_distance(X, n, d, i, j)) /
-                                                  (2 * sigma * sigma));
-                    worst = std::max(worst, std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])));
+                    const double exact =
+                        std::exp(-static_cast<double>(squared_distance(X, n, d, i, j)) / (2 * sigma * sigma));
+                    worst =
+                        std::max(worst, std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])));
                 }
             }
             // The exponent is a difference of sums near 4, whose rounding it inherits; a handful of eps in all.
@@ -115,8 +116,8 @@ void test_affinity() {
 
 void test_streamed_product() {
     const std::int64_t n = 30, d = 300, p = 3;
-    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 2), V = random_values<double>(
-                                                                                 static_cast<std::size_t>(d * p), 3);
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 2),
+               V = random_values<double>(static_cast<std::size_t>(d * p), 3);
     std::vector<double> K(static_cast<std::size_t>(d * d)), product(V.size());
     fastfs::affinity({X.data(), n, d}, fastfs::rbf(4), K.data());
     fastfs::affinity_product({X.data(), n, d}, fastfs::rbf(4), V.data(), p, product.data(), threads(2));
@@ -174,8 +175,8 @@ void test_spectral() {
         std::vector<double> A(G.size());
         for (std::int64_t i = 0; i < n; ++i) {
             for (std::int64_t j = 0; j < n; ++j) {
-                A[static_cast<std::size_t>(j * n + i)] = (G[static_cast<std::size_t>(j * n + i)] +
-                                                          G[static_cast<std::size_t>(i * n + j)]) / 2;
+                A[static_cast<std::size_t>(j * n + i)] =
+                    (G[static_cast<std::size_t>(j * n + i)] + G[static_cast<std::size_t>(i * n + j)]) / 2;
             }
         }
         auto destroyed = A;
@@ -188,7 +189,8 @@ void test_spectral() {
             for (std::int64_t i = 0; i < n; ++i) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < n; ++j) sum += A[static_cast<std::size_t>(j * n + i)] * eigen.vector(k)[j];
-                worst = std::max(worst, std::abs(sum - eigen.values()[static_cast<std::size_t>(k)] * eigen.vector(k)[i]));
+                worst =
+                    std::max(worst, std::abs(sum - eigen.values()[static_cast<std::size_t>(k)] * eigen.vector(k)[i]));
             }
         }
         CHECK(worst <= 1e-13 * static_cast<double>(n));
@@ -200,14 +202,16 @@ void test_spectral() {
     }
     for (bool singular : {false, true}) {
         const std::int64_t n = 120, m = singular ? 40 : 300;
-        const auto F = random_values<double>(static_cast<std::size_t>(n * m), 6), H = random_values<double>(
-                                                                                     static_cast<std::size_t>(n * m), 7);
+        const auto F = random_values<double>(static_cast<std::size_t>(n * m), 6),
+                   H = random_values<double>(static_cast<std::size_t>(n * m), 7);
         std::vector<double> K1(static_cast<std::size_t>(n * n)), K2 = K1;
         for (std::int64_t i = 0; i < n; ++i) {
             for (std::int64_t j = 0; j < n; ++j) {
                 for (std::int64_t k = 0; k < m; ++k) {
-                    K1[static_cast<std::size_t>(j * n + i)] += F[static_cast<std::size_t>(k * n + i)] * F[static_cast<std::size_t>(k * n + j)];
-                    K2[static_cast<std::size_t>(j * n + i)] += H[static_cast<std::size_t>(k * n + i)] * H[static_cast<std::size_t>(k * n + j)];
+                    K1[static_cast<std::size_t>(j * n + i)] +=
+                        F[static_cast<std::size_t>(k * n + i)] * F[static_cast<std::size_t>(k * n + j)];
+                    K2[static_cast<std::size_t>(j * n + i)] +=
+                        H[static_cast<std::size_t>(k * n + i)] * H[static_cast<std::size_t>(k * n + j)];
                 }
             }
         }
@@ -381,7 +385,8 @@ void test_parallel_for() {
     std::vector<int> counts(100);
     fastfs::core::parallel_for(run, 10, [&](std::int64_t i, int) {
         fastfs::core::Run inner(threads(2));
-        fastfs::core::parallel_for(inner, 10, [&](std::int64_t j, int) { ++counts[static_cast<std::size_t>(10 * i + j)]; });
+        fastfs::core::parallel_for(inner, 10,
+                                   [&](std::int64_t j, int) { ++counts[static_cast<std::size_t>(10 * i + j)]; });
     });
     for (int count : counts) CHECK(count == 1);
     for (int repeat = 0; repeat < 20; ++repeat) {

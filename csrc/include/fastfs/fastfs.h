@@ -42,15 +42,15 @@ typedef enum fastfs_status {
 } fastfs_status;
 
 /* What the last failed call of this thread had to say; "" before the first. Valid until the thread's next failure. */
-FASTFS_API const char *fastfs_last_error(void);
+FASTFS_API const char* fastfs_last_error(void);
 
-FASTFS_API const char *fastfs_version(void);
+FASTFS_API const char* fastfs_version(void);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
 /* Instruction set of the kernels in use: "base", "avx2" or "avx512". The environment variable FASTFS_ISA forces one;
  * NULL (and an error) if it names one that this machine or this build hasn't. */
-FASTFS_API const char *fastfs_isa(void);
+FASTFS_API const char* fastfs_isa(void);
 
 /* Threads that a call with n_threads = requested would use; requested 0: the CPUs of the affinity mask, cut by the
  * cgroup quota, or FASTFS_NUM_THREADS. */
@@ -60,7 +60,7 @@ FASTFS_API int32_t fastfs_thread_count(int32_t requested);
 FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
 
 /* Seconds of CPU that one thread takes for n values of the vector exponential, repeated; for benchmarks. */
-FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double *seconds);
+FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds);
 
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
@@ -68,38 +68,43 @@ FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t re
  * your program links. A table is registered once for the process: registering an equal one again does nothing,
  * registering another one is refused. */
 typedef int32_t fastfs_blas_int;
-#define FASTFS_IN_ const fastfs_blas_int *
-#define FASTFS_CHAR_ const char *
+#define FASTFS_IN_ const fastfs_blas_int*
+#define FASTFS_CHAR_ const char*
 typedef struct fastfs_blas {
     size_t struct_size;
-    int32_t integer_bits; /* 32 */
-    int32_t reserved;     /* 0 */
+    int32_t integer_bits;         /* 32 */
+    int32_t reserved;             /* 0 */
     void (*set_num_threads)(int); /* both may be NULL: then BLAS threads are not held */
     int (*get_num_threads)(void);
-    void (*sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const float *, const float *, FASTFS_IN_, const float *, FASTFS_IN_, const float *, float *, FASTFS_IN_);
-    void (*dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const double *, const double *, FASTFS_IN_, const double *, FASTFS_IN_, const double *, double *,
-                  FASTFS_IN_);
-    void (*dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double *, const double *, FASTFS_IN_, const double *, double *, FASTFS_IN_);
-    void (*dsymv)(FASTFS_CHAR_, FASTFS_IN_, const double *, const double *, FASTFS_IN_, const double *, FASTFS_IN_, const double *, double *, FASTFS_IN_);
-    void (*dtrmm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double *, const double *, FASTFS_IN_, double *, FASTFS_IN_);
-    void (*dpotrf)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, fastfs_blas_int *);
-    void (*dpocon)(FASTFS_CHAR_, FASTFS_IN_, const double *, FASTFS_IN_, const double *, double *, double *, fastfs_blas_int *,
-                   fastfs_blas_int *);
-    void (*dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, const double *, FASTFS_IN_, fastfs_blas_int *);
-    void (*dtrsm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double *,
-                  const double *, FASTFS_IN_, double *, FASTFS_IN_);
-    void (*dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, double *, double *, FASTFS_IN_,
-                   fastfs_blas_int *);
-    void (*dstedc)(FASTFS_CHAR_, FASTFS_IN_, double *, double *, double *, FASTFS_IN_, double *, FASTFS_IN_,
-                   fastfs_blas_int *, FASTFS_IN_, fastfs_blas_int *);
-    void (*dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, const double *, const double *, FASTFS_IN_, FASTFS_IN_, const double *,
-                   fastfs_blas_int *, double *, double *, FASTFS_IN_, fastfs_blas_int *, double *, FASTFS_IN_, fastfs_blas_int *, FASTFS_IN_,
-                   fastfs_blas_int *);
+    void (*sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const float*, const float*,
+                  FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
+    void (*dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const double*, const double*,
+                  FASTFS_IN_, const double*, FASTFS_IN_, const double*, double*, FASTFS_IN_);
+    void (*dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double*, const double*, FASTFS_IN_,
+                  const double*, double*, FASTFS_IN_);
+    void (*dsymv)(FASTFS_CHAR_, FASTFS_IN_, const double*, const double*, FASTFS_IN_, const double*, FASTFS_IN_,
+                  const double*, double*, FASTFS_IN_);
+    void (*dtrmm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double*,
+                  const double*, FASTFS_IN_, double*, FASTFS_IN_);
+    void (*dpotrf)(FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, fastfs_blas_int*);
+    void (*dpocon)(FASTFS_CHAR_, FASTFS_IN_, const double*, FASTFS_IN_, const double*, double*, double*,
+                   fastfs_blas_int*, fastfs_blas_int*);
+    void (*dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, const double*, FASTFS_IN_,
+                   fastfs_blas_int*);
+    void (*dtrsm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double*,
+                  const double*, FASTFS_IN_, double*, FASTFS_IN_);
+    void (*dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, double*, double*, double*, double*, FASTFS_IN_,
+                   fastfs_blas_int*);
+    void (*dstedc)(FASTFS_CHAR_, FASTFS_IN_, double*, double*, double*, FASTFS_IN_, double*, FASTFS_IN_,
+                   fastfs_blas_int*, FASTFS_IN_, fastfs_blas_int*);
+    void (*dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, const double*,
+                   const double*, FASTFS_IN_, FASTFS_IN_, const double*, fastfs_blas_int*, double*, double*, FASTFS_IN_,
+                   fastfs_blas_int*, double*, FASTFS_IN_, fastfs_blas_int*, FASTFS_IN_, fastfs_blas_int*);
 } fastfs_blas;
 #undef FASTFS_IN_
 #undef FASTFS_CHAR_
 
-FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas *table);
+FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 
 /* ---- what every call takes ------------------------------------------------------------------------------------- */
 
@@ -109,22 +114,22 @@ enum { FASTFS_DENSE = 0, FASTFS_CSR = 1, FASTFS_CSC = 2 };
 /* A samples x features matrix that the caller owns. */
 typedef struct fastfs_matrix {
     size_t struct_size;
-    int32_t dtype;      /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
-    int32_t storage;    /* FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC */
-    int64_t n_rows;     /* samples */
-    int64_t n_cols;     /* features */
-    const void *values; /* dense: element (0, 0); sparse: the stored values */
-    int64_t row_stride; /* dense only, in elements: distance from (i, j) to (i + 1, j) */
-    int64_t col_stride; /* dense only, in elements: distance from (i, j) to (i, j + 1) */
-    const void *indices; /* sparse only: column (CSR) or row (CSC) of each value; entries at one place add up */
-    const void *indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
+    int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
+    int32_t storage;     /* FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC */
+    int64_t n_rows;      /* samples */
+    int64_t n_cols;      /* features */
+    const void* values;  /* dense: element (0, 0); sparse: the stored values */
+    int64_t row_stride;  /* dense only, in elements: distance from (i, j) to (i + 1, j) */
+    int64_t col_stride;  /* dense only, in elements: distance from (i, j) to (i, j + 1) */
+    const void* indices; /* sparse only: column (CSR) or row (CSC) of each value; entries at one place add up */
+    const void* indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
 } fastfs_matrix;
 
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
  * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
  * routine that is running returns. */
-typedef int (*fastfs_progress)(void *user, const char *step, double fraction);
+typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
 
 /* How to run a call. NULL means FASTFS_RUN_INIT. */
 typedef struct fastfs_run {
@@ -132,7 +137,7 @@ typedef struct fastfs_run {
     int32_t n_threads;        /* 0: see fastfs_thread_count */
     int64_t max_memory;       /* bytes for outputs and workspace; 0: see fastfs_memory_budget */
     fastfs_progress progress; /* may be NULL */
-    void *user;               /* handed to progress */
+    void* user;               /* handed to progress */
 } fastfs_run;
 #define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL}
 
@@ -152,41 +157,42 @@ typedef struct fastfs_affinity_options {
 #define FASTFS_AFFINITY_OPTIONS_INIT {sizeof(fastfs_affinity_options), FASTFS_RBF, 1.0}
 
 /* out (d x d, row-major, of the dtype of X) = the kernel between all columns of X. */
-FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix *X, const fastfs_affinity_options *options,
-                                         const fastfs_run *run, void *out);
+FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_affinity_options* options,
+                                         const fastfs_run* run, void* out);
 
 /* Bytes that fastfs_affinity needs, its output included; FASTFS_ENOMEM if the budget of run is smaller. */
-FASTFS_API fastfs_status fastfs_affinity_memory(const fastfs_matrix *X, const fastfs_run *run, int64_t *bytes);
+FASTFS_API fastfs_status fastfs_affinity_memory(const fastfs_matrix* X, const fastfs_run* run, int64_t* bytes);
 
 /* out (d x p, row-major) = K V with K as above, which is never stored; V (d x p, row-major), both of the dtype of X. */
-FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix *X, const fastfs_affinity_options *options,
-                                                 const void *V, int64_t p, const fastfs_run *run, void *out);
+FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix* X, const fastfs_affinity_options* options,
+                                                 const void* V, int64_t p, const fastfs_run* run, void* out);
 
 /* The same kernels over a sum of row chunks: new, update (once a chunk, any mix of storage and dtype), merge (of
  * parts made elsewhere), affinity. Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be
  * told from zero once the rows are gone, and count as zero. */
 typedef struct fastfs_gram fastfs_gram;
-FASTFS_API fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run *run, fastfs_gram **gram);
-FASTFS_API fastfs_status fastfs_gram_update(fastfs_gram *gram, const fastfs_matrix *chunk, const fastfs_run *run);
-FASTFS_API fastfs_status fastfs_gram_merge(fastfs_gram *gram, const fastfs_gram *other);
+FASTFS_API fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run, fastfs_gram** gram);
+FASTFS_API fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run);
+FASTFS_API fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other);
 /* out: d x d doubles, row-major. The handle stays as it is and may be updated further. */
-FASTFS_API fastfs_status fastfs_gram_affinity(const fastfs_gram *gram, const fastfs_affinity_options *options,
-                                              const fastfs_run *run, double *out);
-FASTFS_API int64_t fastfs_gram_rows(const fastfs_gram *gram);
-FASTFS_API void fastfs_gram_free(fastfs_gram *gram); /* NULL is fine */
+FASTFS_API fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
+                                              const fastfs_run* run, double* out);
+FASTFS_API int64_t fastfs_gram_rows(const fastfs_gram* gram);
+FASTFS_API void fastfs_gram_free(fastfs_gram* gram); /* NULL is fine */
 
 /* ---- spectral: symmetric eigenproblems --------------------------------------------------------------------------- */
 
 /* A (n x n, column-major, lower triangle read) = V diag(w) V'; w ascending; A is overwritten by V. */
-FASTFS_API fastfs_status fastfs_eigh(int64_t n, double *A, double *w, const fastfs_run *run);
+FASTFS_API fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run);
 
 /* K1 + K2 = W W' and K1 - K2 = W diag(nu) W' for symmetric positive semidefinite K1, K2 (n x n, column-major, lower
- * triangles read, both overwritten): K1 = W diag((1 + nu) / 2) W', K2 = W diag((1 - nu) / 2) W'. rank = rank of K1 + K2,
- * numerically; nu (n) ascending in its first rank entries; W replaces the first rank columns of K1. */
-FASTFS_API fastfs_status fastfs_pencil(int64_t n, double *K1, double *K2, double *nu, int64_t *rank,
-                                       const fastfs_run *run);
+ * triangles read, both overwritten): K1 = W diag((1 + nu) / 2) W', K2 = W diag((1 - nu) / 2) W'. rank = rank of K1 +
+ * K2, numerically; nu (n) ascending in its first rank entries; W replaces the first rank columns of K1. */
+FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64_t* rank,
+                                       const fastfs_run* run);
 
-/* ---- ManiFeSt ------------------------------------------------------------------------------------------------------ */
+/* ---- ManiFeSt ------------------------------------------------------------------------------------------------------
+ */
 
 enum { FASTFS_SIGMA_MEDIAN = 0, FASTFS_SIGMA_PERCENTILE = 1, FASTFS_SIGMA_GIVEN = 2 };
 
@@ -200,22 +206,22 @@ typedef struct fastfs_manifest_options {
 } fastfs_manifest_options;
 #define FASTFS_MANIFEST_OPTIONS_INIT {sizeof(fastfs_manifest_options), FASTFS_SIGMA_MEDIAN, 0.5, 50.0, {0.0, 0.0}, 0}
 
-enum { /* bits of fastfs_manifest_result.warnings */
-       FASTFS_WARN_SIGMA_0 = 1,     /* class 0: the chosen distance was 0; sigma comes from the positive distances */
-       FASTFS_WARN_SIGMA_1 = 2,     /* class 1: the same */
+enum {                               /* bits of fastfs_manifest_result.warnings */
+       FASTFS_WARN_SIGMA_0 = 1,      /* class 0: the chosen distance was 0; sigma comes from the positive distances */
+       FASTFS_WARN_SIGMA_1 = 2,      /* class 1: the same */
        FASTFS_WARN_ONE_SAMPLE_0 = 4, /* class 0 has one sample */
        FASTFS_WARN_ONE_SAMPLE_1 = 8, /* class 1 has one sample */
-       FASTFS_WARN_NO_CONTRAST = 16 /* the kernels of both classes agree to rounding: the scores say nothing */
+       FASTFS_WARN_NO_CONTRAST = 16  /* the kernels of both classes agree to rounding: the scores say nothing */
 };
 
 typedef struct fastfs_manifest_result {
     size_t struct_size;
-    double *scores;             /* out, d: larger is better */
+    double* scores;             /* out, d: larger is better */
     int64_t n_components;       /* in: leading eigenpairs wanted of M and of D, by magnitude; 0: none */
-    double *mean_values;        /* out, n_components, descending: eigenvalues of M */
-    double *mean_vectors;       /* out, d x n_components, column-major */
-    double *difference_values;  /* out, n_components, |.| descending: eigenvalues of D */
-    double *difference_vectors; /* out, d x n_components, column-major */
+    double* mean_values;        /* out, n_components, descending: eigenvalues of M */
+    double* mean_vectors;       /* out, d x n_components, column-major */
+    double* difference_values;  /* out, n_components, |.| descending: eigenvalues of D */
+    double* difference_vectors; /* out, d x n_components, column-major */
     double sigma[2];            /* out: the scale of each class */
     int64_t rank;               /* out: numerical rank of K1 + K2 */
     int32_t warnings;           /* out: FASTFS_WARN_* */
@@ -224,9 +230,9 @@ typedef struct fastfs_manifest_result {
 
 /* Scores how differently each feature associates with the others in two classes; labels (n_rows) are 0 or 1.
  * Exact form: O(d^3) time, 32 d^2 bytes (40 d^2 while components are extracted). */
-FASTFS_API fastfs_status fastfs_manifest(const fastfs_matrix *X, const int64_t *labels,
-                                         const fastfs_manifest_options *options, const fastfs_run *run,
-                                         fastfs_manifest_result *result);
+FASTFS_API fastfs_status fastfs_manifest(const fastfs_matrix* X, const int64_t* labels,
+                                         const fastfs_manifest_options* options, const fastfs_run* run,
+                                         fastfs_manifest_result* result);
 
 #ifdef __cplusplus
 }

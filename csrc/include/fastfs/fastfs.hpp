@@ -18,7 +18,8 @@
 
 namespace fastfs {
 
-// ---- errors ----------------------------------------------------------------------------------------------------------
+// ---- errors
+// ----------------------------------------------------------------------------------------------------------
 
 struct memory_error : std::bad_alloc {
     explicit memory_error(std::string message) : message_(std::move(message)) {}
@@ -53,7 +54,8 @@ inline void check(fastfs_status status) {
     }
 }
 
-// ---- what every call takes --------------------------------------------------------------------------------------------
+// ---- what every call takes
+// --------------------------------------------------------------------------------------------
 
 template <class T>
 constexpr int dtype_of = 0;
@@ -71,8 +73,17 @@ class matrix {
     // Strides in elements.
     template <class T>
     matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols, std::int64_t row_stride, std::int64_t col_stride)
-        : m_{sizeof(fastfs_matrix), dtype_of<T>, FASTFS_DENSE, n_rows,  n_cols, values,
-             row_stride,            col_stride,  nullptr,      nullptr, 0} {
+        : m_{sizeof(fastfs_matrix),
+             dtype_of<T>,
+             FASTFS_DENSE,
+             n_rows,
+             n_cols,
+             values,
+             row_stride,
+             col_stride,
+             nullptr,
+             nullptr,
+             0} {
         static_assert(dtype_of<T> != 0, "fastfs takes float and double");
     }
 
@@ -111,7 +122,8 @@ class matrix {
 using run = fastfs_run;
 inline run default_run() { return FASTFS_RUN_INIT; }
 
-// ---- affinity ---------------------------------------------------------------------------------------------------------
+// ---- affinity
+// ---------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
 
@@ -162,7 +174,8 @@ class gram {
     std::unique_ptr<fastfs_gram, free> handle_;
 };
 
-// ---- spectral ---------------------------------------------------------------------------------------------------------
+// ---- spectral
+// ---------------------------------------------------------------------------------------------------------
 
 inline void eigh(std::int64_t n, double* A, double* w, const run& how = default_run()) {
     check(fastfs_eigh(n, A, w, &how));
@@ -175,7 +188,8 @@ inline std::int64_t pencil(std::int64_t n, double* K1, double* K2, double* nu, c
     return rank;
 }
 
-// ---- ManiFeSt -----------------------------------------------------------------------------------------------------------
+// ---- ManiFeSt
+// -----------------------------------------------------------------------------------------------------------
 
 using manifest_options = fastfs_manifest_options;
 inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTIONS_INIT; }

@@ -30,27 +30,34 @@ void FASTFS_BLAS_SET_THREADS(int);
 int FASTFS_BLAS_GET_THREADS(void);
 #endif
 
-#define FASTFS_IN_ const fastfs_blas_int *
-#define FASTFS_OUT_ fastfs_blas_int *
-#define FASTFS_CHAR_ const char *
-#define FASTFS_DBL_ const double *
-void FASTFS_BLAS_SYMBOL(sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const float *, const float *, FASTFS_IN_, const float *, FASTFS_IN_, const float *,
-                               float *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dsymv)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dtrmm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, double *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dpotrf)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dpocon)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double *, double *, FASTFS_OUT_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_OUT_);
+#define FASTFS_IN_ const fastfs_blas_int*
+#define FASTFS_OUT_ fastfs_blas_int*
+#define FASTFS_CHAR_ const char*
+#define FASTFS_DBL_ const double*
+void FASTFS_BLAS_SYMBOL(sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const float*,
+                               const float*, FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_,
+                               FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_,
+                               FASTFS_DBL_, double*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dsymv)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_,
+                               FASTFS_DBL_, double*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dtrmm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_,
+                               FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, double*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dpotrf)(FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dpocon)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double*, double*,
+                                FASTFS_OUT_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dsygst)(FASTFS_IN_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_,
+                                FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dtrsm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_,
-                               FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, double *, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, double *, double *, double *, double *,
+                               FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, double*, FASTFS_IN_);
+void FASTFS_BLAS_SYMBOL(dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, double*, double*, double*, double*,
                                 FASTFS_IN_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dstedc)(FASTFS_CHAR_, FASTFS_IN_, double *, double *, double *, FASTFS_IN_, double *,
-                                FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double *, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_OUT_, double *, double *, FASTFS_IN_, FASTFS_OUT_,
-                                double *, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dstedc)(FASTFS_CHAR_, FASTFS_IN_, double*, double*, double*, FASTFS_IN_, double*, FASTFS_IN_,
+                                FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_DBL_,
+                                FASTFS_DBL_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_OUT_, double*, double*,
+                                FASTFS_IN_, FASTFS_OUT_, double*, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
 #undef FASTFS_IN_
 #undef FASTFS_OUT_
 #undef FASTFS_CHAR_
