@@ -172,7 +172,7 @@ BAD_PARAMETERS = [
     ({"sigma": (1.0, np.nan)}, ValueError, ["sigma", "positive", "nan"]),
     ({"sigma": (1.0, np.inf)}, ValueError, ["sigma", "positive", "inf"]),
     *(
-        ({"sigma_factor": f}, ValueError, ["sigma_factor", "positive", str(f)])
+        ({"sigma_factor": f}, ValueError, ["sigma_factor", "positive", f"{f:g}"])
         for f in (0.0, -0.5, np.nan, np.inf, -1e-9)
     ),
     *(

@@ -94,7 +94,8 @@ def test_pickle():
 def test_refit_forgets_what_it_no_longer_has():
     estimator = planted(n_components=2).fit(pd.DataFrame(X, columns=NAMES), Y)
     estimator.set_params(n_components=0).fit(X[:, :8], Y)
-    assert not [name for name in vars(estimator) if "eigen" in name]
+    assert estimator.mean_eigenvectors_.shape == estimator.difference_eigenvectors_.shape == (8, 0)
+    assert estimator.mean_eigenvalues_.shape == estimator.difference_eigenvalues_.shape == (0,)
     assert not hasattr(estimator, "feature_names_in_")
     assert estimator.n_features_in_ == 8
 
@@ -268,7 +269,7 @@ def test_grid_search(n_jobs):
 
 
 def default_threads():
-    return _base.count_threads(None)
+    return _base.as_threads(_base.count_threads(None))
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -203,7 +203,7 @@ class GramAccumulator:
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
         self._n_threads = as_threads(n_threads)
         self._max_memory = parse_memory(max_memory)
-        self._gram = core().Gram(as_int("n_features", n_features, low=1), self._max_memory)
+        self._gram = core().Gram(as_int("n_features", n_features), self._max_memory)
 
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
         """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.

@@ -120,14 +120,14 @@ def parse_memory(max_memory: int | str | None) -> int:
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", max_memory, re.IGNORECASE)
         size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     else:
-        size = as_int("max_memory", max_memory, low=-1)
-    if size <= 0 or size >= 1 << 63:
+        size = as_int("max_memory", max_memory, high=(1 << 63) - 1)
+    if not 0 < size < 1 << 63:
         raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
     return size
 
 
-def as_int(name: str, value: Any, low: int = 0, high: int = (1 << 31) - 1) -> int:
-    """Return value as an int, or say which parameter isn't one."""
+def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) - 1) -> int:
+    """Return value as an int, or say which parameter isn't one; tighter bounds are the core's to check."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -154,7 +154,7 @@ def check_progress(progress: Any) -> Any:
 
 def as_threads(n_threads: int) -> int:
     """Return n_threads as the core takes it: 0 is all cores that this process may use, or 1 inside a joblib worker."""
-    n_threads = as_int("n_threads", n_threads, high=1024)
+    n_threads = as_int("n_threads", n_threads)
     return 1 if n_threads == 0 and _inside_joblib() else n_threads
 
 
@@ -162,7 +162,7 @@ def count_threads(n_jobs: int | None) -> int:
     """Translate n_jobs into n_threads: None is 0, a negative number counts back from all cores."""
     if n_jobs is None:
         return 0
-    n_jobs = as_int("n_jobs", n_jobs, low=-1024, high=1024)
+    n_jobs = as_int("n_jobs", n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: give a number of threads, or None for all cores")
     if n_jobs > 0:

@@ -12,6 +12,7 @@ from fastfs import _manifest
 from fastfs._base import (
     Array,
     Progress,
+    as_floats,
     as_matrix,
     as_progress,
     count_selected,
@@ -28,10 +29,15 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_to_select: int | float | None
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Array, Array]:
-        # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
-        X = validate_data(
-            self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_all_finite=False
-        )
+        if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # scikit-learn would make numbers of dates
+            as_floats(X)
+        try:
+            # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
+            X = validate_data(
+                self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_all_finite=False
+            )
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers only: {error}") from None
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         classes, codes = encode_labels(y, X.shape[0])

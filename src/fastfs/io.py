@@ -24,7 +24,7 @@ __all__ = ["Table", "read_table", "write_ranking"]
 class Table:
     """Samples in rows, features in columns, one label per sample.
 
-    Attributes
+    Parameters
     ----------
     X : ndarray of shape (n_samples, n_features) or scipy.sparse.csr_array
         float32 or float64. Missing values are NaN.
