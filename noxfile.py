@@ -18,9 +18,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What takes too long for every change: all seeds of the quality figures."""
+    """What takes too long for every change: large sizes, and a thousand random examples of each property."""
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
+    session.run(
+        "python", "-m", "pytest", "--hypothesis-profile=thorough", "tests/test_affinity.py", "tests/test_manifest.py"
+    )
 
 
 @nox.session

@@ -703,3 +703,18 @@ def test_a_chunk_beyond_the_budget():
 def test_more_than_any_machine_has():
     with pytest.raises(MemoryError, match=r"needs 7\d{5}\.\d\d GB"):  # 8 d^2 bytes
         fastfs.affinity(long_chunk(1, 9_600_000), sigma=1.0)
+
+
+@pytest.mark.slow  # 8.6 GB
+def test_more_pairs_than_32_bits_count():
+    """46,400 features have more than 2^31 pairs."""
+    if fastfs.info()["max_memory"] < 12e9:
+        pytest.skip("needs 12 GB of memory")
+    d = 46_400
+    X = np.random.default_rng(0).normal(size=(3, d)).astype(np.float32)
+    K = fastfs.affinity(X, sigma=1.0)
+    rows = [0, 1, 23_170, 46_340, 46_341, d - 1]  # about where row * d passes 2^31
+    distances = ((X[:, rows, None].astype(float) - X[:, None, :].astype(float)) ** 2).sum(axis=0)
+    bound = (2 * 3 + 8) * np.finfo(np.float32).eps * (np.square(X).sum(axis=0).max() * 2)
+    np.testing.assert_allclose(K[rows], np.exp(-distances / 2), rtol=0, atol=bound)
+    np.testing.assert_array_equal(K[:, rows].T, K[rows])
