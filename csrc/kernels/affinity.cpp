@@ -87,35 +87,21 @@ void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
     });
 }
 
+// Outputs of this many bytes outlast no cache: to fetch every line before it is overwritten would only cost time, and
+// stores that go past the caches don't.
+constexpr std::int64_t kStreamedBytes = 32 << 20;
+
+template <class Out>
+bool streamed(const Out* out, std::int64_t d) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(out) % sizeof(Out) == 0;
+    return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
+}
+
 template <class T>
 std::vector<Buffer<T>> scratch(int n_threads, std::int64_t size = kTile * kTile) {
     std::vector<Buffer<T>> buffers;
     for (int t = 0; t < n_threads; ++t) buffers.emplace_back(size);
     return buffers;
-}
-
-template <class T, class Out>
-void copy_rows(const T* tile, std::int64_t ni, std::int64_t nj, Out factor, Out* out, std::int64_t ld) {
-    for (std::int64_t a = 0; a < ni; ++a) {
-        const T* from = tile + a * kTile;
-        Out* to = out + a * ld;
-        for (std::int64_t b = 0; b < nj; ++b) to[b] = factor * static_cast<Out>(from[b]);
-    }
-}
-
-// Transposed copy in blocks of 16 x 16: both sides then move whole cache lines.
-template <class T, class Out>
-void copy_mirrored(const T* tile, std::int64_t ni, std::int64_t nj, Out factor, Out* out, std::int64_t ld) {
-    constexpr std::int64_t kBlock = 16;
-    for (std::int64_t b0 = 0; b0 < nj; b0 += kBlock) {
-        const std::int64_t b1 = std::min(b0 + kBlock, nj);
-        for (std::int64_t a0 = 0; a0 < ni; a0 += kBlock) {
-            const std::int64_t a1 = std::min(a0 + kBlock, ni);
-            for (std::int64_t b = b0; b < b1; ++b) {
-                for (std::int64_t a = a0; a < a1; ++a) out[b * ld + a] = factor * static_cast<Out>(tile[a * kTile + b]);
-            }
-        }
-    }
 }
 
 // Kernel values have no unit for RBF; the others carry unit^2, which may not fit the output.
@@ -125,8 +111,8 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
     const double factor = features.unit() * features.unit();
     const double largest = 4 * factor * static_cast<double>(features.largest_squared_norm());
     require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
-            "the values of X are too large: their squares overflow " + std::string(sizeof(Out) == 4 ? "float32" : "float64") +
-                "; divide X by a constant first");
+            "the values of X are too large: their squares overflow " +
+                std::string(sizeof(Out) == 4 ? "float32" : "float64") + "; divide X by a constant first");
     return static_cast<Out>(factor);
 }
 
@@ -147,21 +133,21 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     const std::int64_t d = features.n_features();
     const Epilogue<T> epilogue(features, kernel);
     const Out factor = output_factor<T, Out>(features, kernel);
+    const bool stream = streamed(out, d);
+    const auto store = store_tile<T, Out>();
     auto tiles = scratch<T>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
         features.gram_tile(i0, ni, j0, nj, tile, run);
         epilogue(i0, ni, j0, nj, tile);
-        copy_rows(tile, ni, nj, factor, out + i0 * d + j0, d);
-        // On the diagonal too: a BLAS need not give both halves of a Gram tile the same bits.
-        if (I != J) {
-            copy_mirrored(tile, ni, nj, factor, out + j0 * d + i0, d);
-        } else {
+        // A feature with several entries at one place adds their products up in another order below the diagonal.
+        if (I == J) {
             for (std::int64_t a = 0; a < ni; ++a) {
-                for (std::int64_t b = 0; b < a; ++b) out[(i0 + a) * d + j0 + b] = out[(i0 + b) * d + j0 + a];
+                for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
             }
         }
+        store(tile, kTile, ni, nj, factor, out + i0 * d + j0, I == J ? nullptr : out + j0 * d + i0, d, stream);
     });
 }
 
@@ -213,9 +199,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
     });
 }
 
-std::int64_t tile_memory(int n_threads, std::int64_t p) {
-    return n_threads * (8 * kTile * kTile + 16 * kTile * p);
-}
+std::int64_t tile_memory(int n_threads, std::int64_t p) { return n_threads * (8 * kTile * kTile + 16 * kTile * p); }
 
 Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), mean_sums_(static_cast<std::size_t>(n_features), 0.0) {
     run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
@@ -225,8 +209,8 @@ Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), mean_sums_(stati
 }
 
 void Gram::update(const Matrix& chunk, Run& run) {
-    require(chunk.n_cols() == d_, "a chunk has " + std::to_string(chunk.n_cols()) +
-                                      " features, but the first one had " + std::to_string(d_));
+    require(chunk.n_cols() == d_,
+            "a chunk has " + std::to_string(chunk.n_cols()) + " features, but the first one had " + std::to_string(d_));
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
                        "a chunk of " + std::to_string(chunk.n_rows()) + " rows", "give smaller chunks");
     run.step("Gram of a chunk", 1.0);
@@ -239,11 +223,12 @@ void Gram::update(const Matrix& chunk, Run& run) {
     // The chunk's sums come first: a cancel or an error half-way must leave the handle as it was.
     Buffer<double> fresh(d_ * d_);
     auto tiles = scratch<double>(run.n_threads());
+    const auto store = store_tile<double, double>();
     for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
         double* tile = tiles[static_cast<std::size_t>(slot)].data();
         features.gram_tile(i0, ni, j0, nj, tile, run);
-        copy_rows(tile, ni, nj, square, fresh.data() + i0 * d_ + j0, d_);
+        store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
     std::vector<double> mean_sums(static_cast<std::size_t>(d_));
     features.weighted_sums(features.row_means().data(), mean_sums.data());
@@ -256,8 +241,8 @@ void Gram::update(const Matrix& chunk, Run& run) {
 }
 
 void Gram::merge(const Gram& other) {
-    require(other.d_ == d_, "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " +
-                                std::to_string(d_));
+    require(other.d_ == d_,
+            "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " + std::to_string(d_));
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
         mean_sums_[static_cast<std::size_t>(i)] += other.mean_sums_[static_cast<std::size_t>(i)];
