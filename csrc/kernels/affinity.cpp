@@ -137,17 +137,28 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     const auto store = store_tile<T, Out>();
     auto tiles = scratch<T>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        const std::int64_t j0 = J * kTile, nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
-        features.gram_tile(i0, ni, j0, nj, tile, run);
-        epilogue(i0, ni, j0, nj, tile);
-        // A feature with several entries at one place adds their products up in another order below the diagonal.
-        if (I == J) {
-            for (std::int64_t a = 0; a < ni; ++a) {
+        if (I != J) {
+            const std::int64_t i0 = I * kTile;
+            features.gram_tile(i0, kTile, j0, nj, tile, run);
+            epilogue(i0, kTile, j0, nj, tile);
+            store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
+            return;
+        }
+        // On the diagonal in steps, each from its own columns on.
+        const std::int64_t step = features.alignment();
+        for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
+            const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
+            features.gram_tile(i0, rows, i0, cols, tile, run);
+            epilogue(i0, rows, i0, cols, tile);
+            // Sparse sums may go in another order below the diagonal.
+            for (std::int64_t a = 0; a < rows; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
             }
+            store(tile, kTile, rows, cols, factor, out + i0 * d + i0, nullptr, d, stream);
+            store(tile + rows, kTile, rows, cols - rows, factor, nullptr, out + (i0 + rows) * d + i0, d, stream);
         }
-        store(tile, kTile, ni, nj, factor, out + i0 * d + j0, I == J ? nullptr : out + j0 * d + i0, d, stream);
     });
 }
 

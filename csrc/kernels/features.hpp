@@ -39,6 +39,8 @@ class Features {
     T largest_squared_norm() const { return largest_squared_norm_; }
     const std::vector<double>& row_means() const { return row_means_; }  // in units of x, zeros without shift
 
+    std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
+
     // tile[a * kTile + b] = z_(i0 + a)' z_(j0 + b) for a < ni, b < nj; i0 and j0 are multiples of kTile. The rest of
     // the kTile x kTile values may be overwritten.
     void gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
