@@ -178,32 +178,37 @@ void exp_neg(T* __restrict x, std::int64_t n, T scale) {
     for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of(-x[i] * scale);
 }
 
-constexpr std::int64_t kLine = 64;  // bytes
-
-// to = factor * from. Streamed whole lines go past the caches; the parts of lines at both ends, which a neighbouring
-// tile completes, do not: such a store would make the memory merge them.
-template <class T, class Out>
-inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to,
-                      [[maybe_unused]] bool stream) {
-    std::int64_t i = 0;
-#if defined(__AVX2__)
-    constexpr std::int64_t kOutputs = kLine / static_cast<std::int64_t>(sizeof(Out));
-    if (stream) {
-        const auto misplaced = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine);
-        const std::int64_t head = (kLine - misplaced) % kLine / static_cast<std::int64_t>(sizeof(Out));
-        for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
-        for (; i + kOutputs <= n; i += kOutputs) {
-            alignas(kLine) Out line[kOutputs];
-            for (std::int64_t e = 0; e < kOutputs; ++e) line[e] = factor * static_cast<Out>(from[i + e]);
 #if defined(__AVX512F__)
-            _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), *reinterpret_cast<const __m512i*>(line));
+using Register = __m512i;
+inline void stream_register(void* to, Register x) { _mm512_stream_si512(static_cast<__m512i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
+#elif defined(__AVX2__)
+using Register = __m256i;
+inline void stream_register(void* to, Register x) { _mm256_stream_si256(static_cast<__m256i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
 #else
-            _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), *reinterpret_cast<const __m256i*>(line));
-            _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i) + 1, *(reinterpret_cast<const __m256i*>(line) + 1));
+typedef char Register __attribute__((vector_size(kRegister), may_alias));
+inline void stream_register(void* to, Register x) { *static_cast<Register*>(to) = x; }
+inline void finish_streams() {}
 #endif
+
+// to = factor * from. Whole lines may be streamed past the caches; not the parts of lines at both ends, which the
+// neighbouring tiles complete: memory would have to merge them.
+template <class T, class Out>
+inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
+    std::int64_t i = 0;
+    if (stream) {
+        constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
+        typedef T From __attribute__((vector_size(kInRegister * sizeof(T)), aligned(sizeof(T)), may_alias));
+        typedef Out To __attribute__((vector_size(kRegister)));
+        const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(Out));
+        const std::int64_t head = (kInLine - past_line) % kInLine;
+        for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+        for (const std::int64_t last = i + (n - i) / kInLine * kInLine; i < last; i += kInRegister) {
+            const From x = *reinterpret_cast<const From*>(from + i);
+            stream_register(to + i, __builtin_bit_cast(Register, factor * __builtin_convertvector(x, To)));
         }
     }
-#endif
     for (; i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
 }
 
@@ -254,7 +259,7 @@ template <class T, class Out>
 void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
                     std::int64_t out_ld, bool stream) {
     constexpr std::int64_t kStrip = 192, side = kSide<T>;
-    alignas(kLine) T strip[side * kStrip];
+    alignas(64) T strip[side * kStrip];
     for (std::int64_t a0 = 0; a0 < rows; a0 += kStrip) {
         const std::int64_t height = rows - a0 < kStrip ? rows - a0 : kStrip;
         for (std::int64_t b0 = 0; b0 < cols; b0 += side) {
@@ -281,9 +286,7 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
         for (std::int64_t a = 0; a < rows; ++a) store_row(tile + a * ld, cols, factor, out + a * out_ld, stream);
     }
     if (mirrored) store_mirrored(tile, ld, rows, cols, factor, mirrored, out_ld, stream);
-#if defined(__AVX2__)
-    if (stream) _mm_sfence();
-#endif
+    if (stream) finish_streams();
 }
 
 }  // namespace
