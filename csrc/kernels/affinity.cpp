@@ -87,9 +87,10 @@ void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
     });
 }
 
-// Outputs of this many bytes outlast no cache: to fetch every line before it is overwritten would only cost time, and
-// stores that go past the caches don't.
-constexpr std::int64_t kStreamedBytes = 32 << 20;
+// Outputs larger than an L2 cache are stored past the caches: a line needn't be fetched only to be overwritten. On Zen
+// 4 (1 MiB of L2, 32 of L3) that made whole calls 6 to 25 % faster at any size from 1 MiB on, also where all of the
+// output was read right afterwards.
+constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
 
 template <class Out>
 bool streamed(const Out* out, std::int64_t d) {
@@ -285,9 +286,16 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
             if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);
         }
     });
-    parallel_for(run, n_blocks(d_), [&](std::int64_t J, int) {
-        for (std::int64_t j = J * kTile; j < J * kTile + block_size(d_, J); ++j) {
-            for (std::int64_t i = 0; i < j; ++i) out[j * d_ + i] = out[i * d_ + j];
+    const bool stream = streamed(out, d_);
+    const auto store = store_tile<double, double>();
+    for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, nj = block_size(d_, J);
+        if (I != J) {
+            store(out + i0 * d_ + j0, d_, kTile, nj, 1.0, nullptr, out + j0 * d_ + i0, d_, stream);
+            return;
+        }
+        for (std::int64_t j = j0; j < j0 + nj; ++j) {
+            for (std::int64_t i = j0; i < j; ++i) out[j * d_ + i] = out[i * d_ + j];
         }
     });
 }

@@ -196,17 +196,20 @@ inline void finish_streams() {}
 // neighbouring tiles complete: memory would have to merge them.
 template <class T, class Out>
 inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
+    constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
+    typedef T From __attribute__((vector_size(kInRegister * sizeof(T)), aligned(sizeof(T)), may_alias));
+    typedef Out To __attribute__((vector_size(kRegister)));
+    const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(Out));
+    const std::int64_t head = (kInLine - past_line) % kInLine;
     std::int64_t i = 0;
-    if (stream) {
-        constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
-        typedef T From __attribute__((vector_size(kInRegister * sizeof(T)), aligned(sizeof(T)), may_alias));
-        typedef Out To __attribute__((vector_size(kRegister)));
-        const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(Out));
-        const std::int64_t head = (kInLine - past_line) % kInLine;
-        for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
-        for (const std::int64_t last = i + (n - i) / kInLine * kInLine; i < last; i += kInRegister) {
-            const From x = *reinterpret_cast<const From*>(from + i);
-            stream_register(to + i, __builtin_bit_cast(Register, factor * __builtin_convertvector(x, To)));
+    for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+    for (const std::int64_t last = i + (n - i) / kInLine * kInLine; i < last; i += kInRegister) {
+        const From x = *reinterpret_cast<const From*>(from + i);
+        const auto y = __builtin_bit_cast(Register, factor * __builtin_convertvector(x, To));
+        if (stream) {
+            stream_register(to + i, y);
+        } else {
+            *reinterpret_cast<Register*>(to + i) = y;
         }
     }
     for (; i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
