@@ -1,4 +1,5 @@
-// Engine: all pairs of features. Gram by tiles, kernel while the tile is in L2; stored, streamed, or summed over chunks.
+// Engine: all pairs of features. Gram by tiles, kernel while the tile is in L2; stored, streamed, or summed over
+// chunks.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ struct Kernel {
     Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRowMean; }
 };
 
-// Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose error
-// grows with |z|^2 / sigma^2.
+// Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose
+// error grows with |z|^2 / sigma^2.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
 
@@ -50,9 +51,9 @@ class Gram {
   private:
     std::int64_t d_;
     std::int64_t n_rows_ = 0;
-    Buffer<double> sums_;           // upper triangle of sum_n z_ni z_nj, z the rows less their means m_n
+    Buffer<double> sums_;            // upper triangle of sum_n z_ni z_nj, z the rows less their means m_n
     std::vector<double> mean_sums_;  // sum_n m_n z_ni, to undo the shift for the linear kernel
-    double squared_means_ = 0;      // sum_n m_n^2
+    double squared_means_ = 0;       // sum_n m_n^2
 };
 
 }  // namespace fastfs::core

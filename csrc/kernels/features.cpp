@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "support/errors.hpp"
-#include "support/lapack.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -12,8 +11,15 @@ namespace {
 
 static_assert(kTile <= 256, "column numbers within a block are bytes");
 
-// Samples per BLAS call: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
+static_assert(kTile % kPanel<float> == 0 && kTile % kPanel<double> == 0, "a tile starts with a panel");
+
+// Samples between two checkpoints: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
 constexpr std::int64_t kSamplesPerCall = 8192;
+
+template <class T>
+std::int64_t n_panels(std::int64_t n_features) {
+    return (n_features + kPanel<T> - 1) / kPanel<T>;
+}
 
 double power_of_two_near(double largest) {
     if (largest == 0) return 1;
@@ -49,7 +55,7 @@ Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, co
 template <class T>
 std::int64_t Features<T>::memory(const Matrix& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
-    if (!X.is_sparse()) return (X.n_cols() * (n_rows + 1)) * value + n_rows * index;
+    if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + n_rows * index;
     // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
     const std::int64_t per_value = 2 * value + index + 1 + 2 * index + (X.is_csr() ? 0 : value + 2 * index);
     return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index;
@@ -60,7 +66,7 @@ void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& r
     const fastfs_matrix& m = X.description();
     const bool shifted = !row_means_.empty();
     const double per_unit = 1 / unit_;
-    dense_ = Buffer<T>(n_features_ * n_samples_);
+    dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
     visit_dense(m, [&](auto* x) {
         const std::int64_t rs = m.row_stride, cs = m.col_stride;
         if (shifted) {
@@ -83,23 +89,25 @@ void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& r
                             lane[i & 7] += value;
                         }
                     }
-                    if (!by_column) sum[o] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) +
-                                             ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+                    if (!by_column)
+                        sum[o] =
+                            ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
                 }
                 for (std::int64_t r = 0; r < n; ++r) {
                     row_means_[static_cast<std::size_t>(first + r)] = sum[r] / static_cast<double>(n_features_);
                 }
             });
         }
-        parallel_for(run, (n_features_ + kTile - 1) / kTile, [&](std::int64_t block, int) {
-            const std::int64_t first = block * kTile, last = std::min(first + kTile, n_features_);
-            for (std::int64_t r = 0; r < n_samples_; ++r) {
-                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs;
+        parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+            const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
+            T* z = dense_.data() + panel * panel_stride();
+            for (std::int64_t r = 0; r < n_samples_; ++r, z += kPanel<T>) {
+                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs + first * cs;
                 const double mean = shifted ? row_means_[static_cast<std::size_t>(r)] : 0;
-                T* z = dense_.data() + r;
-                for (std::int64_t c = first; c < last; ++c) {
-                    z[c * n_samples_] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - mean);
+                for (std::int64_t c = 0; c < width; ++c) {
+                    z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - mean);
                 }
+                std::fill(z + width, z + kPanel<T>, T(0));
             }
         });
     });
@@ -180,26 +188,26 @@ void Features<T>::pack_sparse(const Matrix& X, const std::vector<std::int64_t>& 
 
 template <class T>
 void Features<T>::sum_squares(Run& run) {
-    parallel_for(run, (n_features_ + kTile - 1) / kTile, [&](std::int64_t block, int) {
-        const std::int64_t first = block * kTile, last = std::min(first + kTile, n_features_);
-        for (std::int64_t i = first; i < last; ++i) {
-            double sum = 0;
-            if (sparse_) {
+    parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+        const std::int64_t first = panel * kPanel<T>, last = std::min(first + kPanel<T>, n_features_);
+        double sums[kPanel<T>] = {};
+        if (sparse_) {
+            for (std::int64_t i = first; i < last; ++i) {
                 // Entries at one place add up before they are squared; they stand next to each other.
                 for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1];) {
                     const std::int64_t row = column_rows_[e];
                     double z = 0;
                     for (; e < column_begins_[i + 1] && column_rows_[e] == row; ++e) z += column_values_[e];
-                    sum += z * z;
+                    sums[i - first] += z * z;
                 }
-            } else {
-                const T* z = dense_.data() + i * n_samples_;
-                double lane[4] = {};
-                for (std::int64_t n = 0; n < n_samples_; ++n) lane[n & 3] += static_cast<double>(z[n]) * z[n];
-                sum = (lane[0] + lane[1]) + (lane[2] + lane[3]);
             }
-            squared_norms_[i] = static_cast<T>(sum);
+        } else {
+            const T* z = feature(first);
+            for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
+                for (std::int64_t c = 0; c < kPanel<T>; ++c) sums[c] += static_cast<double>(z[c]) * z[c];
+            }
         }
+        for (std::int64_t i = first; i < last; ++i) squared_norms_[i] = static_cast<T>(sums[i - first]);
     });
     largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
 }
@@ -210,9 +218,8 @@ void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, s
     if (!sparse_) {
         for (std::int64_t n0 = 0; n0 < n_samples_; n0 += kSamplesPerCall) {
             if (n0 > 0) run.checkpoint();
-            // Row-major tile = Z_I Z_J' is column-major Z_J Z_I'.
-            gemm('T', 'N', nj, ni, std::min(kSamplesPerCall, n_samples_ - n0), T(1), &dense_[j0 * n_samples_ + n0],
-                 n_samples_, &dense_[i0 * n_samples_ + n0], n_samples_, n0 > 0 ? T(1) : T(0), tile, kTile);
+            tile_kernels<T>().gram(feature(i0) + n0 * kPanel<T>, feature(j0) + n0 * kPanel<T>, panel_stride(),
+                                   std::min(kSamplesPerCall, n_samples_ - n0), n0 > 0, tile, kTile, ni, nj);
         }
         return;
     }
@@ -242,10 +249,10 @@ template <class T>
 T Features<T>::squared_distance(std::int64_t i, std::int64_t j) const {
     double sum = 0;
     if (!sparse_) {
-        const T *a = dense_.data() + i * n_samples_, *b = dense_.data() + j * n_samples_;
+        const T *a = feature(i), *b = feature(j);
         double lane[4] = {};
         for (std::int64_t n = 0; n < n_samples_; ++n) {
-            const double difference = static_cast<double>(a[n]) - static_cast<double>(b[n]);
+            const double difference = static_cast<double>(a[n * kPanel<T>]) - static_cast<double>(b[n * kPanel<T>]);
             lane[n & 3] += difference * difference;
         }
         return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]));
@@ -272,8 +279,8 @@ void Features<T>::weighted_sums(const double* a, double* sums) const {
                 sum += a[column_rows_[e]] * column_values_[e];
             }
         } else {
-            const T* z = dense_.data() + i * n_samples_;
-            for (std::int64_t n = 0; n < n_samples_; ++n) sum += a[n] * z[n];
+            const T* z = feature(i);
+            for (std::int64_t n = 0; n < n_samples_; ++n) sum += a[n] * z[n * kPanel<T>];
         }
         sums[i] = sum;
     }

@@ -1,7 +1,11 @@
-// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512. Everything but the table at the end
-// has internal linkage and nothing comes from the standard library's templates: the linker merges equal symbols, and
-// must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
+// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512. Everything but the table at the
+// end has internal linkage and nothing comes from the standard library's templates: the linker merges equal symbols,
+// and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
 #include "kernels/isa/tiles.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #define FASTFS_GLUE_(a, b) a##b
 #define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
@@ -10,6 +14,68 @@
 
 namespace fastfs::core {
 namespace {
+
+// Registers of this instruction set, and how many rows of three of them hold sums: what the register file has room for.
+#if defined(__AVX512F__)
+constexpr int kRegister = 64, kSumRows = 8;
+#elif defined(__AVX2__)
+constexpr int kRegister = 32, kSumRows = 4;
+#elif defined(__aarch64__)
+constexpr int kRegister = 16, kSumRows = 8;
+#else
+constexpr int kRegister = 16, kSumRows = 4;
+#endif
+
+template <class T>
+struct Vector {
+    static constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
+    typedef T Type __attribute__((vector_size(kRegister)));
+    typedef T InMemory __attribute__((vector_size(kRegister), aligned(sizeof(T)), may_alias));
+};
+
+// Samples that are summed before they are added to the tile: their 24 kB of a panel stay in L1 while all rows pass by.
+// Measured with 1000 samples in float32, Zen 4: 107 GFLOP/s, and 94 with 256. It keeps the rounding error low, too.
+constexpr std::int64_t kSamplesPerPass = 128;
+
+// kSumRows features (at left) by three registers of features (at right).
+template <class T>
+inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
+                       T* __restrict tile, std::int64_t ld) {
+    using V = Vector<T>;
+    typename V::Type sum[kSumRows][3] = {};
+    for (std::int64_t k = 0; k < n; ++k) {
+        typename V::Type b[3];
+        for (int v = 0; v < 3; ++v) b[v] = *reinterpret_cast<const typename V::InMemory*>(right + v * V::kLanes);
+        for (int r = 0; r < kSumRows; ++r) {
+            for (int v = 0; v < 3; ++v) sum[r][v] += left[r] * b[v];
+        }
+        left += kPanel<T>;
+        right += kPanel<T>;
+    }
+    for (int r = 0; r < kSumRows; ++r) {
+        for (int v = 0; v < 3; ++v) {
+            auto* to = reinterpret_cast<typename V::InMemory*>(tile + r * ld + v * V::kLanes);
+            *to = add ? *to + sum[r][v] : sum[r][v];
+        }
+    }
+}
+
+template <class T>
+void gram(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile, std::int64_t ld,
+          std::int64_t rows, std::int64_t cols) {
+    constexpr std::int64_t kCols = 3 * Vector<T>::kLanes;
+    static_assert(kPanel<T> % kCols == 0 && kPanel<T> % kSumRows == 0);
+    for (std::int64_t n0 = 0; n0 < n; n0 += kSamplesPerPass) {
+        const std::int64_t pass = n - n0 < kSamplesPerPass ? n - n0 : kSamplesPerPass;
+        for (std::int64_t b = 0; b < cols; b += kCols) {
+            const T* at_b = right + b / kPanel<T> * panel_stride + n0 * kPanel<T> + b % kPanel<T>;
+            for (std::int64_t a = 0; a < rows; a += kSumRows) {
+                const T* at_a = left + a / kPanel<T> * panel_stride + n0 * kPanel<T> + a % kPanel<T>;
+                gram_block(at_a, at_b, pass, add || n0 > 0, tile + a * ld + b, ld);
+            }
+        }
+    }
+}
 
 template <class T>
 struct Exp;
@@ -112,13 +178,130 @@ void exp_neg(T* __restrict x, std::int64_t n, T scale) {
     for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of(-x[i] * scale);
 }
 
+#if defined(__AVX512F__)
+using Register = __m512i;
+inline void stream_register(void* to, Register x) { _mm512_stream_si512(static_cast<__m512i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
+#elif defined(__AVX2__)
+using Register = __m256i;
+inline void stream_register(void* to, Register x) { _mm256_stream_si256(static_cast<__m256i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
+#else
+typedef char Register __attribute__((vector_size(kRegister), may_alias));
+inline void stream_register(void* to, Register x) { *static_cast<Register*>(to) = x; }
+inline void finish_streams() {}
+#endif
+
+// to = factor * from. Whole lines may be streamed past the caches; not the parts of lines at both ends, which the
+// neighbouring tiles complete: memory would have to merge them.
+template <class T, class Out>
+inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
+    constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
+    typedef T From __attribute__((vector_size(kInRegister * sizeof(T)), aligned(sizeof(T)), may_alias));
+    typedef Out To __attribute__((vector_size(kRegister)));
+    const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(Out));
+    const std::int64_t head = (kInLine - past_line) % kInLine;
+    std::int64_t i = 0;
+    for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+    for (const std::int64_t last = i + (n - i) / kInLine * kInLine; i < last; i += kInRegister) {
+        const From x = *reinterpret_cast<const From*>(from + i);
+        const auto y = __builtin_bit_cast(Register, factor * __builtin_convertvector(x, To));
+        if (stream) {
+            stream_register(to + i, y);
+        } else {
+            *reinterpret_cast<Register*>(to + i) = y;
+        }
+    }
+    for (; i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+}
+
+// to = from', kSide x kSide values in as many registers (baseline doubles: pairs of them), in rounds that swap single
+// values, pairs and fours.
+template <class T>
+constexpr int kSide = kRegister / sizeof(T) >= 8 ? 8 : 4;
+
+template <class T>
+inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t to_ld) {
+    constexpr int n = kSide<T>;
+    typedef T Row __attribute__((vector_size(n * sizeof(T))));
+    typedef T InMemory __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T)), may_alias));
+    Row x[n], y[n];
+    for (int i = 0; i < n; ++i) x[i] = *reinterpret_cast<const InMemory*>(from + i * from_ld);
+    if constexpr (n == 8) {
+        for (int i = 0; i < n; i += 2) {
+            y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+            y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+        for (int i = 0; i < n; i += 4) {
+            for (int k = i; k < i + 2; ++k) {
+                x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+                x[k + 2] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        }
+        for (int k = 0; k < 4; ++k) {
+            y[k] = __builtin_shufflevector(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+            y[k + 4] = __builtin_shufflevector(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+    } else {
+        for (int i = 0; i < n; i += 2) {
+            y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 4, 2, 6);
+            y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 5, 3, 7);
+        }
+        for (int k = 0; k < 2; ++k) {
+            x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 4, 5);
+            x[k + 2] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 6, 7);
+        }
+        for (int i = 0; i < n; ++i) y[i] = x[i];
+    }
+    for (int i = 0; i < n; ++i) *reinterpret_cast<InMemory*>(to + i * to_ld) = y[i];
+}
+
+// Columns become rows by way of a strip in L1, kSide columns by up to kStrip rows of the tile, so that whole lines are
+// written.
+template <class T, class Out>
+void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
+                    std::int64_t out_ld, bool stream) {
+    constexpr std::int64_t kStrip = 192, side = kSide<T>;  // the height of a tile
+    alignas(64) T strip[side * kStrip];
+    for (std::int64_t a0 = 0; a0 < rows; a0 += kStrip) {
+        const std::int64_t height = rows - a0 < kStrip ? rows - a0 : kStrip;
+        for (std::int64_t b0 = 0; b0 < cols; b0 += side) {
+            const std::int64_t width = cols - b0 < side ? cols - b0 : side;
+            const T* from = tile + a0 * ld + b0;
+            std::int64_t a = 0;
+            if (width == side) {
+                for (; a + side <= height; a += side) transpose(from + a * ld, ld, strip + a, kStrip);
+            }
+            for (; a < height; ++a) {
+                for (std::int64_t b = 0; b < width; ++b) strip[b * kStrip + a] = from[a * ld + b];
+            }
+            for (std::int64_t b = 0; b < width; ++b) {
+                store_row(strip + b * kStrip, height, factor, mirrored + (b0 + b) * out_ld + a0, stream);
+            }
+        }
+    }
+}
+
+template <class T, class Out>
+void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out, Out* mirrored,
+           std::int64_t out_ld, bool stream) {
+    if (out) {
+        for (std::int64_t a = 0; a < rows; ++a) store_row(tile + a * ld, cols, factor, out + a * out_ld, stream);
+    }
+    if (mirrored) store_mirrored(tile, ld, rows, cols, factor, mirrored, out_ld, stream);
+    if (stream) finish_streams();
+}
+
 }  // namespace
 
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
-    {sqdist<float>, rbf<float>, exp_neg<float>},
-    {sqdist<double>, rbf<double>, exp_neg<double>},
+    {gram<float>, sqdist<float>, rbf<float>, exp_neg<float>},
+    {gram<double>, sqdist<double>, rbf<double>, exp_neg<double>},
+    store<float, float>,
+    store<double, float>,
+    store<double, double>,
 };
 
 }  // namespace fastfs::core

@@ -5,14 +5,25 @@
 
 namespace fastfs::core {
 
-// Row-major tiles: row a starts at tile + a * ld. Squared distances come from a Gram tile G as n_a + n_b - 2 G_ab; where
-// that is at most tolerance * (n_a + n_b), cancellation has eaten the digits and the kernel leaves a mark instead, for
-// the caller to replace. Each returns the number of marks.
+// Features side by side in a panel: one row of it is 192 bytes, three registers of AVX-512 and a multiple of three for
+// narrower ones, which leaves enough registers for 8 (4) rows of sums.
+template <class T>
+constexpr std::int64_t kPanel = 192 / static_cast<std::int64_t>(sizeof(T));
+
+// Row-major tiles: row a starts at tile + a * ld. Squared distances come from a Gram tile G as n_a + n_b - 2 G_ab;
+// where that is at most tolerance * (n_a + n_b), cancellation has eaten the digits and the kernel leaves a mark
+// instead, for the caller to replace. Each returns the number of marks.
 template <class T>
 struct TileKernels {
     static constexpr T kMarkedDistance = T(-1);
     static constexpr T kMarkedAffinity = T(2);
 
+    // Adds to the tile (add) or starts it with (!add) the inner products of features over n samples. Panels have kPanel
+    // values per sample, sample after sample; left and right are the first of several panels, panel_stride apart. The
+    // tile is written up to the next multiple of kPanel in both directions, and what belongs to features a, b has the
+    // same bits as what belongs to b, a.
+    void (*gram)(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile,
+                 std::int64_t ld, std::int64_t rows, std::int64_t cols);
     // G -> squared distances
     std::int64_t (*sqdist)(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
                            const T* col_norms, T tolerance);
@@ -23,10 +34,19 @@ struct TileKernels {
     void (*exp_neg)(T* x, std::int64_t n, T scale);
 };
 
+// out = factor * tile where out is given, and mirrored = factor * tile' where that is; both have rows `out_ld` apart.
+// With stream the stores go past the caches, and are seen by other threads once the call has returned.
+template <class T, class Out>
+using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
+                           Out* mirrored, std::int64_t out_ld, bool stream);
+
 struct Isa {
     const char* name;
     TileKernels<float> f32;
     TileKernels<double> f64;
+    StoreTile<float, float> store_f32;
+    StoreTile<double, float> store_f64_as_f32;
+    StoreTile<double, double> store_f64;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
@@ -41,6 +61,17 @@ inline const TileKernels<float>& tile_kernels<float>() {
 template <>
 inline const TileKernels<double>& tile_kernels<double>() {
     return isa().f64;
+}
+
+template <class T, class Out>
+StoreTile<T, Out> store_tile() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().store_f32;
+    } else if constexpr (sizeof(Out) == sizeof(float)) {
+        return isa().store_f64_as_f32;
+    } else {
+        return isa().store_f64;
+    }
 }
 
 }  // namespace fastfs::core
