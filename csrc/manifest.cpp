@@ -79,7 +79,7 @@ void normalize(double* K, std::int64_t d, int times) {
 // (1): K of one class, into the upper triangle of K. scratch: d x d.
 ClassKernel class_kernel(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows,
                          const fastfs_manifest_options& options, int which, Run& run, double* K, double* scratch) {
-    const Features<double> features(X, row_maxima, rows, Shift::kRowMean, run);
+    const Features<double> features(X, row_maxima, rows, Shift::kRow, run);
     const std::int64_t d = features.n_features();
     squared_distances_upper(features, run, K);
     ClassKernel kernel;

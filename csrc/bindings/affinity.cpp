@@ -17,8 +17,8 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     auto array = py::array(out);
     if (!array.dtype().equal(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
         !(array.flags() & py::array::c_style) || !array.writeable()) {
-        throw py::type_error("out must be a writeable C-contiguous " + py::str(dtype).cast<std::string>() + " array of " +
-                             std::to_string(rows) + " x " + std::to_string(cols));
+        throw py::type_error("out must be a writeable C-contiguous " + py::str(dtype).cast<std::string>() +
+                             " array of " + std::to_string(rows) + " x " + std::to_string(cols));
     }
     return array;
 }
@@ -28,7 +28,9 @@ py::array affinity(const py::object& X_, const std::string& kernel, double sigma
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
     Call call(n_threads, max_memory, std::move(progress));
-    call([&](const fastfs::run& run) { return fastfs::affinity_memory(X.view, run); });  // before the output is allocated
+    call([&](const fastfs::run& run) {
+        return fastfs::affinity_memory(X.view, run);
+    });  // before the output is allocated
     auto out = output(out_, X.dtype(), X.view.n_cols(), X.view.n_cols());
     void* data = out.mutable_data();
     call([&](const fastfs::run& run) { fastfs::affinity(X.view, options, data, run); });

@@ -18,9 +18,13 @@ std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
 
 std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kTile, d - block * kTile); }
 
-// A squared distance below this share of |z_i|^2 + |z_j|^2 has no digits left when it comes from a Gram.
+// A squared distance from a Gram has an error of some eps (|z_i|^2 + |z_j|^2). Below this share of that sum it has lost
+// more than 8 of its bits, and is computed again by differences.
 template <class T>
-constexpr T kLost = 64 * std::numeric_limits<T>::epsilon();
+constexpr T kFewDigits = T(1) / 256;
+
+// Below this share it has none left.
+constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
 
 // 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
 template <class T>
@@ -44,11 +48,11 @@ class Epilogue {
             case Kernel::Kind::kLinear:
                 return;
             case Kernel::Kind::kSquaredDistance:
-                marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, norms + i0, norms + j0, kLost<T>);
+                marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>);
                 mark = TileKernels<T>::kMarkedDistance;
                 break;
             case Kernel::Kind::kRbf:
-                marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, norms + i0, norms + j0, kLost<T>, scale_);
+                marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>, scale_);
                 mark = TileKernels<T>::kMarkedAffinity;
                 break;
         }
@@ -213,7 +217,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
 
 std::int64_t tile_memory(int n_threads, std::int64_t p) { return n_threads * (8 * kTile * kTile + 16 * kTile * p); }
 
-Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), mean_sums_(static_cast<std::size_t>(n_features), 0.0) {
+Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), shift_sums_(static_cast<std::size_t>(n_features), 0.0) {
     run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
                        "raise max_memory, or give fewer features");
     sums_ = Buffer<double>(d_ * d_);
@@ -228,7 +232,7 @@ void Gram::update(const Matrix& chunk, Run& run) {
     run.step("Gram of a chunk", 1.0);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    const Features<double> features(chunk, chunk.row_maxima(run), rows, Shift::kRowMean, run);
+    const Features<double> features(chunk, chunk.row_maxima(run), rows, Shift::kRow, run);
     const double square = features.unit() * features.unit();
     require(square <= 1e290 && square >= 1e-290,
             "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
@@ -242,13 +246,13 @@ void Gram::update(const Matrix& chunk, Run& run) {
         features.gram_tile(i0, ni, j0, nj, tile, run);
         store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
-    std::vector<double> mean_sums(static_cast<std::size_t>(d_));
-    features.weighted_sums(features.row_means().data(), mean_sums.data());
+    std::vector<double> shift_sums(static_cast<std::size_t>(d_));
+    features.weighted_sums(features.row_shifts().data(), shift_sums.data());
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += fresh[i * d_ + j];
-        mean_sums_[static_cast<std::size_t>(i)] += mean_sums[static_cast<std::size_t>(i)] * features.unit();
+        shift_sums_[static_cast<std::size_t>(i)] += shift_sums[static_cast<std::size_t>(i)] * features.unit();
     }
-    for (double mean : features.row_means()) squared_means_ += mean * mean;
+    for (double shift : features.row_shifts()) squared_shifts_ += shift * shift;
     n_rows_ += chunk.n_rows();
 }
 
@@ -257,9 +261,9 @@ void Gram::merge(const Gram& other) {
             "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " + std::to_string(d_));
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
-        mean_sums_[static_cast<std::size_t>(i)] += other.mean_sums_[static_cast<std::size_t>(i)];
+        shift_sums_[static_cast<std::size_t>(i)] += other.shift_sums_[static_cast<std::size_t>(i)];
     }
-    squared_means_ += other.squared_means_;
+    squared_shifts_ += other.squared_shifts_;
     n_rows_ += other.n_rows_;
 }
 
@@ -276,11 +280,11 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
             for (std::int64_t j = i; j < d_; ++j) {
                 const double product = sums_[i * d_ + j], norms = norm_i + sums_[j * d_ + j];
                 if (kernel.kind == Kernel::Kind::kLinear) {
-                    row[j] = product + mean_sums_[static_cast<std::size_t>(i)] +
-                             mean_sums_[static_cast<std::size_t>(j)] + squared_means_;
+                    row[j] = product + shift_sums_[static_cast<std::size_t>(i)] +
+                             shift_sums_[static_cast<std::size_t>(j)] + squared_shifts_;
                 } else {
                     const double d2 = norms - 2 * product;
-                    row[j] = d2 <= kLost<double> * norms ? 0 : d2;
+                    row[j] = d2 <= kNoDigits * norms ? 0 : d2;
                 }
             }
             if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);

@@ -11,7 +11,7 @@ namespace fastfs::core {
 struct Kernel {
     enum class Kind { kRbf, kSquaredDistance, kLinear } kind;
     double sigma = 1;  // kRbf only
-    Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRowMean; }
+    Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
 };
 
 // Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose
@@ -51,9 +51,9 @@ class Gram {
   private:
     std::int64_t d_;
     std::int64_t n_rows_ = 0;
-    Buffer<double> sums_;            // upper triangle of sum_n z_ni z_nj, z the rows less their means m_n
-    std::vector<double> mean_sums_;  // sum_n m_n z_ni, to undo the shift for the linear kernel
-    double squared_means_ = 0;       // sum_n m_n^2
+    Buffer<double> sums_;             // upper triangle of sum_n z_ni z_nj, z the rows less their shifts m_n
+    std::vector<double> shift_sums_;  // sum_n m_n z_ni, to undo the shift for the linear kernel
+    double squared_shifts_ = 0;       // sum_n m_n^2
 };
 
 }  // namespace fastfs::core

@@ -27,6 +27,23 @@ double power_of_two_near(double largest) {
     return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
 }
 
+// The offset that nearly all values of a row share, or 0: taking off one that some don't share would bury their digits,
+// as the mean of lengths in millimetres does with those in kilometres. From about a thousand values: any offset is
+// right.
+template <class T>
+double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
+    constexpr std::int64_t kSampled = 1024;
+    const std::int64_t step = (n + kSampled - 1) / kSampled;
+    std::vector<double> sample;
+    for (std::int64_t i = 0; i < n; i += step) sample.push_back(static_cast<double>(row[i * stride]) * per_unit);
+    const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);
+    std::nth_element(sample.begin(), middle, sample.end());
+    const double median = *middle;
+    const auto much_smaller = std::count_if(sample.begin(), sample.end(),
+                                            [&](double value) { return 16 * std::abs(value) < std::abs(median); });
+    return 16 * static_cast<std::size_t>(much_smaller) > sample.size() ? 0 : median;
+}
+
 }  // namespace
 
 template <class T>
@@ -35,7 +52,7 @@ Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, co
     : n_features_(X.n_cols()),
       n_samples_(static_cast<std::int64_t>(rows.size())),
       sparse_(X.is_sparse()),
-      row_means_(rows.size(), 0.0),
+      row_shifts_(rows.size(), 0.0),
       squared_norms_(X.n_cols()) {
     double largest = 0;
     for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
@@ -43,11 +60,9 @@ Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, co
     if (sparse_) {
         pack_sparse(X, rows, run);
     } else {
-        if (shift == Shift::kNone) {
-            row_means_.clear();
-        }
+        if (shift == Shift::kNone) row_shifts_.clear();
         pack_dense(X, rows, run);
-        row_means_.resize(rows.size(), 0.0);
+        row_shifts_.resize(rows.size(), 0.0);
     }
     sum_squares(run);
 }
@@ -64,38 +79,15 @@ std::int64_t Features<T>::memory(const Matrix& X, std::int64_t n_rows) {
 template <class T>
 void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run) {
     const fastfs_matrix& m = X.description();
-    const bool shifted = !row_means_.empty();
+    const bool shifted = !row_shifts_.empty();
     const double per_unit = 1 / unit_;
     dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
     visit_dense(m, [&](auto* x) {
         const std::int64_t rs = m.row_stride, cs = m.col_stride;
         if (shifted) {
-            // Sums of x / unit, which can't overflow; for column-major data all rows of a task advance together.
-            constexpr std::int64_t kRows = 64;
-            parallel_for(run, (n_samples_ + kRows - 1) / kRows, [&](std::int64_t task, int) {
-                const std::int64_t first = task * kRows, n = std::min(kRows, n_samples_ - first);
-                double sum[kRows] = {};
-                const bool by_column = std::abs(cs) > std::abs(rs);
-                const std::int64_t outer = by_column ? n_features_ : n, inner = by_column ? n : n_features_;
-                for (std::int64_t o = 0; o < outer; ++o) {
-                    double lane[8] = {};
-                    for (std::int64_t i = 0; i < inner; ++i) {
-                        const std::int64_t r = by_column ? i : o, c = by_column ? o : i;
-                        const double value =
-                            static_cast<double>(x[rows[static_cast<std::size_t>(first + r)] * rs + c * cs]) * per_unit;
-                        if (by_column) {
-                            sum[r] += value;
-                        } else {
-                            lane[i & 7] += value;
-                        }
-                    }
-                    if (!by_column)
-                        sum[o] =
-                            ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-                }
-                for (std::int64_t r = 0; r < n; ++r) {
-                    row_means_[static_cast<std::size_t>(first + r)] = sum[r] / static_cast<double>(n_features_);
-                }
+            parallel_for(run, n_samples_, [&](std::int64_t r, int) {
+                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs;
+                row_shifts_[static_cast<std::size_t>(r)] = shared_offset(row, n_features_, cs, per_unit);
             });
         }
         parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
@@ -103,15 +95,15 @@ void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& r
             T* z = dense_.data() + panel * panel_stride();
             for (std::int64_t r = 0; r < n_samples_; ++r, z += kPanel<T>) {
                 const auto* row = x + rows[static_cast<std::size_t>(r)] * rs + first * cs;
-                const double mean = shifted ? row_means_[static_cast<std::size_t>(r)] : 0;
+                const double offset = shifted ? row_shifts_[static_cast<std::size_t>(r)] : 0;
                 for (std::int64_t c = 0; c < width; ++c) {
-                    z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - mean);
+                    z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - offset);
                 }
                 std::fill(z + width, z + kPanel<T>, T(0));
             }
         });
     });
-    for (double& mean : row_means_) mean *= unit_;
+    for (double& offset : row_shifts_) offset *= unit_;
 }
 
 template <class T>

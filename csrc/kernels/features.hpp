@@ -16,10 +16,10 @@ constexpr std::int64_t kTile = 192;
 
 enum class Shift {
     kNone,
-    kRowMean  // subtract each row's mean: distances between columns stay, their cancellation goes. Dense rows only.
+    kRow  // subtract what nearly all values of a row share: distances stay, their cancellation goes. Dense rows only.
 };
 
-// Feature i is z_i = (x_i - row means) / unit, with unit a power of two near the largest |x|: squares neither overflow
+// Feature i is z_i = (x_i - row shifts) / unit, with unit a power of two near the largest |x|: squares neither overflow
 // nor vanish at any scale of the data, and no bit changes. Dense data are stored in panels (isa/tiles.hpp); sparse ones
 // by column, and a second time by blocks of kTile columns, row after row, for the outer products of a tile.
 template <class T>
@@ -37,7 +37,7 @@ class Features {
     double unit() const { return unit_; }
     const T* squared_norms() const { return squared_norms_.data(); }
     T largest_squared_norm() const { return largest_squared_norm_; }
-    const std::vector<double>& row_means() const { return row_means_; }  // in units of x, zeros without shift
+    const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
@@ -63,7 +63,7 @@ class Features {
     std::int64_t n_features_, n_samples_;
     bool sparse_;
     double unit_;
-    std::vector<double> row_means_;
+    std::vector<double> row_shifts_;
     Buffer<T> squared_norms_;
     T largest_squared_norm_ = 0;
     // The values of a dense feature, one for each sample.

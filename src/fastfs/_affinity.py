@@ -75,11 +75,11 @@ def affinity(
 
     Notes
     -----
-    The Gram matrix is computed in tiles of features by BLAS and turned into kernel values while the tile is in the L2
-    cache; only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the
-    entries a row); memory: the result, a copy of X in feature order, and about a megabyte a thread. Each row's mean
-    is subtracted first, which leaves distances as they are and keeps their digits; a distance too small to survive the
-    subtraction n_i + n_j - 2 G_ij is recomputed by differences. The result doesn't depend on n_threads.
+    The Gram matrix is computed in tiles of features and turned into kernel values while the tile is in the L2 cache;
+    only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a
+    row); memory: the result, a copy of X in feature order, and about half a megabyte a thread. What nearly all values
+    of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared distance
+    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads.
 
     Examples
     --------
