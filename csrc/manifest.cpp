@@ -1,6 +1,7 @@
 #include "manifest.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -31,33 +32,65 @@ std::vector<std::int64_t> rows_of_class(const std::int64_t* labels, std::int64_t
     return rows;
 }
 
-// Percentile of the distances, by linear interpolation over the d (d - 1) ordered pairs: each of the m squared
-// distances of the upper triangle counts twice. Reorders u.
-double percentile_distance(double* u, std::int64_t m, double percentile) {
+// Calls f(value) for the entries above the diagonal.
+template <class F>
+void for_pairs(const double* D2, std::int64_t d, Run& run, F&& f) {
+    for (std::int64_t i = 0; i < d; ++i) {
+        if (i % 256 == 0) run.checkpoint();
+        for (std::int64_t j = i + 1; j < d; ++j) f(D2[i * d + j]);
+    }
+}
+
+// Percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m squared
+// distances above the diagonal counts twice. Sorted by their leading bits first, so that only those that share them
+// with the answer are copied.
+double percentile_distance(const double* D2, std::int64_t d, double percentile, bool positive, Run& run) {
+    constexpr int kBits = 16;
+    auto leading_bits = [](double value) { return std::bit_cast<std::uint64_t>(value) >> (64 - kBits); };
+    std::vector<std::int64_t> counts(std::size_t{1} << kBits);
+    std::int64_t zeros = 0;
+    for_pairs(D2, d, run, [&](double d2) {
+        ++counts[leading_bits(d2)];
+        zeros += d2 == 0;
+    });
+    const std::int64_t all = d * (d - 1) / 2, left_out = positive ? zeros : 0, m = all - left_out;
     const double t = percentile / 100 * static_cast<double>(2 * m - 1);
     const auto a = static_cast<std::int64_t>(t);
-    const std::int64_t low = a / 2, high = std::min(a + 1, 2 * m - 1) / 2;
-    std::nth_element(u, u + low, u + m);
-    const double at_low = std::sqrt(u[low]);
-    const double at_high = high == low ? at_low : std::sqrt(*std::min_element(u + low + 1, u + m));
+    std::int64_t low = left_out + a / 2, high = left_out + std::min(a + 1, 2 * m - 1) / 2;
+
+    std::size_t first = 0;
+    for (; low >= counts[first]; ++first) {
+        low -= counts[first];
+        high -= counts[first];
+    }
+    std::size_t last = first;
+    for (std::int64_t n = counts[first]; high >= n; n += counts[last]) ++last;
+    std::vector<double> candidates;
+    for_pairs(D2, d, run, [&](double d2) {
+        const auto bits = leading_bits(d2);
+        if (bits >= first && bits <= last) candidates.push_back(d2);
+    });
+    std::nth_element(candidates.begin(), candidates.begin() + low, candidates.end());
+    const double at_low = std::sqrt(candidates[static_cast<std::size_t>(low)]);
+    const double at_high =
+        high == low ? at_low : std::sqrt(*std::min_element(candidates.begin() + low + 1, candidates.end()));
     return at_low + (t - static_cast<double>(a)) * (at_high - at_low);
 }
 
-// sigma of one class in units of its features; D2 is its upper triangle, scratch has room for a copy.
+// sigma of one class in units of its features; D2 is its upper triangle.
 ClassKernel choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_options& options, int which,
-                         double* scratch) {
+                         Run& run) {
     const bool median = options.sigma_rule == FASTFS_SIGMA_MEDIAN;
     const double percentile = median ? 50 : options.sigma_percentile;
-    double* end = scratch;
-    for (std::int64_t i = 0; i < d; ++i) end = std::copy(D2 + i * d + i + 1, D2 + (i + 1) * d, end);
     ClassKernel kernel;
-    kernel.sigma = percentile_distance(scratch, end - scratch, percentile);
+    kernel.sigma = percentile_distance(D2, d, percentile, false, run);
     if (kernel.sigma == 0) {
+        bool distinct = false;
+        for_pairs(D2, d, run, [&](double d2) { distinct |= d2 > 0; });
+        require(distinct, "all features have equal values in every sample of class " + std::to_string(which) +
+                              ": there are no distances between features to set sigma from");
         kernel.zero_distance = true;
-        double* positive = std::partition(scratch, end, [](double d2) { return d2 == 0; });
-        require(positive != end, "all features have equal values in every sample of class " + std::to_string(which) +
-                                     ": there are no distances between features to set sigma from");
-        kernel.sigma = percentile_distance(positive, end - positive, percentile);
+        kernel.sigma = percentile_distance(D2, d, percentile, true, run);
     }
     if (median) kernel.sigma *= options.sigma_factor;
     return kernel;
@@ -76,9 +109,9 @@ void normalize(double* K, std::int64_t d, int times) {
     }
 }
 
-// (1): K of one class, into the upper triangle of K. scratch: d x d.
+// (1): K of one class, into the upper triangle of K.
 ClassKernel class_kernel(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows,
-                         const fastfs_manifest_options& options, int which, Run& run, double* K, double* scratch) {
+                         const fastfs_manifest_options& options, int which, Run& run, double* K) {
     const Features<double> features(X, row_maxima, rows, Shift::kRow, run);
     const std::int64_t d = features.n_features();
     squared_distances_upper(features, run, K);
@@ -86,7 +119,7 @@ ClassKernel class_kernel(const Matrix& X, const std::vector<double>& row_maxima,
     if (options.sigma_rule == FASTFS_SIGMA_GIVEN) {
         kernel.sigma = options.sigma[which] / features.unit();
     } else {
-        kernel = choose_sigma(K, d, options, which, scratch);
+        kernel = choose_sigma(K, d, options, which, run);
     }
     // Kept finite, so that distance 0 stays affinity 1 however small sigma is.
     const double scale = std::min(0.5 / kernel.sigma / kernel.sigma, std::numeric_limits<double>::max());
@@ -138,11 +171,12 @@ void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::i
 
 // (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors
 // of one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
-void scores(std::int64_t d, double* D, Run& run, fastfs_manifest_result& result) {
+// spare: d x d, for the eigenvectors.
+void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, fastfs_manifest_result& result) {
     const std::int64_t k = result.n_components;
     std::vector<double> diagonal(static_cast<std::size_t>(d));
     for (std::int64_t j = 0; j < d; ++j) diagonal[static_cast<std::size_t>(j)] = D[j * d + j];
-    SymmetricEigen eigen(d, D, run);
+    SymmetricEigen eigen(d, D, run, std::move(spare));
     const std::vector<double>& lam = eigen.values();
     const std::int64_t negative = std::lower_bound(lam.begin(), lam.end(), 0.0) - lam.begin();
     const bool use_positive = 2 * negative >= d;
@@ -235,12 +269,8 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     const std::vector<double> row_maxima = X.row_maxima(run);
     Buffer<double> K1(d * d), S(d * d);
     ClassKernel kernels[2];
-    kernels[1] = class_kernel(X, row_maxima, rows[1], options, 1, run, S.data(), K1.data());
-    {
-        // The scratch of this call would be S, which now holds K2; LAPACK's memory isn't taken yet.
-        Buffer<double> scratch(options.sigma_rule == FASTFS_SIGMA_GIVEN ? 0 : d * (d - 1) / 2);
-        kernels[0] = class_kernel(X, row_maxima, rows[0], options, 0, run, K1.data(), scratch.data());
-    }
+    kernels[0] = class_kernel(X, row_maxima, rows[0], options, 0, run, K1.data());
+    kernels[1] = class_kernel(X, row_maxima, rows[1], options, 1, run, S.data());
     parallel_for(run, d, [&](std::int64_t i, int) {  // K1, K2 -> K1 - K2, S = K1 + K2
         for (std::int64_t j = i; j < d; ++j) {
             const double k1 = K1[i * d + j], k2 = S[i * d + j];
@@ -252,7 +282,6 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     run.step("pencil of the class kernels", 0.55);
     Pencil classes = pencil(d, K1.data(), S.data(), run);
     const auto q = static_cast<std::int64_t>(classes.nu.size());
-    K1 = Buffer<double>();
 
     if (result.n_components > 0) {
         run.step("components of the mean", 0.6);
@@ -264,7 +293,7 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     classes.W = Buffer<double>();
 
     run.step("eigenvectors of the difference", 1.0);
-    scores(d, S.data(), run, result);
+    scores(d, S.data(), std::move(K1), run, result);
 
     result.rank = q;
     result.warnings = 0;

@@ -43,7 +43,7 @@ def distance_bound(norms, n_terms, eps):
 
 def row_shift(row):
     """What nearly all values of a row share: its median, unless more than 1/16 of them are 16 times smaller."""
-    sample = row[:: -(-len(row) // 1024)]
+    sample = row[:: -(-len(row) // 256)]
     median = np.sort(sample)[len(sample) // 2]
     return 0.0 if np.mean(16 * np.abs(sample) < abs(median)) > 1 / 16 else median
 

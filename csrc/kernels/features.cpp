@@ -32,7 +32,7 @@ double power_of_two_near(double largest) {
 // right.
 template <class T>
 double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
-    constexpr std::int64_t kSampled = 1024;
+    constexpr std::int64_t kSampled = 256;
     const std::int64_t step = (n + kSampled - 1) / kSampled;
     std::vector<double> sample;
     for (std::int64_t i = 0; i < n; i += step) sample.push_back(static_cast<double>(row[i * stride]) * per_unit);

@@ -157,8 +157,12 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, double* S, Run& run, Penci
 
 }  // namespace
 
-SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run)
-    : n_(n), reflectors_(A), w_(static_cast<std::size_t>(n)), tau_(static_cast<std::size_t>(n)), Z_(n * n) {
+SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z)
+    : n_(n),
+      reflectors_(A),
+      w_(static_cast<std::size_t>(n)),
+      tau_(static_cast<std::size_t>(n)),
+      Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
     const SingleThreadedBlas held;
     const double unit = scale_to_one(n, A);
     if (n <= kLargestDivideAndConquer) {

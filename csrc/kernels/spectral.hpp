@@ -15,8 +15,9 @@ namespace fastfs::core {
 // A = V diag(w) V', w ascending. Takes 2 n^2 doubles while it is made, n^2 afterwards.
 class SymmetricEigen {
   public:
-    // A (lower triangle) is destroyed and holds the reflectors, so it must outlive the calls of make_vectors.
-    SymmetricEigen(std::int64_t n, double* A, Run& run);
+    // A (lower triangle) is destroyed and holds the reflectors, so it must outlive the calls of make_vectors. Z: room
+    // for the vectors, n x n, if there is any: fresh pages cost as much as a pass over them.
+    SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {});
 
     const std::vector<double>& values() const { return w_; }
 
