@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <numeric>
 #include <string>
@@ -20,10 +21,12 @@
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
 #include "support/matrix.hpp"
+#include "support/parallel.hpp"
 #include "support/run.hpp"
 
 struct fastfs_gram {
     fastfs::core::Gram sums;
+    mutable std::mutex mutex = {};
 };
 
 namespace {
@@ -109,6 +112,13 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
             throw InvalidArgument("kernel must be FASTFS_RBF, FASTFS_SQEUCLIDEAN or FASTFS_LINEAR, not " +
                                   std::to_string(options.kernel));
     }
+}
+
+// Kernels store whole registers, which start where values do.
+void require_aligned(const void* values, std::size_t size, const char* name) {
+    require(values != nullptr, std::string(name) + " is null");
+    require(reinterpret_cast<std::uintptr_t>(values) % size == 0,
+            std::string(name) + " must be aligned to its values of " + std::to_string(size) + " bytes");
 }
 
 template <class T>
@@ -206,7 +216,7 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
         const Matrix X = read_matrix(X_);
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        require(out != nullptr, "out is null");
+        require_aligned(out, X.is_float32() ? 4 : 8, "out");
         stored_affinity_memory(X, run);
         with_features(X, kernel, run, [&](const auto& features) {
             if (X.is_float32()) {
@@ -233,7 +243,8 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
         const Matrix X = read_matrix(X_);
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        require(V != nullptr && out != nullptr, "V or out is null");
+        require_aligned(V, X.is_float32() ? 4 : 8, "V");
+        require_aligned(out, X.is_float32() ? 4 : 8, "out");
         require(p >= 1 && p <= std::numeric_limits<std::int64_t>::max() / 1024 / X.n_cols(),
                 "V must have at least one column and fit the memory, but has " + std::to_string(p));
         run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
@@ -255,7 +266,7 @@ fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs
         require(n_features >= 1 && n_features <= kMostFeatures,
                 "a Gram matrix needs from 1 to 4e8 features, not " + std::to_string(n_features));
         Run run = read_run(run_);
-        *gram = std::make_unique<fastfs_gram>(fastfs_gram{Gram(n_features, run)}).release();
+        *gram = new fastfs_gram{Gram(n_features, run)};
     });
 }
 
@@ -264,6 +275,7 @@ fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, 
         require(gram != nullptr, "gram is null");
         const Matrix X = read_matrix(chunk);
         Run run = read_run(run_);
+        std::lock_guard lock(gram->mutex);
         gram->sums.update(X, run);
     });
 }
@@ -271,16 +283,24 @@ fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, 
 fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other) {
     return guarded([&] {
         require(gram != nullptr && other != nullptr, "gram or other is null");
-        gram->sums.merge(other->sums);
+        if (gram == other) {
+            std::lock_guard lock(gram->mutex);
+            gram->sums.merge(gram->sums);
+        } else {
+            std::scoped_lock lock(gram->mutex, other->mutex);
+            gram->sums.merge(other->sums);
+        }
     });
 }
 
 fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
                                    const fastfs_run* run_, double* out) {
     return guarded([&] {
-        require(gram != nullptr && out != nullptr, "gram or out is null");
+        require(gram != nullptr, "gram is null");
+        require_aligned(out, sizeof(double), "out");
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
+        std::lock_guard lock(gram->mutex);
         gram->sums.affinity(kernel, run, out);
     });
 }
@@ -297,6 +317,7 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
         run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         run.step("eigenvalues", 1.0);
+        const SingleThreadedBlas held;
         SymmetricEigen eigen(n, A, run);
         eigen.make_vectors(0, n, run);
         std::copy(eigen.values().begin(), eigen.values().end(), w);
@@ -304,29 +325,41 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
     });
 }
 
-fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64_t* rank, const fastfs_run* run_) {
+fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu, int64_t* rank,
+                            const fastfs_run* run_) {
     return guarded([&] {
         require(K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr, "K1, K2, nu or rank is null");
         require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
         Run run = read_run(run_);
-        run.require_memory(16 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
+        run.require_memory(24 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         run.step("pencil", 1.0);
+        const SingleThreadedBlas held;
+        Buffer<double> S(n * n);
         for (std::int64_t j = 0; j < n; ++j) {
             for (std::int64_t i = j; i < n; ++i) {
-                double &a = K1[j * n + i], &b = K2[j * n + i];
-                const double sum = a + b, difference = a - b;
-                a = difference;
-                b = sum;
-                require(std::isfinite(sum) && std::isfinite(difference),
-                        "K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) + ", column " +
-                            std::to_string(j));
+                const double sum = K1[j * n + i] + K2[j * n + i], difference = K1[j * n + i] - K2[j * n + i];
+                K1[j * n + i] = difference;
+                S[j * n + i] = sum;
+                if (std::isfinite(sum) && std::isfinite(difference)) continue;
+                throw InvalidArgument("K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) +
+                                      ", column " + std::to_string(j));
             }
         }
-        const Pencil result = pencil(n, K1, K2, run);
+        const Pencil result = pencil(n, K1, S, run);
         *rank = static_cast<std::int64_t>(result.nu.size());
         std::copy(result.nu.begin(), result.nu.end(), nu);
         std::copy(result.W.data(), result.W.data() + n * *rank, K1);
+    });
+}
+
+fastfs_status fastfs_manifest_memory(const fastfs_matrix* X_, int64_t n_components, const fastfs_run* run_,
+                                     int64_t* bytes) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const Run run = read_run(run_);
+        require(bytes != nullptr, "bytes is null");
+        *bytes = manifest_memory(X, n_components, run);
     });
 }
 
@@ -337,10 +370,11 @@ fastfs_status fastfs_manifest(const fastfs_matrix* X_, const int64_t* labels, co
         const auto manifest_options = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         Run run = read_run(run_);
         require(result != nullptr, "result is null");
-        require(result->struct_size == sizeof(fastfs_manifest_result),
-                "result.struct_size is " + std::to_string(result->struct_size) +
-                    ", not sizeof(fastfs_manifest_result) = " + std::to_string(sizeof(fastfs_manifest_result)));
-        manifest(X, labels, manifest_options, run, *result);
+        const std::size_t size = result->struct_size;
+        auto ours = read(result, FASTFS_MANIFEST_RESULT_INIT, "result");
+        manifest(X, labels, manifest_options, run, ours);
+        ours.struct_size = size;
+        std::memcpy(result, &ours, std::min(size, sizeof ours));
     });
 }
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,8 @@
 
 namespace fastfs::core {
 namespace {
+
+constexpr std::int64_t kMostFeatures = 400000000;  // keeps byte counts of square matrices within 64 bits
 
 // d x d matrices hold one triangle: the upper one row by row, which LAPACK reads as the lower one column by column.
 struct ClassKernel {
@@ -42,39 +43,38 @@ void for_pairs(const double* D2, std::int64_t d, Run& run, F&& f) {
 }
 
 // Percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m squared
-// distances above the diagonal counts twice. Sorted by their leading bits first, so that only those that share them
-// with the answer are copied.
+// distances above the diagonal counts twice. The value of a rank is found 16 bits at a time, counting those that share
+// the bits found so far: nothing is copied.
 double percentile_distance(const double* D2, std::int64_t d, double percentile, bool positive, Run& run) {
-    constexpr int kBits = 16;
-    auto leading_bits = [](double value) { return std::bit_cast<std::uint64_t>(value) >> (64 - kBits); };
-    std::vector<std::int64_t> counts(std::size_t{1} << kBits);
     std::int64_t zeros = 0;
-    for_pairs(D2, d, run, [&](double d2) {
-        ++counts[leading_bits(d2)];
-        zeros += d2 == 0;
-    });
-    const std::int64_t all = d * (d - 1) / 2, left_out = positive ? zeros : 0, m = all - left_out;
+    if (positive) for_pairs(D2, d, run, [&](double d2) { zeros += d2 == 0; });
+    const std::int64_t m = d * (d - 1) / 2 - zeros;
     const double t = percentile / 100 * static_cast<double>(2 * m - 1);
     const auto a = static_cast<std::int64_t>(t);
-    std::int64_t low = left_out + a / 2, high = left_out + std::min(a + 1, 2 * m - 1) / 2;
+    std::int64_t rank = zeros + a / 2;
+    const bool next = std::min(a + 1, 2 * m - 1) / 2 > a / 2;
 
-    std::size_t first = 0;
-    for (; low >= counts[first]; ++first) {
-        low -= counts[first];
-        high -= counts[first];
+    constexpr int kBits = 16;
+    std::uint64_t found = 0;
+    std::int64_t equal = 0;
+    for (int shift = 64 - kBits; shift >= 0; shift -= kBits) {
+        std::vector<std::int64_t> counts(std::size_t{1} << kBits);
+        for_pairs(D2, d, run, [&](double d2) {
+            const std::uint64_t bits = std::bit_cast<std::uint64_t>(d2) >> shift;
+            if (bits >> kBits == found) ++counts[bits & ((1u << kBits) - 1)];
+        });
+        std::uint64_t bin = 0;
+        for (; rank >= counts[bin]; ++bin) rank -= counts[bin];
+        found = found << kBits | bin;
+        equal = counts[bin];
     }
-    std::size_t last = first;
-    for (std::int64_t n = counts[first]; high >= n; n += counts[last]) ++last;
-    std::vector<double> candidates;
-    for_pairs(D2, d, run, [&](double d2) {
-        const auto bits = leading_bits(d2);
-        if (bits >= first && bits <= last) candidates.push_back(d2);
-    });
-    std::nth_element(candidates.begin(), candidates.begin() + low, candidates.end());
-    const double at_low = std::sqrt(candidates[static_cast<std::size_t>(low)]);
-    const double at_high =
-        high == low ? at_low : std::sqrt(*std::min_element(candidates.begin() + low + 1, candidates.end()));
-    return at_low + (t - static_cast<double>(a)) * (at_high - at_low);
+    const double value = std::bit_cast<double>(found);
+    double above = value;
+    if (next && rank + 1 >= equal) {
+        above = std::numeric_limits<double>::infinity();
+        for_pairs(D2, d, run, [&](double d2) { above = d2 > value ? std::min(above, d2) : above; });
+    }
+    return std::sqrt(value) + (t - static_cast<double>(a)) * (std::sqrt(above) - std::sqrt(value));
 }
 
 // sigma of one class in units of its features; D2 is its upper triangle.
@@ -195,13 +195,11 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, fastfs_ma
     }
     for (std::int64_t j = 0; j < d; ++j) r[j] = std::max(r[j], 0.0);
 
-    std::vector<std::int64_t> order(static_cast<std::size_t>(d));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-        return std::abs(lam[static_cast<std::size_t>(a)]) > std::abs(lam[static_cast<std::size_t>(b)]);
-    });
-    for (std::int64_t c = 0; c < k; ++c) {
-        const std::int64_t i = order[static_cast<std::size_t>(c)];
+    // Ascending values: the largest |lam| is always at one of the ends that are left, and only there are vectors
+    // complete.
+    for (std::int64_t c = 0, first = 0, last = d - 1; c < k; ++c) {
+        const bool from_below = -lam[static_cast<std::size_t>(first)] > lam[static_cast<std::size_t>(last)];
+        const std::int64_t i = from_below ? first++ : last--;
         result.difference_values[c] = lam[static_cast<std::size_t>(i)];
         std::copy(eigen.vector(i), eigen.vector(i + 1), result.difference_vectors + c * d);
         fix_sign(d, result.difference_vectors + c * d);
@@ -211,12 +209,14 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, fastfs_ma
 void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_manifest_options& o,
                      const fastfs_manifest_result& result) {
     require(labels != nullptr, "labels are null");
+    require(o.reserved == 0 && result.reserved == 0, "the reserved fields of options and result must be 0");
     require(result.scores != nullptr, "result.scores is null");
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        require(labels[r] == 0 || labels[r] == 1,
-                "labels must be 0 or 1, but that of row " + std::to_string(r) + " is " + std::to_string(labels[r]));
+        if (labels[r] == 0 || labels[r] == 1) continue;
+        throw InvalidArgument("labels must be 0 or 1, but that of row " + std::to_string(r) + " is " +
+                              std::to_string(labels[r]));
     }
-    require(X.n_cols() >= 2 && X.n_cols() <= 400000000,
+    require(X.n_cols() >= 2 && X.n_cols() <= kMostFeatures,
             "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
                 std::to_string(X.n_cols()) + " feature(s)");
     auto positive = [](double value) { return value > 0 && std::isfinite(value); };
@@ -246,6 +246,19 @@ void check_arguments(const Matrix& X, const std::int64_t* labels, const fastfs_m
 
 }  // namespace
 
+std::int64_t manifest_memory(const Matrix& X, std::int64_t n_components, const Run& run) {
+    const std::int64_t d = X.n_cols();
+    require(d <= kMostFeatures, "the kernels of " + std::to_string(d) + " features can't be stored");
+    // K1 and S; besides, first the features of a class and a tile a thread, later as much again for LAPACK, and panels
+    // for the eigenvectors; and those that are handed out, as arrays and once more by the caller's language.
+    const std::int64_t gathering = Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads());
+    const std::int64_t bytes = 16 * d * d + std::max(16 * d * d + vectors_memory(d, run.n_threads()), gathering) +
+                               32 * d * std::max<std::int64_t>(n_components, 0);
+    run.require_memory(bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+    return bytes;
+}
+
 void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest_options& options, Run& run,
               fastfs_manifest_result& result) {
     check_arguments(X, labels, options, result);
@@ -255,15 +268,9 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
         rows[l] = rows_of_class(labels, X.n_rows(), l);
         require(!rows[l].empty(), "class " + std::to_string(l) + " has no samples");
     }
-    const auto largest_class = static_cast<std::int64_t>(std::max(rows[0].size(), rows[1].size()));
-    // K1 and S; besides, first the features of a class, a tile a thread and the distances to choose sigma from, later
-    // the workspace of LAPACK; and the eigenvectors asked for.
-    const std::int64_t gathering =
-        Features<double>::memory(X, largest_class) + tile_memory(run.n_threads()) + 4 * d * d;
-    run.require_memory(16 * d * d + std::max(16 * d * d, gathering) + 16 * d * result.n_components,
-                       "ManiFeSt in its exact form on " + std::to_string(d) + " features",
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+    manifest_memory(X, result.n_components, run);
 
+    const SingleThreadedBlas held;
     // Shares of the whole as measured at d = 2000.
     run.step("affinity of the features", 0.05);
     const std::vector<double> row_maxima = X.row_maxima(run);
@@ -280,7 +287,7 @@ void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest
     });
 
     run.step("pencil of the class kernels", 0.55);
-    Pencil classes = pencil(d, K1.data(), S.data(), run);
+    Pencil classes = pencil(d, K1.data(), S, run);
     const auto q = static_cast<std::int64_t>(classes.nu.size());
 
     if (result.n_components > 0) {

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     const long n = atol(argv[3]), d = atol(argv[4]);
-    fastfs_matrix X = {sizeof X, FASTFS_FLOAT64, FASTFS_DENSE, n, d, NULL, d, 1, NULL, NULL, 0};
+    fastfs_matrix X = {sizeof X, FASTFS_FLOAT64, FASTFS_DENSE, n, d, NULL, d, 1, NULL, NULL, 0, 0};
     X.values = read_all(argv[1], sizeof(double), (size_t)(n * d));
     int64_t* labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
 

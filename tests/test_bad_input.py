@@ -473,3 +473,37 @@ def test_a_stopped_fit_leaves_the_estimator_unfitted():
         estimator.fit(RNG.normal(size=(2000, 1500)), np.arange(2000) % 2)
     assert not hasattr(estimator, "scores_")
     assert_works()
+
+
+def test_unaligned_out():
+    X = RNG.normal(size=(5, 40))
+    out = np.zeros(8 * 40 * 40 + 1, np.uint8)[1:].view(float).reshape(40, 40)
+    with pytest.raises(TypeError, match="aligned"):
+        fastfs.affinity(X, sigma=1.0, out=out)
+
+
+def test_product_that_overflows():
+    X = np.full((2, 3), 1e25, np.float32)
+    with pytest.raises(ValueError, match="overflow"):
+        fastfs.affinity_product(X, np.ones(3), kernel="linear")
+    with pytest.raises(ValueError, match="overflow"):
+        fastfs.affinity_product(np.full((2, 3), 1e10, np.float32), np.full(3, 1e30), kernel="linear")
+
+
+class Stop(ValueError):
+    pass
+
+
+def test_exceptions_of_a_callback_are_not_rewritten():
+    def fail(step, fraction):
+        raise Stop("in every sample of class 0: stop")
+
+    X, y = np.random.default_rng(0).normal(size=(40, 1500)), np.arange(40) % 2
+    with pytest.raises(Stop, match="class 0: stop"):
+        fastfs.manifest_scores(X, np.where(y, "a", "b"), progress=fail)
+
+
+def test_labels_of_the_user_in_messages():
+    X = np.vstack([np.ones((3, 4)), RNG.normal(size=(3, 4))])
+    with pytest.raises(ValueError, match="in every sample of class case:"):
+        fastfs.manifest_scores(X, ["case"] * 3 + ["control"] * 3)

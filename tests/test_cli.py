@@ -182,7 +182,7 @@ def test_info_needs_neither_pandas_nor_matplotlib(tmp_path):
     assert re.search(rf"version +{re.escape(fastfs.__version__)}", finished.stdout)
     for name in fastfs.info():
         assert name.replace("_", " ") in finished.stdout
-    assert re.search(r"dgemm +[0-9.e+]+ GFLOP/s", finished.stdout)
+    assert re.search(r"gram float64 +[0-9.e+]+ GFLOP/s", finished.stdout)
 
 
 def test_version_and_help(tmp_path):

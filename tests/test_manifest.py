@@ -22,9 +22,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.datasets import load_digits, make_classification
+from threadpoolctl import threadpool_limits
 
 import fastfs
-from fastfs import _base
+from fastfs import ManiFeSt, _base
 from reference import manifest as oracle
 
 EPS = np.finfo(float).eps
@@ -112,7 +113,7 @@ def test_equations(n, d, seed, rule, normalize, dtype, n_threads):
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("d", [255, 256, 257, 600])
+@pytest.mark.parametrize("d", [191, 192, 193, 385, 600])
 def test_equations_across_tiles(d, n_threads):
     X, y = two_classes(60, d)
     expected = oracle.manifest(X, y).scores
@@ -474,3 +475,31 @@ def test_counts_stay_sparse(load):
     found, dense = fit(X, y), fit(X.toarray(), y)
     assert_close(found.scores_, oracle.manifest(X, y, singular=True).scores, SINGULAR)
     assert_close(found.scores_, dense.scores_, SINGULAR)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_components_of_repeated_eigenvalues(seed):
+    """Identical blocks of features, far apart, repeat the eigenvalues of D: each pair must be one of D."""
+    rng = np.random.default_rng(seed)
+    blocks = int(rng.integers(2, 9))
+
+    def samples():
+        apart = 1e3 * np.kron(np.eye(blocks), np.ones((1, 3)))
+        return np.vstack([np.kron(np.eye(blocks), rng.standard_normal((3, 3))), apart])
+
+    X, y = np.vstack([samples(), samples()]), np.repeat([0, 1], 3 * blocks + blocks)
+    D = oracle.manifest(X, y, sigma=(1.0, 1.0)).D
+    for k in (1, 2, X.shape[1]):
+        fitted = ManiFeSt(sigma=(1.0, 1.0), n_components=k).fit(X, y)
+        V, w = fitted.difference_eigenvectors_, fitted.difference_eigenvalues_
+        np.testing.assert_allclose(D @ V, V * w, rtol=0, atol=1e-9 * np.abs(w).max())
+        np.testing.assert_allclose(V.T @ V, np.eye(k), rtol=0, atol=1e-9)
+
+
+def test_threads_of_blas_change_no_bit():
+    """normalize multiplies by a vector outside the parallel loops; BLAS must be held at one thread there too."""
+    X, y = two_classes(40, 600)
+    with threadpool_limits(1, "blas"):
+        one = fastfs.manifest_scores(X, y, normalize=3)
+    with threadpool_limits(2, "blas"):
+        np.testing.assert_array_equal(fastfs.manifest_scores(X, y, normalize=3), one)

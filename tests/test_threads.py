@@ -1,6 +1,9 @@
 """Many callers, forked children, and SciPy's BLAS threads: the one thing of the process that a call touches."""
 
 import ctypes
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -192,3 +195,48 @@ def test_blas_threads_are_restored_after_a_crowd(blas_threads):
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda call: call(blas_threads), calls))
     assert blas_threads() == 2
+
+
+def test_threads_share_an_accumulator():
+    chunk = np.random.default_rng(0).normal(size=(7, 200))
+    gram = fastfs.GramAccumulator(200, n_threads=1)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: gram.update(chunk), range(40)))
+    assert gram.n_rows == 280
+    np.testing.assert_allclose(gram.affinity(kernel="linear"), 40 * chunk.T @ chunk, rtol=0, atol=1e-10)
+
+
+PEAK = """
+import sys
+import numpy as np
+import fastfs
+
+def resident(key):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(key))
+
+d, singular = 1200, sys.argv[1] == "singular"
+X = np.random.default_rng(0).normal(size=(40, d))
+if singular:
+    X[:, -100:] = X[:, :100]
+y = np.arange(40) % 2
+fastfs.manifest_scores(X[:, :50], y)
+with open("/proc/self/clear_refs", "w") as refs:
+    refs.write("5")
+before = resident("VmRSS")
+try:
+    fastfs.manifest_scores(X, y, max_memory=1)
+except MemoryError as error:
+    announced = int(str(error).split("(")[1].split()[0])
+fastfs.manifest_scores(X, y)
+print(resident("VmHWM") - before, announced)
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")
+@pytest.mark.parametrize("rank", ["full", "singular"])
+def test_memory_announced_is_not_exceeded(rank):
+    done = subprocess.run([sys.executable, "-c", PEAK, rank], capture_output=True, text=True, check=True)
+    peak, announced = map(int, done.stdout.split())
+    # BLAS keeps buffers of its own, some MB however large the matrices are.
+    assert 0.5 * announced < peak <= announced + 16e6

@@ -16,8 +16,9 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray");
     auto array = py::array(out);
     if (!array.dtype().equal(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
-        !(array.flags() & py::array::c_style) || !array.writeable()) {
-        throw py::type_error("out must be a writeable C-contiguous " + py::str(dtype).cast<std::string>() +
+        !(array.flags() & py::array::c_style) || !array.writeable() ||
+        reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::size_t>(dtype.itemsize()) != 0) {
+        throw py::type_error("out must be a writeable, aligned, C-contiguous " + py::str(dtype).cast<std::string>() +
                              " array of " + std::to_string(rows) + " x " + std::to_string(cols));
     }
     return array;
@@ -88,7 +89,7 @@ void bind_affinity(py::module_& m) {
                 call([&](const fastfs::run& run) { self.update(chunk.view, run); });
             },
             py::arg("chunk"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
-        .def("merge", &fastfs::gram::merge, py::arg("other"))
+        .def("merge", &fastfs::gram::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
             "affinity",
             [](const fastfs::gram& self, const std::string& kernel, double sigma, int n_threads,

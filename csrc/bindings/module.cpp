@@ -67,6 +67,11 @@ Matrix::Matrix(const py::object& X) : values(X), view(view_of(X, *this)) {}
 
 int Call::poll(void* self, const char* step, double fraction) noexcept {
     auto& call = *static_cast<Call*>(self);
+#if PY_VERSION_HEX >= 0x030D0000
+    if (Py_IsFinalizing()) return 1;  // the interpreter ends: a thread that asked for the GIL now would be killed
+#else
+    if (_Py_IsFinalizing()) return 1;
+#endif
     py::gil_scoped_acquire held;
     try {
         if (PyErr_CheckSignals() != 0) throw py::error_already_set();

@@ -24,7 +24,8 @@ py::tuple pencil(Square K1, Square K2, int n_threads, std::int64_t max_memory) {
     const auto n = size_of(K1);
     if (size_of(K2) != n) throw std::invalid_argument("K1 and K2 must have the same size");
     py::array_t<double> nu(n);
-    double *k1 = K1.mutable_data(), *k2 = K2.mutable_data(), *values = nu.mutable_data();
+    double *k1 = K1.mutable_data(), *values = nu.mutable_data();
+    const double* k2 = K2.data();
     Call call(n_threads, max_memory, py::none());
     const auto rank = call([&](const fastfs::run& run) { return fastfs::pencil(n, k1, k2, values, run); });
     return py::make_tuple(nu, K1, rank);

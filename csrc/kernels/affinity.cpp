@@ -40,7 +40,7 @@ class Epilogue {
     Epilogue(const Features<T>& features, const Kernel& kernel)
         : features_(features), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, features.unit())) {}
 
-    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile) const {
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const {
         const T* norms = features_.squared_norms();
         std::int64_t marks = 0;
         T mark{};
@@ -58,6 +58,7 @@ class Epilogue {
         }
         if (marks == 0) return;
         for (std::int64_t a = 0; a < ni; ++a) {
+            run.checkpoint();
             T* row = tile + a * kTile;
             for (std::int64_t b = 0; b < nj; ++b) {
                 if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
@@ -147,7 +148,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
         if (I != J) {
             const std::int64_t i0 = I * kTile;
             features.gram_tile(i0, kTile, j0, nj, tile, run);
-            epilogue(i0, kTile, j0, nj, tile);
+            epilogue(i0, kTile, j0, nj, tile, run);
             store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
             return;
         }
@@ -156,7 +157,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
         for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
             const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
             features.gram_tile(i0, rows, i0, cols, tile, run);
-            epilogue(i0, rows, i0, cols, tile);
+            epilogue(i0, rows, i0, cols, tile, run);
             // Sparse sums may go in another order below the diagonal.
             for (std::int64_t a = 0; a < rows; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
@@ -177,7 +178,7 @@ void squared_distances_upper(const Features<T>& features, Run& run, T* out) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
         features.gram_tile(i0, ni, j0, nj, tile, run);
-        epilogue(i0, ni, j0, nj, tile);
+        epilogue(i0, ni, j0, nj, tile, run);
         for (std::int64_t a = 0; a < ni; ++a) {
             const std::int64_t b0 = I == J ? a : 0;
             std::copy(tile + a * kTile + b0, tile + a * kTile + nj, out + (i0 + a) * d + j0 + b0);
@@ -190,7 +191,12 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
                       Out* out) {
     const std::int64_t d = features.n_features(), blocks = n_blocks(d);
     const Epilogue<T> epilogue(features, kernel);
-    const double factor = output_factor<T, double>(features, kernel);
+    const double factor = output_factor<T, Out>(features, kernel);
+    for (std::int64_t e = 0; e < d * p; ++e) {
+        if (std::isfinite(V[e])) continue;
+        throw InvalidArgument("V contains NaN or infinity: first at row " + std::to_string(e / p) + ", column " +
+                              std::to_string(e % p));
+    }
     // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
     // each tile twice costs less than sharing it between two owners would.
     Buffer<T> v(d * p);
@@ -207,11 +213,16 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
             run.checkpoint();
             const std::int64_t j0 = J * kTile, nj = block_size(d, J);
             features.gram_tile(i0, ni, j0, nj, tile, run);
-            epilogue(i0, ni, j0, nj, tile);
+            epilogue(i0, ni, j0, nj, tile, run);
             gemm('N', 'N', p, ni, nj, T(1), v.data() + j0 * p, p, tile, kTile, T(0), part, p);
             for (std::int64_t e = 0; e < ni * p; ++e) sum[e] += static_cast<double>(part[e]);
         }
-        for (std::int64_t e = 0; e < ni * p; ++e) out[i0 * p + e] = static_cast<Out>(factor * sum[e]);
+        for (std::int64_t e = 0; e < ni * p; ++e) {
+            out[i0 * p + e] = static_cast<Out>(factor * sum[e]);
+            if (!std::isfinite(out[i0 * p + e])) {
+                throw InvalidArgument("the product overflows: divide X or V by a constant first");
+            }
+        }
     });
 }
 

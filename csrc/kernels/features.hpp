@@ -39,10 +39,11 @@ class Features {
     T largest_squared_norm() const { return largest_squared_norm_; }
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
+    // Where the rows and columns of a tile may start.
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
-    // tile[a * kTile + b] = z_(i0 + a)' z_(j0 + b) for a < ni, b < nj; i0 and j0 are multiples of kTile. The rest of
-    // the kTile x kTile values may be overwritten.
+    // tile[a * kTile + b] = z_(i0 + a)' z_(j0 + b) for a < ni, b < nj; i0 and j0 are multiples of alignment(). The rest
+    // of the kTile x kTile values may be overwritten.
     void gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
 
     // |z_i - z_j|^2 by differences: right where a Gram has lost its digits.

@@ -116,11 +116,12 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
 }
 
 // S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y diag(nu) Y', W = V diag(w)^(1/2) Y.
-void pencil_by_eigenvalues(std::int64_t n, double* D, double* S, Run& run, Pencil& result) {
+// S comes back with room for n x n, as it was given.
+void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& run, Pencil& result) {
     Buffer<double> V;
     std::vector<double> root;
     {
-        SymmetricEigen eigen(n, S, run);
+        SymmetricEigen eigen(n, S.data(), run);
         const auto& w = eigen.values();
         const double cut = std::max(w.back(), 0.0) * static_cast<double>(n) * kEps;
         const auto first = std::upper_bound(w.begin(), w.end(), cut) - w.begin();
@@ -133,25 +134,26 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, double* S, Run& run, Penci
     const double* kept = V.data() + (n - q) * n;
     run.checkpoint(0.4);
 
-    // S is free now: it takes D V, then W; D takes C.
+    // S takes D V, then the eigenvectors of C; D takes C, then W.
     mirror_lower(n, D);
-    multiply('N', n, q, n, D, n, kept, n, S, n, run);
-    multiply('T', q, q, n, kept, n, S, n, D, q, run);
+    multiply('N', n, q, n, D, n, kept, n, S.data(), n, run);
+    multiply('T', q, q, n, kept, n, S.data(), n, D, q, run);
     for (std::int64_t j = 0; j < q; ++j) {
         for (std::int64_t i = 0; i < q; ++i) {
             D[j * q + i] /= root[static_cast<std::size_t>(i)] * root[static_cast<std::size_t>(j)];
         }
     }
     if (q > 0) {
-        SymmetricEigen eigen(q, D, run);
+        SymmetricEigen eigen(q, D, run, std::move(S));
         eigen.make_vectors(0, q, run);
         result.nu = eigen.values();
         for (std::int64_t j = 0; j < q; ++j) {
             for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[static_cast<std::size_t>(i)];
         }
-        multiply('N', n, q, q, kept, n, eigen.vector(0), q, S, n, run);
+        multiply('N', n, q, q, kept, n, eigen.vector(0), q, D, n, run);
+        S = eigen.take_vectors();
     }
-    std::copy(S, S + n * q, V.data());
+    std::copy(D, D + n * q, V.data());
     result.W = std::move(V);
 }
 
@@ -163,7 +165,6 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
       w_(static_cast<std::size_t>(n)),
       tau_(static_cast<std::size_t>(n)),
       Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
-    const SingleThreadedBlas held;
     const double unit = scale_to_one(n, A);
     if (n <= kLargestDivideAndConquer) {
         std::vector<double> off_diagonal(static_cast<std::size_t>(n));
@@ -270,13 +271,16 @@ void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) 
     });
 }
 
+std::int64_t vectors_memory(std::int64_t n, int n_threads) {
+    return 8 * kBlock * (n_threads * (n + kSlab) + n + kBlock);
+}
+
 void fix_sign(std::int64_t n, double* v) {
     const double* largest = std::max_element(v, v + n, [](double a, double b) { return std::abs(a) < std::abs(b); });
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
 void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run) {
-    const SingleThreadedBlas held;
     eigh_range_lower(n, A, n - k, n - 1, w, V);
     std::reverse(w, w + k);
     for (std::int64_t c = 0; c < k / 2; ++c) std::swap_ranges(V + c * n, V + (c + 1) * n, V + (k - 1 - c) * n);
@@ -284,12 +288,9 @@ void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, do
     run.checkpoint(1.0);
 }
 
-Pencil pencil(std::int64_t n, double* D, double* S, Run& run) {
+Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
     Pencil result;
-    {
-        const SingleThreadedBlas held;
-        if (!pencil_by_cholesky(n, D, S, run, result)) pencil_by_eigenvalues(n, D, S, run, result);
-    }
+    if (!pencil_by_cholesky(n, D, S.data(), run, result)) pencil_by_eigenvalues(n, D, S, run, result);
     for (double& nu : result.nu) nu = std::clamp(nu, -1.0, 1.0);
     run.checkpoint(1.0);
     return result;

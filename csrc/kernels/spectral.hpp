@@ -1,7 +1,7 @@
 // Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. LAPACK reduces
 // to tridiagonal form and solves that; the way back is ours, on our threads, in blocks that GEMM likes and for no more
 // vectors than are wanted.
-// Everything gives the same bits for any number of threads.
+// Everything gives the same bits for any number of threads, if the caller holds BLAS at one (SingleThreadedBlas).
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,9 @@ struct Pencil {
     Buffer<double> W;
     std::vector<double> nu;
 };
-Pencil pencil(std::int64_t n, double* D, double* S, Run& run);
+Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run);
+
+// Bytes that make_vectors takes besides.
+std::int64_t vectors_memory(std::int64_t n, int n_threads);
 
 }  // namespace fastfs::core

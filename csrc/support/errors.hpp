@@ -23,6 +23,7 @@ struct Canceled : std::runtime_error {
     Canceled() : std::runtime_error("canceled by the progress callback") {}
 };
 
+// For checks made once: the message is built even when all is well, so loops over data test and throw by themselves.
 inline void require(bool condition, const std::string& message) {
     if (!condition) throw InvalidArgument(message);
 }

@@ -30,9 +30,9 @@ void check(blas_int info, const char* routine) {
 }  // namespace
 
 void register_blas(const fastfs_blas& table) {
-    require(table.struct_size == sizeof(fastfs_blas), "the BLAS table has " + std::to_string(table.struct_size) +
-                                                          " bytes where this fastfs expects " +
-                                                          std::to_string(sizeof(fastfs_blas)));
+    require(table.struct_size == sizeof(fastfs_blas),
+            "the BLAS table has " + std::to_string(table.struct_size) + " bytes where this fastfs expects " +
+                std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&

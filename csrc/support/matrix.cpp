@@ -24,15 +24,15 @@ void check_sparse(const fastfs_matrix& m) {
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
         require(indptr[0] == 0, "the first entry of indptr must be 0, but is " + std::to_string(indptr[0]));
         for (std::int64_t o = 0; o < outer; ++o) {
-            require(indptr[o] <= indptr[o + 1],
-                    "indptr must not decrease, but does at position " + std::to_string(o + 1));
+            if (indptr[o] <= indptr[o + 1]) continue;
+            throw InvalidArgument("indptr must not decrease, but does at position " + std::to_string(o + 1));
         }
         const std::int64_t stored = indptr[outer];
         require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
         for (std::int64_t e = 0; e < stored; ++e) {
-            require(indices[e] >= 0 && indices[e] < inner, "the sparse index " + std::to_string(indices[e]) +
-                                                               " at position " + std::to_string(e) + " is outside 0.." +
-                                                               std::to_string(inner - 1));
+            if (indices[e] >= 0 && indices[e] < inner) continue;
+            throw InvalidArgument("the sparse index " + std::to_string(indices[e]) + " at position " +
+                                  std::to_string(e) + " is outside 0.." + std::to_string(inner - 1));
         }
     });
 }
@@ -101,12 +101,14 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, Run& ru
 }
 
 template <class T, class I>
-std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices) {
+std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
+                                      Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
     std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
     for (std::int64_t o = 0; o < outer; ++o) {
+        if (o % 4096 == 0) run.checkpoint();
         for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
             const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
             double& largest = maxima[static_cast<std::size_t>(r)];
@@ -126,6 +128,7 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
 Matrix::Matrix(const fastfs_matrix& description) : m_(description) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
             "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not " + std::to_string(m_.dtype));
+    require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is " + std::to_string(m_.reserved));
     require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
             "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not " + std::to_string(m_.storage));
     require(m_.n_rows >= 1 && m_.n_cols >= 1, "X needs at least one sample and one feature, but is " +
@@ -149,7 +152,7 @@ std::int64_t Matrix::n_stored() const {
 std::vector<double> Matrix::row_maxima(Run& run) const {
     if (is_sparse()) {
         return visit_sparse(m_, [&](auto* values, auto* indptr, auto* indices) {
-            return sparse_row_maxima(m_, values, indptr, indices);
+            return sparse_row_maxima(m_, values, indptr, indices, run);
         });
     }
     return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, run); });

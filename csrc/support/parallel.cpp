@@ -99,11 +99,15 @@ struct Pool {
         while (loop.helpers_active > 0) {
             loop.helper_left.wait_for(lock, std::chrono::milliseconds(50));
             lock.unlock();
+            std::exception_ptr failure;
             try {
                 loop.run.checkpoint();
-            } catch (const Canceled&) {  // the helpers see it at their next tile; they must leave before we may
+            } catch (...) {  // kept, because the helpers must leave the loop before we may
+                failure = std::current_exception();
+                loop.run.abandon();
             }
             lock.lock();
+            if (failure && !loop.failure) loop.failure = failure;
         }
     }
 };

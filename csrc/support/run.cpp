@@ -90,7 +90,13 @@ std::int64_t available_memory() {
     }
     std::int64_t limit = 0, used = 0;
     if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
-        available = std::min(available, std::max<std::int64_t>(limit - used, 0));
+        // Cached files count as used, but give way.
+        std::int64_t cached = 0, value = 0;
+        std::ifstream stat("/sys/fs/cgroup/memory.stat");
+        while (stat >> key >> value) {
+            if (key == "inactive_file") cached = value;
+        }
+        available = std::min(available, std::max<std::int64_t>(limit - used + cached, 1));
     }
     return available;
 }

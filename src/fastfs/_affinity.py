@@ -47,7 +47,7 @@ def affinity(
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
         float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
-        converted to float64.
+        converted to float64 (float16 to float32).
     kernel : {"rbf", "sqeuclidean", "linear"}
         With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j.
     sigma : float
@@ -95,13 +95,14 @@ def affinity(
            [0.607, 1.   , 0.607],
            [1.   , 0.607, 1.   ]])
     """
+    X, budget = as_matrix(X, parse_memory(max_memory))
     result: Array = core().affinity(
-        as_matrix(X),
+        X,
         kernel,
         _checked_sigma(kernel, sigma),
         out,
         as_threads(n_threads),
-        parse_memory(max_memory),
+        budget,
         check_progress(progress),
     )
     return result
@@ -148,7 +149,7 @@ def affinity_product(
     >>> fastfs.affinity_product(X, np.ones(3), kernel="sqeuclidean")
     array([25., 50., 25.])
     """
-    X = as_matrix(X)
+    X, budget = as_matrix(X, parse_memory(max_memory))
     V = np.asarray(V)
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
@@ -161,7 +162,7 @@ def affinity_product(
         kernel,
         _checked_sigma(kernel, sigma),
         as_threads(n_threads),
-        parse_memory(max_memory),
+        budget,
         check_progress(progress),
     )
     return product.reshape(V.shape)
@@ -210,7 +211,8 @@ class GramAccumulator:
 
         A chunk that is refused or interrupted leaves the sums as they were.
         """
-        self._gram.update(as_matrix(chunk), self._n_threads, self._max_memory, check_progress(progress))
+        chunk, budget = as_matrix(chunk, self._max_memory)
+        self._gram.update(chunk, self._n_threads, budget, check_progress(progress))
 
     def merge(self, other: "GramAccumulator") -> None:
         """Add what another accumulator of the same features has summed."""

@@ -29,29 +29,60 @@ def core() -> ModuleType:
     return _core
 
 
-def as_matrix(X: Any) -> Any:
-    """Return X as the core takes it: a 2-D float32 or float64 array, or a CSR or CSC container of such values.
+def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
+    """Return X as the core takes it, and what its conversion has left of the memory budget (0: the default).
 
-    Arrays that are one already are not copied, whatever their strides.
+    The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
+    are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
     """
     if hasattr(X, "tocsr"):  # scipy.sparse, matrix or array
         if X.ndim != 2:
             raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
         if X.format not in ("csr", "csc"):
+            budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
             X = X.tocsr()
         index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+        if not _is_native_float(X.dtype):
+            budget = _take(budget, 8 * X.nnz)
         data = np.ascontiguousarray(as_floats(X.data))
         indices, indptr = np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
         if data is X.data and indices is X.indices and indptr is X.indptr:
-            return X
-        return type(X)((data, indices, indptr), shape=X.shape, copy=False)
-    X = np.asarray(X)
+            return X, budget
+        return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: impute or drop them first")
+    table, X = X, np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
-    X = as_floats(X)
+    if not _is_native_float(X.dtype):
+        budget = _take(budget, 8 * X.size)
+        if X.dtype == object and hasattr(table, "convert_dtypes"):  # pandas: its missing values become NaN
+            with contextlib.suppress(TypeError, ValueError):
+                X = table.to_numpy(dtype=np.float64, na_value=np.nan)
+        X = as_floats(X)
     if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
+        budget = _take(budget, X.nbytes)
         X = X.copy()
-    return X
+    return X, budget
+
+
+def _is_native_float(dtype: Any) -> bool:
+    return dtype in (np.float32, np.float64)
+
+
+def _take(budget: int, n_bytes: int) -> int:
+    """Take a copy of X off the budget; small ones off the default one aren't worth asking the machine for it."""
+    if budget == 0 and n_bytes < 1 << 26:
+        return 0
+    from fastfs import _core
+
+    available = budget or _core.info()["max_memory"]
+    if n_bytes >= available:
+        raise MemoryError(
+            f"a copy of X as floats needs {n_bytes} bytes, but the memory budget is {available} bytes: raise "
+            "max_memory (or FASTFS_MAX_MEMORY), or give X as float32 or float64"
+        )
+    return budget and budget - n_bytes
 
 
 def as_floats(values: Array, name: str = "X") -> Array:
@@ -69,7 +100,7 @@ def as_floats(values: Array, name: str = "X") -> Array:
         raise ValueError(f"{name} must hold numbers only: {error}") from None
 
 
-def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]:
+def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -77,7 +108,8 @@ def encode_labels(y: Any, n_samples: int) -> tuple[Array, npt.NDArray[np.int64]]
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
     if len(y) != n_samples:
-        raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}")
+        hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
+        raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}{hint}")
     for sample, label in enumerate(y):
         if _is_missing(label):
             raise ValueError(f"y has no label ({label}) for sample {sample}")
@@ -120,7 +152,7 @@ def parse_memory(max_memory: int | str | None) -> int:
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", max_memory, re.IGNORECASE)
         size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     else:
-        size = as_int("max_memory", max_memory, high=(1 << 63) - 1)
+        size = as_int("max_memory", max_memory, low=1, high=(1 << 63) - 1)
     if not 0 < size < 1 << 63:
         raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
     return size

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, Tags
@@ -12,12 +11,12 @@ from fastfs import _manifest
 from fastfs._base import (
     Array,
     Progress,
-    as_floats,
     as_matrix,
     as_progress,
     count_selected,
     count_threads,
     encode_labels,
+    parse_memory,
     rank_features,
     two_classes,
 )
@@ -28,20 +27,17 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     n_features_to_select: int | float | None
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Array, Array]:
-        if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):  # scikit-learn would make numbers of dates
-            as_floats(X)
+    def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[Any, int, Array, Array]:
+        """Return X and the memory budget as of `as_matrix`, the classes and the codes as of `encode_labels`."""
         try:
             # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
-            X = validate_data(
-                self, X, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), ensure_all_finite=False
-            )
+            X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
         except OverflowError as error:
             raise ValueError(f"X must hold numbers only: {error}") from None
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        classes, codes = encode_labels(y, X.shape[0])
-        return as_matrix(X), classes, codes
+        X, budget = as_matrix(X, parse_memory(max_memory))
+        return X, budget, *encode_labels(y, *X.shape)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
@@ -185,7 +181,7 @@ class ManiFeSt(_Selector):
         ManiFeSt
             Itself.
         """
-        X, classes, codes = self._validate(X, y)
+        X, budget, classes, codes = self._validate(X, y, self.max_memory)
         two_classes(classes)
         count_selected(self.n_features_to_select, X.shape[1])  # a bad number is refused before the work, not after
         result = _manifest.fit(
@@ -198,7 +194,7 @@ class ManiFeSt(_Selector):
             normalize=self.normalize,
             n_components=self.n_components,
             n_threads=count_threads(self.n_jobs),
-            max_memory=self.max_memory,
+            budget=budget,
             progress=as_progress(self.verbose),
         )
         self.classes_ = classes

@@ -75,8 +75,8 @@ def manifest_scores(
     >>> np.argsort(-scores)[:2].tolist()
     [0, 1]
     """
-    X = as_matrix(X)
-    classes, codes = encode_labels(y, X.shape[0])
+    X, budget = as_matrix(X, parse_memory(max_memory))
+    classes, codes = encode_labels(y, *X.shape)
     two_classes(classes)
     scores: npt.NDArray[np.float64] = fit(
         X,
@@ -88,7 +88,7 @@ def manifest_scores(
         normalize=normalize,
         n_components=0,
         n_threads=n_threads,
-        max_memory=max_memory,
+        budget=budget,
         progress=progress,
     )["scores"]
     return scores
@@ -105,10 +105,10 @@ def fit(
     normalize: int,
     n_components: int,
     n_threads: int,
-    max_memory: int | str | None,
+    budget: int,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Check the parameters, call the core, issue its warnings; X and codes as of `as_matrix` and `encode_labels`."""
+    """Check the parameters, call the core, issue its warnings; X, codes as of `as_matrix` and `encode_labels`."""
     rule, scales = _sigma_rule(sigma)
     arguments = {
         "sigma_rule": rule,
@@ -118,13 +118,18 @@ def fit(
         "normalize": as_int("normalize", normalize),
         "n_components": as_int("n_components", n_components),
         "n_threads": as_threads(n_threads),
-        "max_memory": parse_memory(max_memory),
+        "max_memory": budget,
         "progress": check_progress(progress),
     }
     try:
         result: dict[str, Any] = core().manifest(X, codes, **arguments)
-    except ValueError as error:  # the core knows classes by number only
-        raise ValueError(re.sub(r"\bclass ([01])\b", lambda m: f"class {classes[int(m[1])]}", str(error))) from None
+    except ValueError as error:
+        found = re.search(r"in every sample of class ([01]):", str(error))
+        if type(error) is not ValueError or not found:
+            raise
+        # The core knows classes by number only.
+        message = str(error).replace(found[0], f"in every sample of class {classes[int(found[1])]}:")
+        raise ValueError(message) from None
     warn_data(_warnings(result["warnings"], classes, X.shape[1]))
     return result
 

@@ -1,4 +1,4 @@
-# What of fastfs.h the Cython side uses; `from fastfs cimport capi` for embedding users.
+# What _lapack.pyx needs of fastfs.h.
 from libc.stdint cimport int32_t
 
 cdef extern from "fastfs/fastfs.h" nogil:

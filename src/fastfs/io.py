@@ -20,6 +20,10 @@ import numpy as np
 __all__ = ["Table", "read_table", "write_ranking"]
 
 
+# Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
+_MOST_COLUMNS = 10_000_000
+
+
 @dataclass(frozen=True)
 class Table:
     """Samples in rows, features in columns, one label per sample.
@@ -238,6 +242,8 @@ def _read_npz(path: Path, label: str | None, ignore: Collection[str]) -> tuple[A
             y = class_names[y]
 
         n_features = X.shape[1]
+        if n_features > _MOST_COLUMNS:
+            raise ValueError(f"'{path}' has {n_features} columns; at most {_MOST_COLUMNS} can be named and ranked.")
         names = [f"x{j}" for j in range(n_features)]
         if "feature_names" in archive.files:
             names = [str(name) for name in array("feature_names").ravel()]

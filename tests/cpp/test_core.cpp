@@ -91,7 +91,7 @@ void test_exp() {
 template <class T>
 void test_affinity() {
     const double eps = std::numeric_limits<T>::epsilon();
-    for (std::int64_t d : {1, 2, 255, 256, 257, 520}) {
+    for (std::int64_t d : {1, 2, 47, 49, 191, 192, 193, 385}) {
         for (std::int64_t n : {1, 7, 40}) {
             const auto X = random_values<T>(static_cast<std::size_t>(n * d), 1, 100.0);
             const double sigma = std::sqrt(static_cast<double>(n));

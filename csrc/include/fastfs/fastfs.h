@@ -2,12 +2,12 @@
  *
  * Conventions
  *   - Every function that can fail returns a fastfs_status; the sentence behind it is fastfs_last_error(), per thread.
- *   - Every struct starts with struct_size = sizeof(the struct); start from its *_INIT macro. A library newer than
- *     the header gives fields that the header doesn't know their defaults; a newer header is accepted as long as the
- *     fields that the library doesn't know are zero.
+ *   - Every struct starts with struct_size = sizeof(the struct); start from its _INIT macro, or from zeros. A library
+ *     newer than the header gives fields that the header doesn't know their defaults; a newer header is accepted as
+ * long as the fields that the library doesn't know are zero. The BLAS table alone must have the library's own size.
  *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, but
  *     fastfs_gram_new, whose handle fastfs_gram_free releases, and fastfs_register_blas.
- *   - All functions may be called from any number of threads at once. One handle is for one thread at a time.
+ *   - All functions may be called from any number of threads at once, also with one handle.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs and restored when it ends.
  */
 #ifndef FASTFS_H
@@ -124,11 +124,12 @@ typedef struct fastfs_matrix {
     const void* indices; /* sparse only: column (CSR) or row (CSC) of each value; entries at one place add up */
     const void* indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
+    int32_t reserved;    /* 0 */
 } fastfs_matrix;
 
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
  * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
- * routine that is running returns. */
+ * routine that is running returns. It must return: no exception, no longjmp. */
 typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
 
 /* How to run a call. NULL means FASTFS_RUN_INIT. */
@@ -186,9 +187,9 @@ FASTFS_API void fastfs_gram_free(fastfs_gram* gram); /* NULL is fine */
 FASTFS_API fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run);
 
 /* K1 + K2 = W W' and K1 - K2 = W diag(nu) W' for symmetric positive semidefinite K1, K2 (n x n, column-major, lower
- * triangles read, both overwritten): K1 = W diag((1 + nu) / 2) W', K2 = W diag((1 - nu) / 2) W'. rank = rank of K1 +
+ * triangles read, K1 overwritten): K1 = W diag((1 + nu) / 2) W', K2 = W diag((1 - nu) / 2) W'. rank = rank of K1 +
  * K2, numerically; nu (n) ascending in its first rank entries; W replaces the first rank columns of K1. */
-FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, double* K2, double* nu, int64_t* rank,
+FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu, int64_t* rank,
                                        const fastfs_run* run);
 
 /* ---- ManiFeSt ------------------------------------------------------------------------------------------------------
@@ -203,8 +204,9 @@ typedef struct fastfs_manifest_options {
     double sigma_percentile; /* percentile rule: sigma = this percentile of the distances; in (0, 100) */
     double sigma[2];         /* given: one a class, > 0 */
     int32_t normalize;       /* how often K is divided by the square roots of its row sums, both sides; >= 0 */
+    int32_t reserved;        /* 0 */
 } fastfs_manifest_options;
-#define FASTFS_MANIFEST_OPTIONS_INIT {sizeof(fastfs_manifest_options), FASTFS_SIGMA_MEDIAN, 0.5, 50.0, {0.0, 0.0}, 0}
+#define FASTFS_MANIFEST_OPTIONS_INIT {sizeof(fastfs_manifest_options), FASTFS_SIGMA_MEDIAN, 0.5, 50.0, {0.0, 0.0}, 0, 0}
 
 enum {                               /* bits of fastfs_manifest_result.warnings */
        FASTFS_WARN_SIGMA_0 = 1,      /* class 0: the chosen distance was 0; sigma comes from the positive distances */
@@ -225,11 +227,17 @@ typedef struct fastfs_manifest_result {
     double sigma[2];            /* out: the scale of each class */
     int64_t rank;               /* out: numerical rank of K1 + K2 */
     int32_t warnings;           /* out: FASTFS_WARN_* */
+    int32_t reserved;           /* 0 */
 } fastfs_manifest_result;
-#define FASTFS_MANIFEST_RESULT_INIT {sizeof(fastfs_manifest_result), NULL, 0, NULL, NULL, NULL, NULL, {0.0, 0.0}, 0, 0}
+#define FASTFS_MANIFEST_RESULT_INIT \
+    {sizeof(fastfs_manifest_result), NULL, 0, NULL, NULL, NULL, NULL, {0.0, 0.0}, 0, 0, 0}
+
+/* Bytes that fastfs_manifest needs, its results included; FASTFS_ENOMEM if the budget of run is smaller. */
+FASTFS_API fastfs_status fastfs_manifest_memory(const fastfs_matrix* X, int64_t n_components, const fastfs_run* run,
+                                                int64_t* bytes);
 
 /* Scores how differently each feature associates with the others in two classes; labels (n_rows) are 0 or 1.
- * Exact form: O(d^3) time, 32 d^2 bytes (40 d^2 while components are extracted). */
+ * Exact form: O(d^3) time, 32 d^2 bytes besides a copy of X. */
 FASTFS_API fastfs_status fastfs_manifest(const fastfs_matrix* X, const int64_t* labels,
                                          const fastfs_manifest_options* options, const fastfs_run* run,
                                          fastfs_manifest_result* result);

@@ -182,7 +182,7 @@ inline void eigh(std::int64_t n, double* A, double* w, const run& how = default_
 }
 
 // Returns the rank.
-inline std::int64_t pencil(std::int64_t n, double* K1, double* K2, double* nu, const run& how = default_run()) {
+inline std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, const run& how = default_run()) {
     std::int64_t rank = 0;
     check(fastfs_pencil(n, K1, K2, nu, &rank, &how));
     return rank;
@@ -212,6 +212,8 @@ inline manifest_result manifest(const matrix& X, const std::int64_t* labels,
         throw std::invalid_argument("n_components must lie between 0 and the " + std::to_string(d) +
                                     " features, but is " + std::to_string(n_components));
     }
+    std::int64_t bytes = 0;
+    check(fastfs_manifest_memory(X.get(), n_components, &how, &bytes));  // before anything is allocated
     result.scores.resize(d);
     result.mean_values.resize(k);
     result.difference_values.resize(k);
