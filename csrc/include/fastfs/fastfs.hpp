@@ -73,17 +73,15 @@ class matrix {
     // Strides in elements.
     template <class T>
     matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols, std::int64_t row_stride, std::int64_t col_stride)
-        : m_{sizeof(fastfs_matrix),
-             dtype_of<T>,
-             FASTFS_DENSE,
-             n_rows,
-             n_cols,
-             values,
-             row_stride,
-             col_stride,
-             nullptr,
-             nullptr,
-             0} {
+        : m_{} {
+        m_.struct_size = sizeof m_;
+        m_.dtype = dtype_of<T>;
+        m_.storage = FASTFS_DENSE;
+        m_.n_rows = n_rows;
+        m_.n_cols = n_cols;
+        m_.values = values;
+        m_.row_stride = row_stride;
+        m_.col_stride = col_stride;
         static_assert(dtype_of<T> != 0, "fastfs takes float and double");
     }
 

@@ -7,6 +7,13 @@
 #include <immintrin.h>
 #endif
 
+// GCC has had Clang's name for it only since version 12.
+#if __has_builtin(__builtin_shufflevector)
+#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, mask{__VA_ARGS__})
+#endif
+
 #define FASTFS_GLUE_(a, b) a##b
 #define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
 #define FASTFS_TEXT_(a) #a
@@ -224,32 +231,33 @@ template <class T>
 inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t to_ld) {
     constexpr int n = kSide<T>;
     typedef T Row __attribute__((vector_size(n * sizeof(T))));
+    typedef typename Exp<T>::Int Mask __attribute__((vector_size(n * sizeof(T)), unused));
     typedef T InMemory __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T)), may_alias));
     Row x[n], y[n];
     for (int i = 0; i < n; ++i) x[i] = *reinterpret_cast<const InMemory*>(from + i * from_ld);
     if constexpr (n == 8) {
         for (int i = 0; i < n; i += 2) {
-            y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-            y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+            y[i] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+            y[i + 1] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
         }
         for (int i = 0; i < n; i += 4) {
             for (int k = i; k < i + 2; ++k) {
-                x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-                x[k + 2] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+                x[k] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+                x[k + 2] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
             }
         }
         for (int k = 0; k < 4; ++k) {
-            y[k] = __builtin_shufflevector(x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-            y[k + 4] = __builtin_shufflevector(x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+            y[k] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+            y[k + 4] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
         }
     } else {
         for (int i = 0; i < n; i += 2) {
-            y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 4, 2, 6);
-            y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 5, 3, 7);
+            y[i] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 0, 4, 2, 6);
+            y[i + 1] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 1, 5, 3, 7);
         }
         for (int k = 0; k < 2; ++k) {
-            x[k] = __builtin_shufflevector(y[k], y[k + 2], 0, 1, 4, 5);
-            x[k + 2] = __builtin_shufflevector(y[k], y[k + 2], 2, 3, 6, 7);
+            x[k] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 0, 1, 4, 5);
+            x[k + 2] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 2, 3, 6, 7);
         }
         for (int i = 0; i < n; ++i) y[i] = x[i];
     }
