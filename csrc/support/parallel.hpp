@@ -16,8 +16,9 @@ void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_
 
 // While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there
 // before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes
-// 0.64 s instead of 1.17 s with two of them when the machine is idle, but 24 s were seen when it was busy. So what is
-// worth threads is cut into tiles here, and results have the same bits for any number of threads in LAPACK's part too.
+// 0.64 s instead of 1.17 s with two of them when the machine is idle, but all of exact
+// ManiFeSt took 24 s instead of 3 when it was busy. So what is worth threads is cut into tiles here, and results have
+// the same bits for any number of threads in LAPACK's part too.
 class SingleThreadedBlas {
   public:
     SingleThreadedBlas();
