@@ -99,6 +99,7 @@ Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run
 
 Kernel read_kernel(const fastfs_affinity_options* given) {
     const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
+    require(options.reserved == 0, "options.reserved must be 0");
     switch (options.kernel) {
         case FASTFS_RBF:
             require(options.sigma > 0 && std::isfinite(options.sigma),
@@ -108,9 +109,15 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
             return {Kernel::Kind::kSquaredDistance};
         case FASTFS_LINEAR:
             return {Kernel::Kind::kLinear};
+        case FASTFS_CUSTOM:
+            require(options.custom != nullptr, "a FASTFS_CUSTOM kernel needs its function: custom is null");
+            require(options.sigma > 0 && std::isfinite(options.sigma),
+                    "sigma must be a positive number, not " + text(options.sigma));
+            return {Kernel::Kind::kCustom, options.sigma, options.custom, options.user};
         default:
-            throw InvalidArgument("kernel must be FASTFS_RBF, FASTFS_SQEUCLIDEAN or FASTFS_LINEAR, not " +
-                                  std::to_string(options.kernel));
+            throw InvalidArgument(
+                "kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM, not " +
+                std::to_string(options.kernel));
     }
 }
 
@@ -144,7 +151,7 @@ void with_features(const Matrix& X, const Kernel& kernel, Run& run, F&& f) {
 std::int64_t affinity_memory(const Matrix& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
-           8 * X.n_cols() * p;
+           8 * X.n_cols() * (p + 1);
 }
 
 std::int64_t stored_affinity_memory(const Matrix& X, const Run& run) {

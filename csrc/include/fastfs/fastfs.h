@@ -147,15 +147,26 @@ typedef struct fastfs_run {
 enum {
     FASTFS_RBF = 0,         /* exp(-|x_i - x_j|^2 / (2 sigma^2)), x_i column i of X */
     FASTFS_SQEUCLIDEAN = 1, /* |x_i - x_j|^2 */
-    FASTFS_LINEAR = 2       /* x_i' x_j */
+    FASTFS_LINEAR = 2,      /* x_i' x_j */
+    FASTFS_CUSTOM = 3       /* a function of the caller's */
 };
+
+/* A kernel of the caller's, a tile at a time. tile (n_rows x n_cols, row a at tile + a * ld) holds squared distances
+ * |x_i - x_j|^2 and is to be overwritten by kernel values; row_norms and col_norms hold |x_i|^2 and |x_j|^2, so that
+ * x_i' x_j = (row_norms[a] + col_norms[b] - tile[a * ld + b]) / 2. Values must be finite, symmetric in i and j, and
+ * positive semidefinite as a matrix. Called from several threads at once; it must return: no exception, no longjmp. */
+typedef void (*fastfs_tile_kernel)(double* tile, int64_t ld, int64_t n_rows, int64_t n_cols, const double* row_norms,
+                                   const double* col_norms, double sigma, void* user);
 
 typedef struct fastfs_affinity_options {
     size_t struct_size;
     int32_t kernel;
-    double sigma; /* RBF only: > 0 */
+    int32_t reserved;          /* 0 */
+    double sigma;              /* RBF and CUSTOM: > 0 */
+    fastfs_tile_kernel custom; /* CUSTOM only */
+    void* user;                /* handed to custom */
 } fastfs_affinity_options;
-#define FASTFS_AFFINITY_OPTIONS_INIT {sizeof(fastfs_affinity_options), FASTFS_RBF, 1.0}
+#define FASTFS_AFFINITY_OPTIONS_INIT {sizeof(fastfs_affinity_options), FASTFS_RBF, 0, 1.0, NULL, NULL}
 
 /* out (d x d, row-major, of the dtype of X) = the kernel between all columns of X. */
 FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_affinity_options* options,

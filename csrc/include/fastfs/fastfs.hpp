@@ -125,9 +125,14 @@ inline run default_run() { return FASTFS_RUN_INIT; }
 
 using affinity_options = fastfs_affinity_options;
 
-inline affinity_options rbf(double sigma) { return {sizeof(affinity_options), FASTFS_RBF, sigma}; }
-inline affinity_options sqeuclidean() { return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 1.0}; }
-inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 1.0}; }
+inline affinity_options rbf(double sigma) { return {sizeof(affinity_options), FASTFS_RBF, 0, sigma, nullptr, nullptr}; }
+inline affinity_options sqeuclidean() {
+    return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 0, 1.0, nullptr, nullptr};
+}
+inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 0, 1.0, nullptr, nullptr}; }
+inline affinity_options custom(fastfs_tile_kernel kernel, double sigma = 1, void* user = nullptr) {
+    return {sizeof(affinity_options), FASTFS_CUSTOM, 0, sigma, kernel, user};
+}
 
 inline std::int64_t affinity_memory(const matrix& X, const run& how = default_run()) {
     std::int64_t bytes = 0;
