@@ -343,16 +343,23 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
         run.step("pencil", 1.0);
         const SingleThreadedBlas held;
         Buffer<double> S(n * n);
-        for (std::int64_t j = 0; j < n; ++j) {
-            for (std::int64_t i = j; i < n; ++i) {
-                const double sum = K1[j * n + i] + K2[j * n + i], difference = K1[j * n + i] - K2[j * n + i];
-                K1[j * n + i] = difference;
-                S[j * n + i] = sum;
-                if (std::isfinite(sum) && std::isfinite(difference)) continue;
-                throw InvalidArgument("K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) +
-                                      ", column " + std::to_string(j));
+        auto for_lower = [n](auto&& f) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                for (std::int64_t i = j; i < n; ++i) f(i, j, j * n + i);
             }
-        }
+        };
+        for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
+            if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
+            throw InvalidArgument("K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) + ", column " +
+                                  std::to_string(j));
+        });
+        require_semidefinite(n, K1, S.data());
+        require_semidefinite(n, K2, S.data());
+        for_lower([&](std::int64_t, std::int64_t, std::int64_t e) {
+            const double sum = K1[e] + K2[e], difference = K1[e] - K2[e];
+            K1[e] = difference;
+            S[e] = sum;
+        });
         const Pencil result = pencil(n, K1, S, run);
         *rank = static_cast<std::int64_t>(result.nu.size());
         std::copy(result.nu.begin(), result.nu.end(), nu);

@@ -43,8 +43,15 @@ void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const dou
               const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
 
+// Copies the lower triangle to the upper one.
+void mirror_lower(std::int64_t n, double* A);
+
 // Makes the entry of largest magnitude positive (ties: the first).
 void fix_sign(std::int64_t n, double* v);
+
+// Throws NumericError if K has an eigenvalue below -1e-8 tr K: none is negative but for rounding, then. T: n x n
+// scratch.
+void require_semidefinite(std::int64_t n, const double* K, double* T);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps

@@ -195,8 +195,11 @@ def kernel_address(kernel: Any) -> int:
     if function.argtypes is not None:  # a function of a ctypes library may have none declared
         kinds = "".join(map(_kind, function.argtypes))
         if kinds != "piiippdp" or function.restype is not None:
-            found = ", ".join(getattr(t, "__name__", str(t)) for t in function.argtypes)
-            raise TypeError(f"the kernel must have the signature {KERNEL_SIGNATURE}, but takes ({found})")
+            takes = ", ".join(t.__name__ for t in function.argtypes)
+            returns = getattr(function.restype, "__name__", "nothing")
+            raise TypeError(
+                f"the kernel must have the signature {KERNEL_SIGNATURE}, but takes ({takes}) and returns {returns}"
+            )
     address = ctypes.cast(function, ctypes.c_void_p).value
     if not address:
         raise TypeError("the kernel is a NULL pointer")
