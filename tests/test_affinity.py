@@ -24,7 +24,6 @@ from hypothesis.extra.numpy import arrays
 
 import fastfs
 from reference import affinity as oracle
-
 from reference.kernels import SIGNATURE, as_c_function
 
 DTYPES = [np.float32, np.float64]
@@ -744,7 +743,7 @@ def test_near_duplicates_keep_their_digits_in_float32(n, offset):
     assert abs(D2[0, 1] - expected) <= 1e-5 * expected
 
 
-# ---------------------------------------------------------------------------------------------------- kernels of your own
+# --------------------------------------------------------------------------------------------- kernels of your own
 
 
 def rational(d2, n_i, n_j, sigma):

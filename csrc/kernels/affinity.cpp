@@ -301,7 +301,7 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
     const auto d = static_cast<std::int64_t>(norms.size());
     const double square = unit * unit;
-    const Custom custom(kernel, norms);
+    const Custom custom(kernel, data_norms(norms, square));
     auto tiles = scratch<double>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
@@ -441,7 +441,7 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
             if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);
         }
     });
-    if (kernel.kind == Kernel::Kind::kCustom) custom_kernel_upper(kernel, data_norms(norms_, 1.0), 1.0, run, out);
+    if (kernel.kind == Kernel::Kind::kCustom) custom_kernel_upper(kernel, norms_, 1.0, run, out);
     const bool stream = streamed(out, d_);
     const auto store = store_tile<double, double>();
     for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int) {

@@ -31,8 +31,8 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
-// Upper triangle of K (d x d, row-major): squared distances in units of unit^2 -> values of a custom kernel, to which
-// distances and the norms |x_i|^2 are given as they are in the data. What lies below the diagonal is left alone.
+// Upper triangle of K (d x d, row-major): squared distances -> values of a custom kernel, which is given them and the
+// norms |x_i|^2 as they are in the data; both are in units of unit^2 here. What lies below the diagonal is left alone.
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);
 
 // out (d x p, row-major) = K V, K never stored.

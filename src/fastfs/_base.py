@@ -221,7 +221,7 @@ def kernel_address(kernel: Any) -> int:
     Raises TypeError for anything else, and where the signature is declared and isn't `KERNEL_SIGNATURE`.
     """
     function = getattr(kernel, "ctypes", kernel)  # of a cfunc
-    if not isinstance(function, ctypes._CFuncPtr):
+    if not isinstance(function, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         raise TypeError(
             f"a kernel of your own must be a C function, not {kernel!r}: compile it with "
             f'@numba.cfunc("{KERNEL_SIGNATURE}"), or give a ctypes function'
