@@ -294,12 +294,12 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
 }
 
 // Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at its
-// ends too, where the weight is steep.
-void check_contrast(std::int64_t d, Outcome& outcome) {
+// ends too, where the weight is steep. diagonal: the size of the kernels' entries.
+void check_contrast(std::int64_t d, double diagonal, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
     const double rounding = static_cast<double>(d) * std::numeric_limits<double>::epsilon();
-    if (largest <= (outcome.rank < d ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
+    if (largest <= diagonal * (outcome.rank < d ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
 }
@@ -588,9 +588,13 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
         }
         const double begin = 0.05 + 0.95 * static_cast<double>(s) / static_cast<double>(fit.scales.size());
         const double end = 0.05 + 0.95 * static_cast<double>(s + 1) / static_cast<double>(fit.scales.size());
+        double diagonal = fit.options.kernel ? 0 : 1;
+        for (std::int64_t i = 0; fit.options.kernel && i < d; ++i) {
+            diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
+        }
         constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
         forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
-        check_contrast(d, outcomes[s]);
+        check_contrast(d, diagonal, outcomes[s]);
     }
 }
 

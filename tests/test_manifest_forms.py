@@ -312,6 +312,18 @@ def test_an_indefinite_kernel_is_not_hidden_by_the_other():
             _core.pencil(*map(np.asfortranarray, pair), 1, 0)
 
 
+@pytest.mark.parametrize("form", ["pencil", "spsd"])
+@pytest.mark.parametrize("scale", [1e-14, 1e14])
+def test_scores_scale_with_the_kernel(scale, form):
+    """r(a K1, a K2) = a r, and no warning that small values are rounding."""
+    X, y = two_classes()
+    one = fastfs.manifest_scores(X, y, kernel=as_c_function(laplacian), form=form)
+    kernel = as_c_function(lambda *given: scale * laplacian(*given))
+    assert_close(fastfs.manifest_scores(X, y, kernel=kernel, form=form), scale * one)
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
+        fastfs.manifest_scores(np.r_[X, X], np.repeat([0, 1], 60), kernel=kernel, form=form)
+
+
 def test_row_sums_that_are_not_positive():
     X, y = two_classes()
     kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.where(d2 == 0, 1.0, -1 / 39))  # semidefinite; K 1 = 0
