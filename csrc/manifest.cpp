@@ -333,8 +333,7 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, const Part
     scores(d, S.data(), std::move(K1), run, outcome);
 }
 
-// ---- the forms of the paper, for comparison with the authors' program
-// ------------------------------------------------
+// ---- forms of the paper, as the authors' program has them -----------------------------------------------------------
 
 struct Eigenpairs {
     std::vector<double> w;  // ascending
@@ -453,9 +452,8 @@ void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part& 
 
 void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
 
-// For R = U diag(s) Vt, the subspaces' principal vectors, and cores that are diag(w_left) on the left and diag(w_right)
-// on the right: e, ascending, and B, k x k, with which those cores, both seen from the principal vectors, are
-// Vt diag(w_right) Vt' = B B' and U' diag(w_left) U = B diag(e) B'. A and B: scratch.
+// The same for the cores of two kernels, k x k, seen from principal vectors of their ranges: Vt diag(w_right) Vt' = B
+// B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
 std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
                                  const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
     multiply('N', k, k, k, U, k, Vt, k, A.data(), k, run);
@@ -774,11 +772,8 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     // several problems do; and what is handed out, components as arrays and once more by the caller's language.
     const std::int64_t results = 8 * d * (n_scales * (n_classes + 2) + 4 * n_scales * n_components * plan.n_problems);
     const std::int64_t squares = 2 + 2 * (n_scales > 1) + (!pairs && distances_.size() == 0);
-    const std::int64_t solving = (o.form == FASTFS_SPSD  ? 56
-                                  : o.form == FASTFS_SPD ? 24
-                                                         : 16) *
-                                     d * d +
-                                 vectors_memory(d, run.n_threads());
+    constexpr std::int64_t arrays[] = {2, 3, 7};  // by form
+    const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
     plan.exact_bytes = 8 * d * d * squares + std::max(solving, gathering_memory(X_, run)) + results;
 
     constexpr std::int64_t kMostExact = 5000;

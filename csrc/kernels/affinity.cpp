@@ -112,14 +112,13 @@ class Custom {
     const double largest_;
 };
 
-// |x_i|^2 in units of the data. What a kernel makes of infinity is nobody's business.
+// |x_i|^2 in units of the data. No kernel is given infinity.
 std::vector<double> data_norms(std::vector<double> norms, double square) {
     for (double& norm : norms) {
         norm *= square;
         if (4 * norm <= std::numeric_limits<double>::max()) continue;
         throw InvalidArgument(
-            "the values of X are too large: their squares overflow float64; divide X by a constant "
-            "first");
+            "the values of X are too large: their squares overflow float64; divide X by a constant first");
     }
     return norms;
 }
