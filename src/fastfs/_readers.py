@@ -6,7 +6,9 @@ Messages name the options of the command line, which most who read them use.
 import csv
 import difflib
 import gzip
+import io
 import re
+import warnings
 import zipfile
 import zlib
 from array import array
@@ -20,6 +22,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+
+from fastfs._base import DataWarning
 
 # Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
 _MOST_COLUMNS = 10_000_000
@@ -226,6 +230,8 @@ def _sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, pat
             f"'{path}' needs a label row: choose one with --label, or give a file of labels with --labels."
         )
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
+    if wanted.label is not None and wanted.label in (header[j] for j in left[1:]):
+        raise ValueError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out --transpose.")
     names_at, keep = (index[0], left) if index else (left[0], left[1:]) if left else (0, [])
     if not keep:
         raise ValueError(f"'{path}' has no sample column: its columns are {_some_of(header)}.")
@@ -238,8 +244,6 @@ def _check_rows(
 ) -> None:
     """With features in rows: what the caller named is there, each name is there once, and there is a feature."""
     if wanted.label is not None and wanted.label not in aside:
-        if wanted.label in header:
-            raise ValueError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out --transpose.")
         raise unknown("row", wanted.label, [*aside, *names], path)
     for name in sorted(wanted.ignore):
         if name not in aside and name not in header:
@@ -360,8 +364,16 @@ def read_labels(path: Path, label: str | None, content: Content, data: Path) -> 
 
 def _by_name(rows: list[list[str]], samples: list[str] | None, path: Path, data: Path) -> list[list[str]]:
     """The rows whose first cells are the names of the samples, in their order; all rows if none has such a name."""
+    if samples is None:
+        return rows
     row_of = {row[0]: row for row in rows}
-    if samples is None or row_of.keys().isdisjoint(samples):
+    if row_of.keys().isdisjoint(samples):
+        warnings.warn(
+            f"the first column of '{path}' names no sample of '{data}' (it has {_some_of([*row_of])}, not "
+            f"{_some_of(samples)}): its lines count in order",
+            DataWarning,
+            stacklevel=2,
+        )
         return rows
     missing = next((name for name in samples if name not in row_of), None)
     if missing is not None:
@@ -390,15 +402,16 @@ def _read_parquet(path: Path, wanted: Wanted) -> Content:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()
+        table.validate(full=True)
+        header = table.column_names
+        # pandas' metadata says which columns are its index.
+        index_names = (table.schema.pandas_metadata or {}).get("index_columns", [])
     except MemoryError:
         raise
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"'{path}' is no Parquet file, or a damaged one: {_one_line(error)}.") from error
-    header = table.column_names
     if not table.num_rows or not header:
         raise ValueError(f"'{path}' has {table.num_rows} rows and {len(header)} columns; expected a table.")
-    # pandas' metadata says which columns are its index.
-    index_names = (table.schema.pandas_metadata or {}).get("index_columns", [])
     index = [j for j, name in enumerate(header) if name in index_names]
     if wanted.transpose:
         return _read_parquet_features(path, wanted, table, index)
@@ -487,34 +500,27 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     if wanted.transpose:
         raise ValueError(f"'{path}' has samples in rows, as all H5AD files: leave out --transpose.")
 
-    def read(name: str) -> Any:
-        try:
-            return read_elem(file[name])
-        except MemoryError:
-            raise
-        except Exception as error:  # a damaged file raises anything
-            raise ValueError(f"'{name}' of '{path}' cannot be read: {_one_line(error)}.") from error
-
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"'{path}' is no H5AD file, or a damaged one: {_one_line(error)}.") from error
     # Only what is needed is read: other layers, raw counts and neighbours can be many times larger.
-    with file:
-        for name in ("X", "obs", "var"):
-            if name not in file:
-                raise ValueError(f"'{path}' is no H5AD file: it has no '{name}'.")
-        if isinstance(file["obs"], h5py.Dataset):
-            raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one.")
-        layers = list(file.get("layers", ()))
-        if wanted.layer is not None and wanted.layer not in layers:
-            raise unknown("layer", wanted.layer, layers, path)
-        obs, var = read("obs"), read("var")
-        y = None
-        if wanted.has_labels:
-            y = _obs_labels(obs, wanted.label, path)
-        name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
-        X = read(name)
+    name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
+    try:
+        with h5py.File(path, "r") as file:
+            missing = [part for part in ("X", "obs", "var") if part not in file]
+            is_old = "obs" in file and isinstance(file["obs"], h5py.Dataset)
+            layers = list(file.get("layers", ()))
+            readable = not missing and not is_old and (wanted.layer is None or wanted.layer in layers)
+            if readable:
+                obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(file[name])
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file raises anything
+        raise ValueError(f"'{path}' is no H5AD file, or a damaged one: {_one_line(error)}.") from error
+    if missing:
+        raise ValueError(f"'{path}' is no H5AD file: it has no '{missing[0]}'.")
+    if is_old:
+        raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one.")
+    if not readable:
+        raise unknown("layer", str(wanted.layer), layers, path)
+    y = _obs_labels(obs, wanted.label, path) if wanted.has_labels else None
     if X is None:
         raise ValueError(f"'{path}' has no X; choose a layer with --layer (layers: {_some_of(layers)}).")
     X = _as_csr_or_csc(X, path) if hasattr(X, "tocsr") else _as_float(np.asarray(X), path)
@@ -539,6 +545,8 @@ def _obs_labels(obs: Any, label: str | None, path: Path) -> np.ndarray:
 
 # MatrixMarket
 
+_REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
+
 
 def read_mtx(path: Path, wanted: Wanted) -> Content:
     from scipy.io import mminfo, mmread
@@ -548,11 +556,13 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
         raise ValueError(f"'{path}' holds no labels: give a file of them with --labels.")
     try:
         *shape, _, _, field, _ = mminfo(path)
-        if field in ("real", "double", "integer", "unsigned-integer") and max(shape) <= _MOST_COLUMNS:
-            matrix = mmread(path)
+        if field in _REAL_FIELDS and max(shape) <= _MOST_COLUMNS:
+            is_gzip = path.suffix.lower() == ".gz"
+            with (gzip.open if is_gzip else open)(path, "rb") as file, io.BufferedReader(_Guarded(file)) as stream:
+                matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {_one_line(error)}.") from error
-    if field not in ("real", "double", "integer", "unsigned-integer"):
+    if field not in _REAL_FIELDS:
         raise ValueError(f"'{path}' has the field '{field}'; expected a matrix of real or integer values.")
     if max(shape) > _MOST_COLUMNS:
         raise ValueError(f"'{path}' is {shape[0]} x {shape[1]}; at most {_MOST_COLUMNS} rows and columns are read.")
@@ -578,6 +588,29 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     return Content(_columns(X, keep), None, [names[j] for j in keep], samples)
 
 
+class _Guarded(io.RawIOBase):
+    """A text file for SciPy's reader, which crashes (as of 1.17) at null bytes and at a last line cut within a number.
+
+    A null byte raises, and the last line gets an end.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._at_end = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._file.read(len(buffer))
+        if b"\0" in part:
+            raise ValueError("it holds null bytes")
+        if not part and not self._at_end:
+            part, self._at_end = b"\n", True
+        buffer[: len(part)] = part
+        return len(part)
+
+
 def _beside(path: Path, *names: str) -> Path | None:
     """The file of such a name that 10x tools write beside matrix.mtx, both with the same prefix, if there is one."""
     prefix = re.fullmatch(r"(.*)matrix\.mtx(\.gz)?", path.name, re.IGNORECASE)
@@ -591,7 +624,11 @@ def _beside(path: Path, *names: str) -> Path | None:
 def _read_npz(path: Path, wanted: Wanted) -> Content:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y).")
-    with np.load(path, allow_pickle=False) as archive:
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (zipfile.BadZipFile, ValueError, EOFError) as error:
+        raise ValueError(f"'{path}' is a damaged NPZ archive: {error}.") from error
+    with archive:
 
         def array(name: str) -> np.ndarray:
             try:
@@ -717,6 +754,8 @@ def unknown(what: str, name: str, available: Sequence[str], path: str | Path) ->
 
 
 def _some_of(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
     return ", ".join(_short(name) for name in (names if len(names) <= 6 else [*names[:3], "...", *names[-2:]]))
 
 

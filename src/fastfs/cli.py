@@ -193,6 +193,8 @@ def score(
     with _progress(f"reading {file.name}") as report:
         table = io.read_table(file, **reading)
         if classes is not None:
+            if not classes.strip():
+                raise ValueError("--classes needs names of classes with commas between them.")
             reading["classes"] = [name.strip() for name in next(csv.reader([classes], skipinitialspace=True))]
             table = io.keep_classes(table, reading["classes"])
         try:
