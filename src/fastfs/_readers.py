@@ -165,7 +165,7 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
     sample_names = [header[j] for j in keep]
     pick = itemgetter(*keep, keep[0])
 
-    values, names = array("d"), []
+    values, names = array("d"), list[str]()
     aside: dict[str, Sequence[str]] = {}
     for row in rows:
         name, cells = row[names_at].strip(), pick(row)[:-1]
@@ -177,6 +177,11 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
         try:
             values.extend(_numbers(cells))
         except _NotANumber as error:
+            if wanted.label is not None and wanted.label not in aside:
+                # A label that was mistyped shows up here, as a row that is no feature.
+                later = [row[names_at].strip() for row in rows]
+                if wanted.label not in later:
+                    raise unknown("row", wanted.label, [*names, name, *later], path) from None
             raise _row_not_numeric(path, name, sample_names, cells, error.position) from None
         names.append(name)
     _check_rows(names, aside, header, wanted, path)
@@ -335,7 +340,6 @@ def _as_labels(labels: Sequence[Any], where: str, samples: Sequence[str] | None 
 
 def read_labels(path: Path, label: str | None, content: Content, data: Path) -> np.ndarray:
     """One label for each sample of `content`, which was read from `data`."""
-    check_input(path)
     if label is None:
         rows = _read_lines(path)
         for row in rows:
@@ -389,7 +393,6 @@ def _by_name(rows: list[list[str]], samples: list[str] | None, path: Path, data:
 
 def _read_names(path: Path) -> list[str]:
     """The first column of a text file without a header, as of the files that come with a 10x matrix."""
-    check_input(path)
     return [row[0] for row in _read_lines(path)]
 
 
@@ -504,10 +507,10 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
     try:
         with h5py.File(path, "r") as file:
-            missing = [part for part in ("X", "obs", "var") if part not in file]
+            missing = [part for part in ("obs", "var") if part not in file]
             is_old = "obs" in file and isinstance(file["obs"], h5py.Dataset)
             layers = list(file.get("layers", ()))
-            readable = not missing and not is_old and (wanted.layer is None or wanted.layer in layers)
+            readable = not missing and not is_old and name in file
             if readable:
                 obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(file[name])
     except MemoryError:
@@ -518,11 +521,11 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
         raise ValueError(f"'{path}' is no H5AD file: it has no '{missing[0]}'.")
     if is_old:
         raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one.")
-    if not readable:
-        raise unknown("layer", str(wanted.layer), layers, path)
-    y = _obs_labels(obs, wanted.label, path) if wanted.has_labels else None
-    if X is None:
+    if wanted.layer is not None and wanted.layer not in layers:
+        raise unknown("layer", wanted.layer, layers, path)
+    if not readable or X is None:
         raise ValueError(f"'{path}' has no X; choose a layer with --layer (layers: {_some_of(layers)}).")
+    y = _obs_labels(obs, wanted.label, path) if wanted.has_labels else None
     X = _as_csr_or_csc(X, path) if hasattr(X, "tocsr") else _as_float(np.asarray(X), path)
     if X.shape != (len(obs), len(var)):
         raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}.")
@@ -620,13 +623,15 @@ def _beside(path: Path, *names: str) -> Path | None:
 
 # NPZ
 
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
+
 
 def _read_npz(path: Path, wanted: Wanted) -> Content:
     if not zipfile.is_zipfile(path):
         raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y).")
     try:
         archive = np.load(path, allow_pickle=False)
-    except (zipfile.BadZipFile, ValueError, EOFError) as error:
+    except (ValueError, *_ZIP_ERRORS) as error:
         raise ValueError(f"'{path}' is a damaged NPZ archive: {error}.") from error
     with archive:
 
@@ -637,7 +642,7 @@ def _read_npz(path: Path, wanted: Wanted) -> Content:
                 raise unknown("array", name, archive.files, path) from error
             except ValueError as error:
                 raise ValueError(f"Array '{name}' of '{path}' cannot be read: {error}.") from error
-            except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            except _ZIP_ERRORS as error:
                 raise ValueError(f"'{path}' is a damaged NPZ archive: {error}.") from error
 
         X: Any
@@ -684,14 +689,18 @@ def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nd
     from scipy.sparse import csr_array
 
     try:
-        parts = (_as_float(data, path), indices.astype(np.int64), indptr.astype(np.int64))
-        return _as_csr_or_csc(csr_array(parts, shape=tuple(shape.tolist())), path)
+        parts = (data, indices.astype(np.int64), indptr.astype(np.int64))
+        matrix = csr_array(parts, shape=tuple(shape.tolist()))
     except ValueError as error:
-        raise ValueError(f"The CSR parts in '{path}' do not fit together: {error}.") from error
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}.") from error
+    return _as_csr_or_csc(matrix, path)
 
 
 def _as_csr_or_csc(matrix: Any, path: Path) -> Any:
-    matrix.check_format()  # the constructors believe the indices
+    try:
+        matrix.check_format()  # the constructors believe the indices
+    except ValueError as error:
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}.") from error
     data = _as_float(matrix.data, path)
     return matrix if data is matrix.data else type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 

@@ -114,7 +114,9 @@ def read_table(
     """
     path = Path(path)
     reader = next((read for ending, read in _readers.READERS.items() if path.name.lower().endswith(ending)), None)
-    _readers.check_input(path)
+    for source in (path, labels, feature_names):
+        if source is not None:
+            _readers.check_input(Path(source))
     if reader is None:
         raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(_readers.READERS)}.")
     if layer is not None and reader is not _readers.read_h5ad:
