@@ -649,7 +649,7 @@ def test_options_of_other_formats(write):
     with pytest.raises(ValueError, match="Only H5AD files have layers"):
         read_table(write(TEXT), "y", layer="log")
     with pytest.raises(ValueError, match="--feature-names is for MatrixMarket files only"):
-        read_table(write(TEXT), "y", feature_names="n.txt")
+        read_table(write(TEXT), "y", feature_names=write("a\n", "n.txt"))
 
 
 RANKING = {"rank": [1, 2], "feature": ["é,1", "b"], "index": [1, 0], "score": [1 / 3, 0.1]}

@@ -473,7 +473,8 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
 def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:
     import pyarrow
 
-    types = {table.schema.types[j] for j in columns}
+    types = table.schema.types  # taken once: it is a new list each time
+    types = {types[j] for j in columns}
     return np.float32 if types <= {pyarrow.float16(), pyarrow.float32()} else np.float64
 
 
