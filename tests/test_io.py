@@ -433,6 +433,16 @@ def test_parquet_types(tmp_path, frame):
     assert read_table(parquet(tmp_path, frame), "bool", ignore=["y"]).y.tolist() == [True, False, True]
 
 
+def test_many_columns_of_parquet(tmp_path):
+    """A second of work; it was minutes while something was done for each pair of columns."""
+    table = {**{f"g{j}": [float(j), 0.0] for j in range(20_000)}, "y": ["u", "v"]}
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "t.parquet")
+    start = time.process_time()
+    X = read_table(tmp_path / "t.parquet", "y").X
+    assert time.process_time() - start < 20
+    np.testing.assert_array_equal(X, [np.arange(20_000), np.zeros(20_000)])
+
+
 def test_transposed_parquet(tmp_path, frame, write):
     features = frame[["a", "b"]].T.astype("float32")
     table = read_table(
