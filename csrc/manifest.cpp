@@ -216,17 +216,19 @@ void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<
 }
 
 // (2): the leading eigenpairs of M = W diag(mean_weight(nu)) W'. W is scaled back to what it was, but for columns with
-// nu = -1 or 1, which neither M nor D needs. M: d x d scratch.
-void mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M, Run& run,
-                     Outcome& outcome) {
+// nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; spare comes back.
+Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
+                               Buffer<double> spare, Run& run, Outcome& outcome) {
     std::vector<double> root(nu.begin(), nu.begin() + q);
     for (double& r : root) r = std::sqrt(mean_weight(r));
     scale_columns(W, d, q, root);
     syrk(d, q, 1.0, W, 0.0, M, run);
     run.checkpoint(0.2);
-    largest_eigenpairs(d, M, outcome.n_components, outcome.mean_values, outcome.mean_vectors, run);
+    spare = largest_eigenpairs(d, M, outcome.n_components, outcome.mean_values, outcome.mean_vectors, run,
+                               std::move(spare));
     for (double& r : root) r = r > 0 ? 1 / r : 0;
     scale_columns(W, d, q, root);
+    return spare;
 }
 
 // Lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight, scaled by
@@ -322,7 +324,7 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, const Part
 
     if (outcome.n_components > 0) {
         part.step("components of the mean", 0.6);
-        mean_components(classes.W.data(), classes.nu, d, q, S.data(), run, outcome);
+        K1 = mean_components(classes.W.data(), classes.nu, d, q, S.data(), std::move(K1), run, outcome);
     }
 
     part.step("difference operator", 0.65);

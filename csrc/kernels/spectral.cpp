@@ -297,12 +297,18 @@ void fix_sign(std::int64_t n, double* v) {
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
-void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run) {
-    eigh_range_lower(n, A, n - k, n - 1, w, V);
-    std::reverse(w, w + k);
-    for (std::int64_t c = 0; c < k / 2; ++c) std::swap_ranges(V + c * n, V + (c + 1) * n, V + (k - 1 - c) * n);
-    for (std::int64_t c = 0; c < k; ++c) fix_sign(n, V + c * n);
+// Not by LAPACK's dsyevr for a range: among tightly clustered eigenvalues it finds fewer than were asked for.
+Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
+                                  Buffer<double> Z) {
+    SymmetricEigen eigen(n, A, run, std::move(Z));
+    eigen.make_vectors(n - k, n, run);
+    for (std::int64_t c = 0; c < k; ++c) {
+        w[c] = eigen.values()[static_cast<std::size_t>(n - 1 - c)];
+        std::copy(eigen.vector(n - 1 - c), eigen.vector(n - c), V + c * n);
+        fix_sign(n, V + c * n);
+    }
     run.checkpoint(1.0);
+    return eigen.take_vectors();
 }
 
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {

@@ -33,8 +33,10 @@ class SymmetricEigen {
     Buffer<double> Z_;
 };
 
-// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign.
-void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run);
+// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign. Z: room for n x n, if
+// there is any; it comes back.
+Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
+                                  Buffer<double> Z = {});
 
 // Products on the threads of the run, in tiles: lower triangle of C (n x n) = alpha A A' + beta C, A n x k;
 // C (m x n) = op(A) B, op 'N' or 'T', k the inner size; B (n x m) = L B, L lower triangular.
