@@ -33,50 +33,6 @@ T rbf_scale(double sigma, double unit) {
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
 
-// Turns the Gram tile of blocks I <= J into kernel values.
-template <class T>
-class Epilogue {
-  public:
-    Epilogue(const Features<T>& features, const Kernel& kernel)
-        : features_(features), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, features.unit())) {}
-
-    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const {
-        const T* norms = features_.squared_norms();
-        std::int64_t marks = 0;
-        T mark{};
-        switch (kernel_.kind) {
-            case Kernel::Kind::kLinear:
-                return;
-            case Kernel::Kind::kSquaredDistance:
-                marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>);
-                mark = TileKernels<T>::kMarkedDistance;
-                break;
-            case Kernel::Kind::kRbf:
-                marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>, scale_);
-                mark = TileKernels<T>::kMarkedAffinity;
-                break;
-        }
-        if (marks == 0) return;
-        for (std::int64_t a = 0; a < ni; ++a) {
-            run.checkpoint();
-            T* row = tile + a * kTile;
-            for (std::int64_t b = 0; b < nj; ++b) {
-                if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
-            }
-        }
-    }
-
-  private:
-    T by_differences(std::int64_t i, std::int64_t j) const {
-        const T d2 = i == j ? T(0) : features_.squared_distance(i, j);
-        return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
-    }
-
-    const Features<T>& features_;
-    const Kernel& kernel_;
-    const T scale_;
-};
-
 // Calls tile(I, J, slot) for all pairs of blocks with I <= J.
 template <class F>
 void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
@@ -134,10 +90,49 @@ bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
                kLargestExponent;
 }
 
+template <class T>
+KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel)
+    : left_(left), right_(right), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, left.unit())) {}
+
+template <class T>
+void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                                Run& run) const {
+    left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
+    const T *row_norms = left_.squared_norms() + i0, *column_norms = right_.squared_norms() + j0;
+    std::int64_t marks = 0;
+    T mark{};
+    switch (kernel_.kind) {
+        case Kernel::Kind::kLinear:
+            return;
+        case Kernel::Kind::kSquaredDistance:
+            marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>);
+            mark = TileKernels<T>::kMarkedDistance;
+            break;
+        case Kernel::Kind::kRbf:
+            marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>, scale_);
+            mark = TileKernels<T>::kMarkedAffinity;
+            break;
+    }
+    if (marks == 0) return;
+    for (std::int64_t a = 0; a < ni; ++a) {
+        run.checkpoint();
+        T* row = tile + a * kTile;
+        for (std::int64_t b = 0; b < nj; ++b) {
+            if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
+        }
+    }
+}
+
+template <class T>
+T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
+    const T d2 = left_.squared_distance(i, right_, j);
+    return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+}
+
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out) {
     const std::int64_t d = features.n_features();
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel);
     const Out factor = output_factor<T, Out>(features, kernel);
     const bool stream = streamed(out, d);
     const auto store = store_tile<T, Out>();
@@ -147,8 +142,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
         if (I != J) {
             const std::int64_t i0 = I * kTile;
-            features.gram_tile(i0, kTile, j0, nj, tile, run);
-            epilogue(i0, kTile, j0, nj, tile, run);
+            kernel_tile(i0, kTile, j0, nj, tile, run);
             store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
             return;
         }
@@ -156,8 +150,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
         const std::int64_t step = features.alignment();
         for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
             const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
-            features.gram_tile(i0, rows, i0, cols, tile, run);
-            epilogue(i0, rows, i0, cols, tile, run);
+            kernel_tile(i0, rows, i0, cols, tile, run);
             // Sparse sums may go in another order below the diagonal.
             for (std::int64_t a = 0; a < rows; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
@@ -172,13 +165,12 @@ template <class T>
 void squared_distances_upper(const Features<T>& features, Run& run, T* out) {
     const std::int64_t d = features.n_features();
     const Kernel kernel{Kernel::Kind::kSquaredDistance};
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel);
     auto tiles = scratch<T>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
-        features.gram_tile(i0, ni, j0, nj, tile, run);
-        epilogue(i0, ni, j0, nj, tile, run);
+        kernel_tile(i0, ni, j0, nj, tile, run);
         for (std::int64_t a = 0; a < ni; ++a) {
             const std::int64_t b0 = I == J ? a : 0;
             std::copy(tile + a * kTile + b0, tile + a * kTile + nj, out + (i0 + a) * d + j0 + b0);
@@ -190,7 +182,7 @@ template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out) {
     const std::int64_t d = features.n_features(), blocks = n_blocks(d);
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel);
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;
@@ -212,8 +204,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
         for (std::int64_t J = 0; J < blocks; ++J) {
             run.checkpoint();
             const std::int64_t j0 = J * kTile, nj = block_size(d, J);
-            features.gram_tile(i0, ni, j0, nj, tile, run);
-            epilogue(i0, ni, j0, nj, tile, run);
+            kernel_tile(i0, ni, j0, nj, tile, run);
             gemm('N', 'N', p, ni, nj, T(1), v.data() + j0 * p, p, tile, kTile, T(0), part, p);
             for (std::int64_t e = 0; e < ni * p; ++e) sum[e] += static_cast<double>(part[e]);
         }
@@ -254,7 +245,7 @@ void Gram::update(const Matrix& chunk, Run& run) {
     for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
         double* tile = tiles[static_cast<std::size_t>(slot)].data();
-        features.gram_tile(i0, ni, j0, nj, tile, run);
+        features.gram_tile(i0, ni, features, j0, nj, tile, run);
         store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
     std::vector<double> shift_sums(static_cast<std::size_t>(d_));
@@ -315,12 +306,15 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     });
 }
 
+template class KernelTiles<float>;
+template class KernelTiles<double>;
 template bool float_tiles_serve(const Features<float>&, const Kernel&);
 template void affinity(const Features<float>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, double*);
 template void squared_distances_upper(const Features<double>&, Run&, double*);
 template void affinity_product(const Features<float>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<float>&, const Kernel&, const double*, std::int64_t, Run&, double*);
 template void affinity_product(const Features<double>&, const Kernel&, const float*, std::int64_t, Run&, float*);
 template void affinity_product(const Features<double>&, const Kernel&, const double*, std::int64_t, Run&, double*);
 

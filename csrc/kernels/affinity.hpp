@@ -19,6 +19,23 @@ struct Kernel {
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
 
+// Kernel values between two sets of features: all with all, or all with some (Features' second constructor).
+template <class T>
+class KernelTiles {
+  public:
+    KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel);
+
+    // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+
+  private:
+    T by_differences(std::int64_t i, std::int64_t j) const;
+
+    const Features<T>&left_, &right_;
+    const Kernel kernel_;
+    const T scale_;
+};
+
 // out (d x d, row-major) = kernel of all pairs.
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
