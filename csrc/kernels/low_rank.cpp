@@ -124,41 +124,18 @@ std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::
     return drawn;
 }
 
-}  // namespace
-
-Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
-                             const std::function<void(std::int64_t, std::int64_t, double*)>& add) {
-    const std::int64_t group_rows = rows_per_group(d), groups = (d + group_rows - 1) / group_rows;
-    std::vector<Buffer<double>> parts(static_cast<std::size_t>(groups));
-    parallel_for(run, groups, [&](std::int64_t group, int) {
-        Buffer<double>& part = parts[static_cast<std::size_t>(group)];
-        part = Buffer<double>(size);
-        std::fill_n(part.data(), size, 0.0);
-        const std::int64_t last = std::min((group + 1) * group_rows, d);
-        for (std::int64_t i0 = group * group_rows; i0 < last; i0 += kRows) {
-            run.checkpoint();
-            add(i0, std::min(kRows, last - i0), part.data());
-        }
-    });
-    for (std::size_t group = 1; group < parts.size(); ++group) {
-        for (std::int64_t e = 0; e < size; ++e) parts[0][e] += parts[group][e];
-    }
-    return std::move(parts[0]);
-}
-
-std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
-    const std::int64_t group_rows = rows_per_group(d);
-    return 8 * size * ((d + group_rows - 1) / group_rows);
-}
-
+// F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c; c, the diagonal of K -
+// F F', comes back too. Returns the number of columns made, less than m where nothing but rounding is left.
 template <class T>
-LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Run& run) {
+std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel, const std::vector<double>& weight,
+                              std::int64_t m, std::uint64_t seed, Run& run, Buffer<double>& F, std::vector<double>& c) {
     // What a kernel value, at most 1, may be wrong by: less than this of the diagonal is not worth a column.
     constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
-    Buffer<double> F(d * m);                                     // K ~ F F'
-    std::vector<double> c(static_cast<std::size_t>(d), 1.0), R;  // the diagonal of K - F F'
+    const std::int64_t d = features.n_features();
+    double whole = 0;
+    for (double w : weight) whole += w;
+    c.assign(weight.size(), 1.0);
+    std::vector<double> R, left(weight.size());
     std::vector<Buffer<T>> tiles;
     for (int t = 0; t < run.n_threads(); ++t) tiles.emplace_back(kTile * kTile);
     Buffer<double> at_drawn(kBatch * m), residual(kBatch * kBatch);
@@ -166,9 +143,9 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
     std::int64_t n = 0;
     while (n < m) {
         double total = 0;
-        for (double left : c) total += left;
-        if (total <= std::max(1e-10, rounding / 8) * static_cast<double>(d)) break;
-        std::vector<std::int64_t> I = draw(c, total, std::min(kBatch, m - n), random);
+        for (std::size_t i = 0; i < c.size(); ++i) total += left[i] = weight[i] * c[i];
+        if (total <= std::max(1e-10, rounding / 8) * whole) break;
+        const std::vector<std::int64_t> I = draw(left, total, std::min(kBatch, m - n), random);
 
         // K[I, I] - F[I] F[I]' = R R', without those of I that the others explain to rounding.
         auto b = static_cast<std::int64_t>(I.size());
@@ -208,18 +185,54 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
             for (std::int64_t a = 0; a < rows; ++a) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < b; ++j) sum += block[a * m + n + j] * block[a * m + n + j];
-                double& left = c[static_cast<std::size_t>(i0 + a)];
-                left = std::max(left - sum, 0.0);
+                double& rest = c[static_cast<std::size_t>(i0 + a)];
+                rest = std::max(rest - sum, 0.0);
             }
         });
         for (std::int64_t i : chosen) c[static_cast<std::size_t>(i)] = 0;
         n += b;
     }
+    return n;
+}
 
+}  // namespace
+
+Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
+                             const std::function<void(std::int64_t, std::int64_t, double*)>& add) {
+    const std::int64_t group_rows = rows_per_group(d), groups = (d + group_rows - 1) / group_rows;
+    std::vector<Buffer<double>> parts(static_cast<std::size_t>(groups));
+    parallel_for(run, groups, [&](std::int64_t group, int) {
+        Buffer<double>& part = parts[static_cast<std::size_t>(group)];
+        part = Buffer<double>(size);
+        std::fill_n(part.data(), size, 0.0);
+        const std::int64_t last = std::min((group + 1) * group_rows, d);
+        for (std::int64_t i0 = group * group_rows; i0 < last; i0 += kRows) {
+            run.checkpoint();
+            add(i0, std::min(kRows, last - i0), part.data());
+        }
+    });
+    for (std::size_t group = 1; group < parts.size(); ++group) {
+        for (std::int64_t e = 0; e < size; ++e) parts[0][e] += parts[group][e];
+    }
+    return std::move(parts[0]);
+}
+
+std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
+    const std::int64_t group_rows = rows_per_group(d);
+    return 8 * size * ((d + group_rows - 1) / group_rows);
+}
+
+template <class T>
+LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
+                  std::uint64_t seed, Run& run) {
+    const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
+    Buffer<double> F(d * m);
+    std::vector<double> g(static_cast<std::size_t>(d), 1.0), c;
+    std::int64_t n = landmark_columns(features, kernel, g, m, seed, run, F, c);
     double trace = static_cast<double>(d);
     if (normalize > 0) {
-        // K 1 from what stands for K here, F F' and the rest of the diagonal.
-        std::vector<double> g(static_cast<std::size_t>(d), 1.0);
+        // g from what stands for K so far, F F' and the rest of the diagonal: K 1 itself would take O(d^2) time. Then
+        // columns of diag(g) K diag(g), whose landmarks lie elsewhere.
         for (int time = 0; time < normalize; ++time) {
             const Buffer<double> Fg =
                 sum_over_rows(d, n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
@@ -237,8 +250,11 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                 }
             });
         }
+        std::vector<double> squares(g);
+        for (double& square : squares) square *= square;
         trace = 0;
-        for (double gi : g) trace += gi * gi;
+        for (double square : squares) trace += square;
+        n = landmark_columns(features, kernel, squares, m, seed, run, F, c);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
             for (std::int64_t i = i0; i < i0 + rows; ++i) {
                 for (std::int64_t j = 0; j < n; ++j) F[i * m + j] *= g[static_cast<std::size_t>(i)];

@@ -26,7 +26,7 @@ struct LowRank {
 
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
-// rank, O(d m) memory. g comes from these columns too.
+// rank, O(d m) memory. g comes from such columns, drawn before.
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
                   std::uint64_t seed, Run& run);
