@@ -374,8 +374,8 @@ double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& si
 }
 
 // (1): K of one side at one scale.
-LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run,
-                        Outcome& outcome) {
+LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
+                        Buffer<double>& room, Run& run, Outcome& outcome) {
     const double unit = common_unit(fit.row_maxima, side.rows);
     auto choose = [&](const auto& features) {
         outcome.sigma[which] = scale.rule == FASTFS_SIGMA_GIVEN
@@ -385,8 +385,8 @@ LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastf
     };
     auto factor = [&](const auto& features, const Kernel& kernel) {
         const auto& o = fit.options;
-        return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, o.rank, o.seed, run)
-                                           : landmarks(features, kernel, scale.normalize, o.rank, o.seed, run);
+        return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, o.rank, o.seed, room, run)
+                                           : landmarks(features, kernel, scale.normalize, o.rank, o.seed, room, run);
     };
     if (fit.accuracy == FASTFS_HIGH || fit.X.is_float32()) {
         const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
@@ -556,13 +556,14 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const P
 // One problem by low-rank kernels, at all scales.
 void wide_problem(const Fit& fit, const Problem& problem, const Part& whole, std::vector<Outcome>& outcomes) {
     const double n = static_cast<double>(fit.scales.size());
+    Buffer<double> room;
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
         const Part part = whole.within(static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
         LowRank K[2];
         for (std::size_t l : {0, 1}) {
             part.step("low-rank kernel of a class", l == 0 ? 0.4 : 0.8);
             const int which = static_cast<int>(l);
-            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], part.run(), outcomes[s]);
+            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, part.run(), outcomes[s]);
             outcomes[s].kept_trace[l] = K[l].kept_trace;
             if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_WARN_TRACE;
         }
@@ -570,16 +571,16 @@ void wide_problem(const Fit& fit, const Problem& problem, const Part& whole, std
     }
 }
 
-// What the features of a side and its low-rank kernel take, with the other side's kernel; or both and the joint range.
+// One side's low-rank kernel, and another one's while its features are there; then both and the joint range.
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
     const std::int64_t d = X.n_cols(), G = 8 * d * o.rank;
     const bool high = accuracy == FASTFS_HIGH;
-    const std::int64_t features =
-        high || X.is_float32() ? Features<float>::memory(X, X.n_rows()) : Features<double>::memory(X, X.n_rows());
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
+    const std::int64_t features =
+        high || X.is_float32() ? Features<float>::memory(X, X.n_rows()) : Features<double>::memory(X, X.n_rows());
     const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
-    return G + std::max(features + factor, G + joint) + 8 * 40 * o.rank * o.rank;
+    return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
 }
 
 bool pairwise(std::int64_t n_classes, const fastfs_manifest_options& options) {

@@ -224,9 +224,9 @@ std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
 
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Run& run) {
+                  std::uint64_t seed, Buffer<double>& F, Run& run) {
     const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
-    Buffer<double> F(d * m);
+    if (F.size() < d * m) F = Buffer<double>(d * m);
     std::vector<double> g(static_cast<std::size_t>(d), 1.0), c;
     std::int64_t n = landmark_columns(features, kernel, g, m, seed, run, F, c);
     double trace = static_cast<double>(d);
@@ -266,7 +266,7 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
 
 template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
-                Run& run) {
+                Buffer<double>& Y, Run& run) {
     const std::int64_t d = features.n_features(), p = std::min(kTestsPerRank * rank, d);
     std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
     for (int time = 0; time < normalize; ++time) {
@@ -277,7 +277,8 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     for (double gi : g) trace += gi * gi;
 
     // The result depends on the span of Omega alone, so normal numbers needn't be made orthonormal.
-    Buffer<double> Omega(d * p), Y(d * p);
+    Buffer<double> Omega(d * p);
+    if (Y.size() < d * p) Y = Buffer<double>(d * p);
     const double scale = 1 / std::sqrt(static_cast<double>(d));
     for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
         Random random(seed, static_cast<std::uint64_t>(i0 / kRows));
@@ -347,9 +348,13 @@ std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads) {
     return 8 * (d * (3 * p + 2) + 4 * p * p) + sum_over_rows_memory(d, p * p) + tile_memory(n_threads, p);
 }
 
-template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Run&);
-template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Run&);
-template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Run&);
-template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Run&);
+template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
+                           Run&);
+template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
+                           Run&);
+template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
+                         Run&);
+template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
+                         Run&);
 
 }  // namespace fastfs::core

@@ -22,20 +22,21 @@ struct LowRank {
 };
 
 // Both factor K with its diagonal factors g from `normalize` rounds of K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1.
-// Less than `rank` columns come back where K has lower rank. RBF kernels only.
+// Less than `rank` columns come back where K has lower rank. RBF kernels only. room: memory that calls after each other
+// may share, since fresh pages cost as much as a pass over them.
 
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
 // rank, O(d m) memory. g comes from such columns, drawn before.
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Run& run);
+                  std::uint64_t seed, Buffer<double>& room, Run& run);
 
 // One-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K Omega, Omega d x p with
 // p = 2 rank, cut to `rank`. O(d^2 (N + p)) time, O(d p) memory.
 template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
-                Run& run);
+                Buffer<double>& room, Run& run);
 
 // Bytes that they take, G included and the features not.
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);

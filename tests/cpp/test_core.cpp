@@ -356,6 +356,7 @@ void test_low_rank() {
     }
     const core::Kernel kernel{core::Kernel::Kind::kRbf, 4.0};
     core::Run run(threads(1)), more(threads(3));
+    core::Buffer<double> room;
     const auto twins = features_of<T>({X.data(), n, d}, run);
     std::vector<T> K(static_cast<std::size_t>(d * d));
     core::affinity(twins, kernel, run, K.data());
@@ -368,7 +369,7 @@ void test_low_rank() {
             }
             for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
         }
-        const auto model = core::landmarks(twins, kernel, normalize, 80, 5, run);
+        const auto model = core::landmarks(twins, kernel, normalize, 80, 5, room, run);
         const std::int64_t k = model.rank();
         CHECK(k <= distinct && k > 0);
         CHECK(orthonormality(model, d) <= 1e-9);
@@ -387,14 +388,14 @@ void test_low_rank() {
         }
         CHECK(worst <= 200 * eps * largest);
         CHECK(model.kept_trace >= 1 - 200 * eps);
-        CHECK(same(model, core::landmarks(twins, kernel, normalize, 80, 5, more)));
+        CHECK(same(model, core::landmarks(twins, kernel, normalize, 80, 5, room, more)));
     }
     const auto Y = random_values<T>(static_cast<std::size_t>(n * d), 14);
     const auto general = features_of<T>({Y.data(), n, d}, run);
     for (bool high : {false, true}) {
         auto factor = [&](std::uint64_t seed, core::Run& how) {
-            return high ? core::nystrom(general, kernel, 0, 20, seed, how)
-                        : core::landmarks(general, kernel, 0, 20, seed, how);
+            return high ? core::nystrom(general, kernel, 0, 20, seed, room, how)
+                        : core::landmarks(general, kernel, 0, 20, seed, room, how);
         };
         const auto model = factor(6, run);
         CHECK(model.rank() == 20);
