@@ -63,9 +63,11 @@ def t_test(training: Training, _: Any = None) -> np.ndarray:
 
 
 def mutual_information(training: Training, _: Any = None) -> np.ndarray:
-    """Mutual information with the label: by counting where a feature has at most three values, else by neighbours."""
-    few = np.array([len(np.unique(column)) <= 3 for column in training.X.T])
-    return mutual_info_classif(training.X, training.y, discrete_features=few, random_state=training.seed)
+    """Mutual information with the label: by counting where X has at most three values, else by nearest neighbours."""
+    values, codes = np.unique(training.X, return_inverse=True)
+    discrete = len(values) <= 3
+    X = codes.reshape(training.X.shape) if discrete else training.X
+    return mutual_info_classif(X, training.y, discrete_features=discrete, random_state=training.seed)
 
 
 def at_random(training: Training, _: Any = None) -> np.ndarray:
@@ -96,19 +98,50 @@ def manifest_blended(training: Training, rule: dict[str, Any]) -> np.ndarray:
     return blend(training.scores(manifest, rule), training.scores(anova, None))
 
 
+def manifest_shuffled(training: Training, rule: dict[str, Any]) -> np.ndarray:
+    """ManiFeSt with the labels in random order: what it finds now, it doesn't find by the labels."""
+    y = np.random.default_rng(training.seed).permutation(training.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fastfs.DataWarning)
+        return fastfs.manifest_scores(training.X, y, n_threads=1, **rule)
+
+
+def variance(training: Training, _: Any = None) -> np.ndarray:
+    """The variance of each feature."""
+    return training.X.var(axis=0)
+
+
+def correlation(training: Training, _: Any = None) -> np.ndarray:
+    """The largest correlation, by magnitude, of each feature with another one."""
+    with np.errstate(all="ignore"):
+        r = np.abs(finite(np.corrcoef(training.X, rowvar=False)))
+    np.fill_diagonal(r, 0.0)
+    return r.max(axis=0)
+
+
 UNIVARIATE = (Selector("ANOVA", anova), Selector("t-test (Welch)", t_test), Selector("mutual info", mutual_information))
 RANDOM = Selector("random features", at_random)
+NO_LABELS = "no labels: "
 
 
-def with_manifest(rules: Iterable[dict[str, Any]]) -> tuple[Selector, ...]:
-    """ManiFeSt over these kernel scales, alone and blended, beside the univariate scores and a random choice."""
+def with_manifest(rules: Iterable[dict[str, Any]], controls: bool = False) -> tuple[Selector, ...]:
+    """ManiFeSt over these kernel scales, alone and blended, beside univariate scores and a random choice.
+
+    The controls don't know the labels: where they do as well, an experiment says nothing for the method.
+    """
     rules = tuple(rules)
-    return (
+    selectors = (
         Selector("ManiFeSt", manifest, rules),
         Selector("ManiFeSt + F", manifest_blended, rules),
         *UNIVARIATE,
         RANDOM,
     )
+    without = (
+        Selector(NO_LABELS + "ManiFeSt", manifest_shuffled, rules),
+        Selector(NO_LABELS + "variance", variance),
+        Selector(NO_LABELS + "max |r|", correlation),
+    )
+    return selectors + without if controls else selectors
 
 
 # ----------------------------------------------------------------------------------------------------------- protocol
@@ -232,7 +265,8 @@ def percent(values: Sequence[float]) -> tuple[float, float]:
 
 def text(values: Sequence[float]) -> str:
     """Mean and standard error, e.g. ``88.6 +- 1.9``."""
-    return "{:.1f} +- {:.1f}".format(*percent(values))
+    mean, error = percent(values)
+    return f"{mean:.1f}" if np.isnan(error) else f"{mean:.1f} +- {error:.1f}"
 
 
 def rule_text(rule: dict[str, Any] | None) -> str:
@@ -257,7 +291,7 @@ def show(
         "test accuracy in %, mean +- standard error over the splits, for a given number of features and for a tuned one"
     )
     columns = "".join(f"{k:>13}" for k in protocol.numbers)
-    print(f"{'':<16}{columns}   {'tuned':>13} {'features':>9} {'inner':>6} {'paper':>6}")
+    print(f"{'':<20}{columns}   {'tuned':>13} {'features':>9} {'inner':>6} {'paper':>6}")
     for name, found in outcomes.items():
         curve = [text(c) for c in zip(*(o.curve for o in found), strict=True)]
         if name == "all features":
@@ -266,19 +300,25 @@ def show(
         inner = f"{percent([o.validation for o in found])[0]:.1f}"
         published = f"{paper[name][0]:g}" if name in paper else "-"
         row = "".join(f"{c:>13}" for c in curve)
-        print(f"{name:<16}{row}   {text([o.accuracy for o in found]):>13} {number:>9} {inner:>6} {published:>6}")
+        print(f"{name:<20}{row}   {text([o.accuracy for o in found]):>13} {number:>9} {inner:>6} {published:>6}")
     chosen = [rule_text(o.setting) for o in outcomes["ManiFeSt"]]
     counts = sorted(((chosen.count(c), c) for c in set(chosen)), reverse=True)
     print("scales that ManiFeSt's inner folds chose: " + "; ".join(f"{c} ({k})" for k, c in counts))
     for name, (published, note) in paper.items():
         mean, error = percent([o.accuracy for o in outcomes[name]])
         print(f"  {compared(name, mean, error, published)}{'; ' + note if note else ''}.")
-    print(f"  {advantage(outcomes)}.", flush=True)
+    controls = [name for name in outcomes if name.startswith(NO_LABELS)]
+    others = [name for name in outcomes if name not in controls and not name.startswith("ManiFeSt")]
+    print(f"  {advantage(outcomes, 'of the others', others)}.", flush=True)
+    if controls:
+        print(f"  {advantage(outcomes, 'control', controls)}.", flush=True)
 
 
 def compared(name: str, mean: float, error: float, published: float) -> str:
     """Our accuracy against the paper's."""
-    if not abs(mean - published) > 2 * error:  # also for the nan of a single split
+    if np.isnan(error):
+        return f"{name}: {mean:.1f} here, {published:g} in the paper: one split says nothing more"
+    if abs(mean - published) <= 2 * error:
         return f"{name}: {mean:.1f} +- {error:.1f} here, {published:g} in the paper: no difference beyond two errors"
     side = "above" if mean > published else "below"
     return (
@@ -286,14 +326,18 @@ def compared(name: str, mean: float, error: float, published: float) -> str:
     )
 
 
-def advantage(outcomes: dict[str, list[Outcome]]) -> str:
-    """ManiFeSt against the best of the selectors without it, split by split."""
-    others = {name: found for name, found in outcomes.items() if not name.startswith("ManiFeSt")}
-    rival = max(others, key=lambda name: np.mean([o.accuracy for o in others[name]]))
-    pairs = zip(outcomes["ManiFeSt"], others[rival], strict=True)
+def advantage(outcomes: dict[str, list[Outcome]], rivals: str, names: Sequence[str]) -> str:
+    """ManiFeSt against the best of some others, split by split."""
+    rival = max(names, key=lambda name: np.mean([o.accuracy for o in outcomes[name]]))
+    pairs = zip(outcomes["ManiFeSt"], outcomes[rival], strict=True)
     mean, error = percent([ours.accuracy - theirs.accuracy for ours, theirs in pairs])
-    says = "its advantage shows" if mean > 2 * error else "it is worse" if mean < -2 * error else "no advantage shows"
-    return f"ManiFeSt against the best of the others, {rival}: {mean:+.1f} +- {error:.1f} points: {says}"
+    if np.isnan(error):
+        says = "one split says nothing more"
+    elif abs(mean) <= 2 * error:
+        says = "no difference beyond two errors"
+    else:
+        says = "an advantage" if mean > 0 else "worse"
+    return f"ManiFeSt against the best {rivals} ({rival}): {mean:+.1f} +- {error:.1f} points, {says}"
 
 
 def draw(path: Path, title: str, protocol: Protocol, outcomes: dict[str, list[Outcome]]) -> None:
@@ -309,7 +353,10 @@ def draw(path: Path, title: str, protocol: Protocol, outcomes: dict[str, list[Ou
             ax.axhline(mean[0], color="0.5", linestyle="--", label=name)
         else:
             width = 2.5 if name.startswith("ManiFeSt") else 1.0
-            ax.errorbar(protocol.numbers, mean, error, marker="o", linewidth=width, capsize=2, label=name)
+            style = ":" if name.startswith(NO_LABELS) else "-"
+            ax.errorbar(
+                protocol.numbers, mean, error, linestyle=style, linewidth=width, marker="o", capsize=2, label=name
+            )
     ax.set_xticks(protocol.numbers, [str(k) for k in protocol.numbers], minor=False)
     ax.minorticks_off()
     ax.legend()
