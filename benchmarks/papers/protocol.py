@@ -27,6 +27,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.svm import SVC
 
 import fastfs
+from benchmarks import harness
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y to train; X, y to test
 
@@ -244,7 +245,8 @@ def one_split(protocol: Protocol, split: Split, seed: int) -> dict[str, Outcome]
 
 def run(protocol: Protocol, splits: Sequence[Split], jobs: int) -> dict[str, list[Outcome]]:
     """Each selector's outcomes, in the order of the splits; the same for any number of processes."""
-    found = joblib.Parallel(jobs)(joblib.delayed(one_split)(protocol, s, seed) for seed, s in enumerate(splits))
+    with harness.one_thread():  # for one process; joblib sees to it for several
+        found = joblib.Parallel(jobs)(joblib.delayed(one_split)(protocol, s, seed) for seed, s in enumerate(splits))
     return {name: [outcomes[name] for outcomes in found] for name in found[0]}
 
 
