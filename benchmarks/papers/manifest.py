@@ -110,7 +110,10 @@ def found(scores: np.ndarray, useful: set[int]) -> int:
 def hits(selector: Selector, setting: Any, sets: Iterable[Data], useful: set[int]) -> list[int]:
     """The same on each data set."""
     how = Protocol((selector,), (), z_scores=False)
-    return [found(selector.scores(Training(how, (X, y, X, y), 0), setting), useful) for X, y in sets]
+    return [
+        found(Training(how, (X, y, X, y), seed).scores(selector.scores, setting), useful)
+        for seed, (X, y) in enumerate(sets)
+    ]
 
 
 def count(
