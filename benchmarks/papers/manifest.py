@@ -103,8 +103,9 @@ def z_scores(data: Data) -> Data:
 
 
 def found(scores: np.ndarray, useful: set[int]) -> int:
-    """How many of the useful features are among as many top ones."""
-    return len(useful & set(np.argsort(-scores)[: len(useful)].tolist()))
+    """How many of the useful features are among as many top ones; ties go to the last, as useful ones come first."""
+    best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+    return len(useful & set(best[: len(useful)].tolist()))
 
 
 def hits(selector: Selector, setting: Any, sets: Iterable[Data], useful: set[int]) -> list[int]:
@@ -112,7 +113,7 @@ def hits(selector: Selector, setting: Any, sets: Iterable[Data], useful: set[int
     how = Protocol((selector,), (), z_scores=False)
     return [
         found(Training(how, (X, y, X, y), seed).scores(selector.scores, setting), useful)
-        for seed, (X, y) in enumerate(sets)
+        for seed, (X, y) in enumerate(sets, 1000)  # not the seeds of the data
     ]
 
 
@@ -133,8 +134,10 @@ def count(
 def fresh(make: Callable[..., Data], seeds: int, N: int = 50, N_test: int = 1000) -> list[protocol.Split]:
     """A new data set a split: few training samples, many to test on."""
     splits = []
-    for seed in range(seeds):
-        splits += protocol.shuffle_splits(*make(seed, N + N_test), 1, train_size=N)
+    for seed in range(1000, 1000 + seeds):
+        X, y = make(seed, N + N_test)
+        # Ties between features go to the first, so the useful ones come last.
+        splits += protocol.shuffle_splits(X[:, ::-1], y, 1, train_size=N)
     return splits
 
 
