@@ -225,14 +225,14 @@ def scale_experiment(run: Run) -> None:
     if run.plot:
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(9, 5), layout="constrained")
+        figure = Figure(figsize=(11, 5), layout="constrained")
         ax = figure.add_subplot(ylabel="share of the useful features on top", title="kernel scale")
         for i, (name, curve) in enumerate(curves.items()):
             for n, style in ((0, "-"), (1, "--")):
                 label = name + (", normalised 3x" if n else "")
                 ax.plot([c[n] for c in curve], style, color=f"C{i}", marker="o", label=label)
         ax.set_xticks(range(len(rules)), [protocol.rule_text(r) for r in rules], rotation=45, ha="right")
-        ax.legend()
+        figure.legend(loc="outside right upper")
         figure.savefig(run.plot / "scale.png", dpi=120)
 
 
@@ -310,7 +310,7 @@ def images_experiment(run: Run, name: str, title: str, X: np.ndarray, y: np.ndar
 
         from fastfs import pl
 
-        figure = Figure(figsize=(18, 3.4), layout="constrained")
+        figure = Figure(figsize=(18, 2.7), layout="constrained")
         axes = iter(figure.subplots(1, 7))
         for label in np.unique(y):
             pl.image(X[y == label].mean(axis=0), (28, 28), ax=next(axes), title=f"mean, class {label}")

@@ -346,7 +346,7 @@ def draw(path: Path, title: str, protocol: Protocol, outcomes: dict[str, list[Ou
     """Test accuracy against the number of features, one line a selector, bars for the standard error."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure = Figure(figsize=(10, 5), layout="constrained")
     ax = figure.add_subplot(xscale="log", xlabel="number of features", ylabel="test accuracy, %", title=title)
     for name, found in outcomes.items():
         values = [percent(c) for c in zip(*(o.curve for o in found), strict=True)]
@@ -361,5 +361,5 @@ def draw(path: Path, title: str, protocol: Protocol, outcomes: dict[str, list[Ou
             )
     ax.set_xticks(protocol.numbers, [str(k) for k in protocol.numbers], minor=False)
     ax.minorticks_off()
-    ax.legend()
+    figure.legend(loc="outside right upper")
     figure.savefig(path, dpi=120)
