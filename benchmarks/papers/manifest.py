@@ -221,7 +221,7 @@ def scale_experiment(run: Run) -> None:
             curves[name].append(pair)
             line += f"{f'{pair[0]:.2f} / {pair[1]:.2f}':>16}"
         print(line, flush=True)
-    print("  No scale serves all; the paper tunes it, too. On z-scores of the hypercube none does.")
+    print("  No scale serves all; the paper tunes it, too. On z-scores of the hypercube none comes near.")
     if run.plot:
         from matplotlib.figure import Figure
 
