@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fastfs
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -61,3 +63,12 @@ def test_blend(papers):
         protocol.blend(np.array([0.0, 1.0, 4.0]), np.array([10.0, 30.0, 20.0])), [0.0, 1.25, 1.5]
     )
     np.testing.assert_allclose(protocol.blend(np.full(3, 7.0), np.array([1.0, 2.0, 3.0])), [0.0, 0.5, 1.0])
+
+
+def test_blend_is_what_combine_does(papers):
+    """The protocol blends scores it already has; the estimator would compute them again."""
+    manifest, protocol = papers
+    X, y = manifest.hypercube(0)
+    training = protocol.Training(protocol.Protocol((), (), z_scores=False), (X, y, X, y), 0)
+    ours = protocol.manifest_blended(training, {"sigma_factor": 0.5})
+    np.testing.assert_allclose(ours, fastfs.ManiFeSt(combine="f").fit(X, y).scores_, rtol=1e-12)
