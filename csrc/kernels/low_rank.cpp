@@ -18,25 +18,31 @@ namespace {
 constexpr std::int64_t kRows = kTile;
 constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 
-// Landmarks that are drawn at once: whole panels.
+// Landmarks that are drawn at once: whole panels. 24 and 96 gave the same agreement with the exact ranking within 0.01
+// to 0.03, 24 takes twice the passes over F.
 constexpr std::int64_t kBatch = 48;
 
 // Columns of K per rank that landmarks takes, and test vectors per rank of nystrom.
 constexpr std::int64_t kColumnsPerRank = 4, kTestsPerRank = 2;
 
+// The least that delta or a kept eigenvalue may be, and the least share of the largest eigenvalue that is more than
+// rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
 
 std::int64_t n_tasks(std::int64_t d) { return (d + kRows - 1) / kRows; }
 
-// for all blocks of kRows rows
+// Calls f(first row, rows, slot) for all blocks of kRows rows.
 template <class F>
 void for_rows(std::int64_t d, Run& run, F&& f) {
     parallel_for(run, n_tasks(d),
                  [&](std::int64_t task, int slot) { f(task * kRows, std::min(kRows, d - task * kRows), slot); });
 }
 
-std::int64_t rows_per_group(std::int64_t d) {
-    return std::max(kFewestRows, (d + kGroups * kRows - 1) / (kGroups * kRows) * kRows);
+// As many groups as threads can use, but for wide sums fewer, whose parts together stay below a quarter of the matrix.
+std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
+    const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
+    const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});
+    return (rows + kRows - 1) / kRows * kRows;
 }
 
 // F'F (n x n, lower triangle), F d x n with rows ld apart.
@@ -217,7 +223,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
 
 Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
                              const std::function<void(std::int64_t, std::int64_t, double*)>& add) {
-    const std::int64_t group_rows = rows_per_group(d), groups = (d + group_rows - 1) / group_rows;
+    const std::int64_t group_rows = rows_per_group(d, size), groups = (d + group_rows - 1) / group_rows;
     std::vector<Buffer<double>> parts(static_cast<std::size_t>(groups));
     parallel_for(run, groups, [&](std::int64_t group, int) {
         Buffer<double>& part = parts[static_cast<std::size_t>(group)];
@@ -236,7 +242,7 @@ Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
 }
 
 std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
-    const std::int64_t group_rows = rows_per_group(d);
+    const std::int64_t group_rows = rows_per_group(d, size);
     return 8 * size * ((d + group_rows - 1) / group_rows);
 }
 
