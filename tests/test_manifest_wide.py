@@ -399,7 +399,7 @@ def test_sigma_of_many_features_comes_from_some_of_them():
     np.testing.assert_allclose(found, [exact, exact], rtol=0.02)
 
 
-# ---------------------------------------------------------------------------------------------- threads, storage, dtypes
+# --------------------------------------------------------------------------------------------- threads, storage, dtypes
 
 
 @quietly
