@@ -705,8 +705,8 @@ def test_a_stopped_fit_leaves_the_estimator_unfitted():
 STOPPABLE = {
     "fast": (30_000, {"accuracy": "fast", "rank": 100}, 2),
     "high": (8000, {"accuracy": "high", "rank": 50}, 2),
-    "classes": (500, {"accuracy": "exact"}, 40),
-    "pairs": (500, {"accuracy": "exact", "multiclass": "ovo"}, 40),
+    "classes": (500, {"accuracy": "exact"}, 10),
+    "pairs": (250, {"accuracy": "exact", "multiclass": "ovo"}, 10),
 }
 
 

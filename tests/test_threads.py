@@ -229,7 +229,7 @@ def resident(key):
 warnings.simplefilter("ignore")
 case = sys.argv[1]
 d, accuracy, form = {"fast": (40_000, "fast", 0), "high": (5_000, "high", 0), "sparse": (40_000, "fast", 1)}.get(
-    case, (1200, "exact", 0)
+    case, (800 if case.startswith("one") else 1200, "exact", 0)
 )
 X = np.random.default_rng(0).normal(size=(40, d))
 y = np.arange(40) % (3 if case in ("one-vs-rest", "one-vs-one") else 2)
