@@ -151,15 +151,22 @@ void distances(const Samples& X, const std::vector<std::int64_t>& rows, double u
     }
 }
 
-// rest = all - part, upper triangles; what is no more than the rounding of `all` is 0, as between equal columns.
-void subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
-    constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+// rest = all - part, upper triangles; what is no more than the rounding of `all` is 0, as between equal columns. False
+// if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
+bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
+    constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
+    std::vector<double> largest(static_cast<std::size_t>(d), 0.0), sum(static_cast<std::size_t>(d), 0.0);
     parallel_for(run, d, [&](std::int64_t i, int) {
+        const auto row = static_cast<std::size_t>(i);
         for (std::int64_t e = i * d + i; e < (i + 1) * d; ++e) {
             const double difference = all[e] - part[e];
             rest[e] = difference <= kRounding * all[e] ? 0 : difference;
+            largest[row] = std::max(largest[row], all[e]);
+            sum[row] += rest[e];
         }
     });
+    const double mean = 2 * std::accumulate(sum.begin(), sum.end(), 0.0) / static_cast<double>(d * (d - 1));
+    return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
 }
 
 // (1): K of one side at one scale from its distances, upper triangles; K may be D2.
@@ -311,16 +318,17 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
     Buffer<double> D2[2];
     for (auto& buffer : D2) buffer = Buffer<double>(d * d);
     double unit[2];
+    bool done = false;
     if (fit.all) {
         const std::size_t smaller = problem[1].rows.size() < problem[0].rows.size();
         unit[0] = unit[1] = fit.unit_of_all;
         distances(fit.X, problem[smaller].rows, fit.unit_of_all, run, D2[smaller].data());
-        subtract_distances(fit.all, D2[smaller].data(), d, run, D2[1 - smaller].data());
-    } else {
-        for (std::size_t l : {0, 1}) {
-            unit[l] = common_unit(fit.row_maxima, problem[l].rows);
-            distances(fit.X, problem[l].rows, unit[l], run, D2[l].data());
-        }
+        done = subtract_distances(fit.all, D2[smaller].data(), d, run, D2[1 - smaller].data());
+    }
+    for (std::size_t l : {0, 1}) {
+        if (done) break;
+        unit[l] = common_unit(fit.row_maxima, problem[l].rows);
+        distances(fit.X, problem[l].rows, unit[l], run, D2[l].data());
     }
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
         const bool last = s + 1 == fit.scales.size();  // the distances have served: the kernels take their place

@@ -267,6 +267,8 @@ class ManiFeSt(_Selector):
             random_state=self.random_state,
             top=None if self.n_features_to_select is None else top,
         )
+        for name in ("manifest_scores_", "sensitivity_"):  # an earlier fit may have left them
+            vars(self).pop(name, None)
         self.classes_ = classes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]

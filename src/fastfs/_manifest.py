@@ -360,7 +360,7 @@ def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[n
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # constant features, whose score is 0 below
                 found = f_classif(stack(chunks), y)[0]
-    elif hasattr(combine, "fit"):
+    elif hasattr(combine, "fit") and not isinstance(combine, type):
         from sklearn.base import clone
 
         fitted = clone(combine).fit(stack(chunks), y)
@@ -382,7 +382,7 @@ def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[n
             f"combine must give one score for each of the {n_features} features, but has the shape {found.shape}"
         )
     finite = np.isfinite(found)
-    largest = found[finite].max(initial=0.0)
+    largest = found[finite].max(initial=0.0) or 1.0
     # A constant feature has no F statistic, and one that separates the classes perfectly an infinite one.
     filled: npt.NDArray[np.float64] = np.where(
         finite, found, np.where(found > 0, largest, found[finite].min(initial=0))
