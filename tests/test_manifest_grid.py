@@ -184,7 +184,7 @@ def test_the_grid_in_the_wide_form(accuracy):
     np.testing.assert_array_equal(found.scores_, fit(X, y, accuracy=accuracy, rank=40).scores_)
     exact = fit(X, y, sigma="grid", accuracy="exact").sensitivity_
     assert list(found.sensitivity_["scale"]) == list(exact["scale"])
-    np.testing.assert_allclose(found.sensitivity_["sigma"], exact["sigma"], rtol=1e-9)
+    np.testing.assert_allclose(found.sensitivity_["sigma"], exact["sigma"], rtol={"fast": 1e-9, "high": 1e-6}[accuracy])
     (best,) = np.flatnonzero(np.array(exact["scale"]) == "median x 1, normalized 3 times")
     assert oracle.spearman(found.sensitivity_["scores"][best], exact["scores"][best]) > 0.9
 
@@ -377,7 +377,7 @@ def test_blending_in_a_pipeline_and_a_search():
     X, y = load_iris(return_X_y=True)
     X = np.hstack([X, np.random.default_rng(0).normal(size=(150, 4))])
     pipeline = make_pipeline(ManiFeSt(2), KNeighborsClassifier())
-    choices = {"manifest__combine": [None, "f", SelectKBest(mutual_info_classif)]}
+    choices = {"manifest__combine": [None, "f", SelectKBest(mutual_info_classif, k=2)]}
     search = GridSearchCV(pipeline, choices, cv=3, error_score="raise").fit(X, y)
     scores = dict(zip([None, "f", "mutual"], search.cv_results_["mean_test_score"], strict=True))
     assert scores["f"] > 0.9

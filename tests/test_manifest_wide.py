@@ -12,7 +12,12 @@ Other tolerances:
 
 * `PROMISED` = 1e-9 of the largest score where the same landmarks are drawn and only the order of sums differs; in plain
   NumPy, rounding errors in the kernels moved the scores by 3e-12 at most.
-* `SINGLE` = 5e-5 for "high", whose products are float32: rounding the kernels to float32 moved the scores by 2e-6.
+* `SINGLE` = 5e-5 for "high", and for "fast" of float32 data, whose tiles are float32: rounding the kernels to float32
+  moved the scores by 2e-6. Distances, and with them sigma, are right to 1e-6 then.
+
+Both kernels of a problem are drawn with the same seed: what they share stays shared, so that "high" comes closer to
+exact than with two independent draws (.80 -> .85 for rank 20 of 500 features), classes may be swapped, and equal
+classes score zero.
 """
 
 import functools
@@ -105,13 +110,11 @@ def assert_leading_pairs(operator, values, vectors, k, tolerance):
     seed=st.integers(0, 2**31 - 1),
     rule=RULES,
     normalize=st.sampled_from([0, 1, 3]),
-    dtype=st.sampled_from([np.float32, np.float64]),
     form=st.sampled_from([np.asarray, sp.csr_matrix, sp.csc_matrix, np.asfortranarray]),
     n_jobs=st.integers(1, 3),
 )
-def test_all_features_as_landmarks(rank, n, seed, rule, normalize, dtype, form, n_jobs):
+def test_all_features_as_landmarks(rank, n, seed, rule, normalize, form, n_jobs):
     X, y = factor_model(n, 4 * rank, seed)
-    X = X.astype(dtype)
     K1, K2, sigma = oracle.kernels(X, y, normalize=normalize, **rule)
     tolerance = gap_tolerance(K1, K2, rank)
     assume(np.isfinite(tolerance))
@@ -157,7 +160,7 @@ def test_kernels_of_small_rank(accuracy, normalize, factor):
     for seed in range(3):
         found = fit(X, y, accuracy=accuracy, rank=50, random_state=seed, **options)
         assert_close(found.scores_, expected.scores, {"fast": SINGULAR, "high": 3e-3}[accuracy])
-        np.testing.assert_allclose(found.sigma_, expected.sigma, rtol=100 * EPS)
+        np.testing.assert_allclose(found.sigma_, expected.sigma, rtol={"fast": 100 * EPS, "high": 1e-6}[accuracy])
         np.testing.assert_allclose(found.kept_trace_, 1, atol={"fast": 1e-9, "high": 1e-4}[accuracy])
 
 
@@ -181,20 +184,25 @@ def factor_data(d=500):
     return X, y, K1, K2, oracle.scores(oracle.pencil(K1, K2)[1])
 
 
+def quality_of_oracle(factorise, rank, seed):
+    *_, K1, K2, exact = factor_data()
+    models = [factorise(K, rank, np.random.default_rng(seed)) for K in (K1, K2)]
+    return rank_correlation(oracle.joint_step(*models), exact)
+
+
+def quality_of_core(accuracy, rank, seed, **options):
+    X, y, _, _, exact = factor_data()
+    return rank_correlation(fit(X, y, accuracy=accuracy, rank=rank, random_state=seed, **options).scores_, exact)
+
+
 @quietly
 @pytest.mark.parametrize("rank", [20, 60])
 @LOW_RANK
 def test_as_good_as_plain_numpy(accuracy, rank):
     """Rank correlation with the exact scores, mean over draws: no worse than the oracle's, and no different model."""
-    X, y, K1, K2, exact = factor_data()
     factorise = {"fast": oracle.landmarks, "high": oracle.gaussian}[accuracy]
-    rng = np.random.default_rng(0)
-    of_oracle = [
-        rank_correlation(oracle.joint_step(factorise(K1, rank, rng), factorise(K2, rank, rng)), exact) for _ in range(8)
-    ]
-    of_core = [
-        rank_correlation(fit(X, y, accuracy=accuracy, rank=rank, random_state=seed).scores_, exact) for seed in range(8)
-    ]
+    of_oracle = [quality_of_oracle(factorise, rank, seed) for seed in range(8)]
+    of_core = [quality_of_core(accuracy, rank, seed) for seed in range(8)]
     # Both means scatter; 5 standard errors of their difference, which a wrong shift or cut (7 % and more) exceeds.
     spread = 5 * np.hypot(np.std(of_oracle), np.std(of_core)) / np.sqrt(7)
     assert abs(np.mean(of_core) - np.mean(of_oracle)) <= spread
@@ -203,12 +211,10 @@ def test_as_good_as_plain_numpy(accuracy, rank):
 @quietly
 @LOW_RANK
 def test_a_larger_rank_is_closer(accuracy):
-    X, y, _, _, exact = factor_data()
-    quality = [
-        np.mean([rank_correlation(fit(X, y, accuracy=accuracy, rank=k, random_state=s).scores_, exact) for s in (0, 1)])
-        for k in (5, 30, 125)
-    ]
-    assert np.all(np.diff(quality) > 0.01), quality
+    """Not at each step: small ranks may happen to do well. Over a factor of 25 it is so."""
+    quality = {rank: [quality_of_core(accuracy, rank, seed) for seed in range(3)] for rank in (5, 125)}
+    assert min(quality[125]) > max(quality[5])
+    assert min(quality[125]) > 0.9
 
 
 def quality_on_factor_data(accuracy, rank, seed):
@@ -235,20 +241,22 @@ def test_quality_of_ten_data_sets():
     assert np.all(np.median(quality, axis=0) >= TARGET)
 
 
-@quietly
-@LOW_RANK
-def test_colon(load, accuracy):
-    """2000 genes, 62 samples: as close to exact as the oracle's models are."""
+@pytest.fixture(scope="module")
+def colon(load):
     X, y = load("colon")
     X = np.log2(X)
-    exact = fastfs.manifest_scores(X, y, accuracy="exact", sigma_factor=1.0)
-    K1, K2, _ = oracle.kernels(X, y, sigma_factor=1.0)
-    factorise = {"fast": oracle.landmarks, "high": oracle.gaussian}[accuracy]
-    rng = np.random.default_rng(0)
-    of_oracle = rank_correlation(oracle.joint_step(factorise(K1, 100, rng), factorise(K2, 100, rng)), exact)
-    found = fit(X, y, accuracy=accuracy, rank=100, sigma_factor=1.0)
-    assert rank_correlation(found.scores_, exact) >= of_oracle - 0.02
-    assert of_oracle > 0.8
+    return X, y, fastfs.manifest_scores(X, y, accuracy="exact", sigma_factor=1.0, normalize=3)
+
+
+@quietly
+@LOW_RANK
+def test_colon(colon, accuracy):
+    """2000 genes, 62 samples; models of rank 50 in plain NumPy reach .962 and .959."""
+    X, y, exact = colon
+    found = fit(X, y, accuracy=accuracy, rank=50, sigma_factor=1.0, normalize=3)
+    assert rank_correlation(found.scores_, exact) >= 0.955
+    best = [set(np.argsort(-r)[:50]) for r in (found.scores_, exact)]
+    assert len(best[0] & best[1]) >= 20
 
 
 @quietly
@@ -276,8 +284,8 @@ SCORES = {
     "classes swapped": lambda X, y: (X, 1 - y),
     "signs flipped": lambda X, y: (-X, y),
 }
-# These draw other landmarks for a kernel: they change nothing only where the draw doesn't matter.
-REDRAWN = ("features permuted", "classes swapped")
+# Draws other landmarks for a kernel: changes nothing only where the draw doesn't matter.
+REDRAWN = ("features permuted",)
 
 
 def rotated(X, rows):
@@ -335,14 +343,14 @@ def test_powers_of_two_change_no_bit(accuracy):
         np.testing.assert_array_equal(fit(X * 2.0**power, y, accuracy=accuracy, rank=20).scores_, scores)
 
 
-def test_equal_classes():
-    """With every feature a landmark both models agree; with fewer, the draws of both classes differ."""
-    X = np.random.default_rng(0).normal(size=(15, 20))
-    X, y = np.vstack([X, X]), np.repeat([0, 1], 15)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fastfs.DataWarning)
-        scores = fit(X, y, accuracy="fast", rank=5).scores_
-    assert scores.max() <= 1e-7
+@pytest.mark.parametrize("rank", [5, 25])
+@LOW_RANK
+def test_equal_classes_score_zero(accuracy, rank):
+    """Both kernels are drawn with one seed: equal ones get equal models."""
+    X = np.random.default_rng(0).normal(size=(15, 100))
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
+        scores = fit(np.vstack([X, X]), np.repeat([0, 1], 15), accuracy=accuracy, rank=rank, sigma_factor=1.5).scores_
+    assert scores.max() <= 1e-10
 
 
 # -------------------------------------------------------------------------------------------------------- random_state
