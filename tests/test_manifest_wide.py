@@ -131,6 +131,29 @@ def test_all_features_as_landmarks(rank, n, seed, rule, normalize, form, n_jobs)
 
 
 @quietly
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("d", [188, 192, 196, 260, 388, 772])
+def test_all_features_as_landmarks_across_tiles(d, n_threads):
+    X, y = factor_model(50, d, 0)
+    K1, K2, _ = oracle.kernels(X, y, sigma_factor=1.0)
+    tolerance = gap_tolerance(K1, K2, d // 4)
+    expected = oracle.joint_step(oracle.leading(K1, d // 4), oracle.leading(K2, d // 4))
+    scores = fastfs.manifest_scores(X, y, accuracy="fast", rank=d // 4, sigma_factor=1.0, n_threads=n_threads)
+    assert tolerance < 1e-5
+    assert_close(scores, expected, tolerance)
+
+
+@pytest.mark.parametrize("d", [191, 192, 193, 255, 257, 385, 1000])
+@LOW_RANK
+def test_small_rank_across_tiles(accuracy, d):
+    X, y = repeated_columns(40, d, 9)
+    expected = oracle.manifest(X, y, singular=True).scores
+    for n_threads in (1, 2):
+        scores = fastfs.manifest_scores(X, y, accuracy=accuracy, rank=20, n_threads=n_threads)
+        assert_close(scores, expected, {"fast": SINGULAR, "high": 3e-3}[accuracy])
+
+
+@quietly
 @pytest.mark.parametrize("normalize", [0, 3])
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_components(k, normalize):
