@@ -467,6 +467,26 @@ def test_components_of_repeated_eigenvalues(seed):
         np.testing.assert_allclose(V.T @ V, np.eye(k), rtol=0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*zero up to rounding:fastfs.DataWarning")
+@pytest.mark.parametrize(
+    "d, seed, factor", [(20, 0, 0.05), (20, 9, 0.02), (100, 4, 0.02), (257, 4, 0.01), (300, 9, 0.01)]
+)
+def test_components_of_kernels_near_the_identity(d, seed, factor):
+    """Eigenvalues that agree to many digits, of which LAPACK's range routines lose some."""
+    X = np.random.default_rng(seed).integers(0, 3, size=(30, d)).astype(float)
+    y = np.arange(30) % 3 == 1
+    expected = oracle.manifest(X, y, sigma_factor=factor)
+    for k in (1, 2):
+        found = fit(X, y, n_components=k, sigma_factor=factor)
+        for operator, values, vectors in (
+            (expected.M, found.mean_eigenvalues_, found.mean_eigenvectors_),
+            (expected.D, found.difference_eigenvalues_, found.difference_eigenvectors_),
+        ):
+            assert np.linalg.norm(operator @ vectors - vectors * values, 2) <= PROMISED
+            assert np.linalg.norm(vectors.T @ vectors - np.eye(k), 2) <= 8 * d * EPS
+            np.testing.assert_allclose(np.abs(values).max(), np.linalg.norm(operator, 2), atol=PROMISED)
+
+
 def test_threads_of_blas_change_no_bit():
     """normalize multiplies by a vector outside the parallel loops; BLAS must be held at one thread there too."""
     X, y = two_classes(40, 600)
