@@ -6,6 +6,7 @@ over all rows. What that loses is within the tolerances of two classes.
 
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from fastfs import ManiFeSt
+from fastfs import ManiFeSt, _manifest
 from reference import manifest as oracle
 from reference.data import factor_model, repeated_columns, several_classes
 from reference.tolerance import EPS, PROMISED, SINGULAR, assert_close, full_rank_tolerance, singular_noise
@@ -282,6 +283,50 @@ def test_components(data, multiclass):
             assert np.linalg.norm(operator @ V - V * w, 2) <= tolerance * norm
             assert np.linalg.norm(V.T @ V - np.eye(4), 2) <= 8 * d * EPS
     assert fit(X, y, multiclass=multiclass).mean_eigenvectors_.shape == (3, d, 0)
+
+
+# ------------------------------------------------------------------------------------------------- one X, many labels
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("keep_distances", [False, True])
+def test_many_labels_of_one_stage(keep_distances, form):
+    """What permutations and grids repeat: fits of other labels on data that were prepared once."""
+    X, y = several_classes(60, 40, 4)
+    stage = _manifest.Stage([form(X)], keep_distances=keep_distances)
+    rng = np.random.default_rng(0)
+    for labels in (y, rng.permutation(y), y % 2, rng.permutation(y % 2), (y == 0) * 1, rng.permutation(y % 3)):
+        for options in ({}, {"multiclass": "ovo"}, {"normalize": 3}, {"sigma": "percentile", "sigma_percentile": 20.0}):
+            found = stage.fit(labels.astype(np.int64), np.unique(labels), **options)
+            alone = fit(form(X), labels, **options)
+            assert_close(found["scores"], alone.scores_, PROMISED)
+            np.testing.assert_allclose(found["sigma"], alone.sigma_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1e-4, 1e-8])
+def test_kept_distances_keep_their_digits(ratio):
+    """One class is large beside the other, in either order."""
+    X, y = several_classes(50, 12, 2)
+    for small in (0, 1):
+        Z = np.where((y == small)[:, None], ratio * X, X)
+        stage = _manifest.Stage([Z], keep_distances=True)
+        found = stage.fit(y.astype(np.int64), np.unique(y))["scores"]
+        assert_close(found, oracle.manifest(Z, y).scores, PROMISED)
+
+
+def test_fits_of_one_stage_at_once():
+    X, y = several_classes(60, 150, 3)
+    rng = np.random.default_rng(0)
+    labels = [rng.permutation(y).astype(np.int64) for _ in range(12)]
+    for keep_distances in (False, True):
+        stage = _manifest.Stage([X], keep_distances=keep_distances, n_threads=2)
+
+        def scores(codes, stage=stage):
+            return stage.fit(codes, np.arange(3))["scores"].tobytes()
+
+        alone = [scores(codes) for codes in labels]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(scores, labels)) == alone
 
 
 # -------------------------------------------------------------------------------------------------------- the wide form
