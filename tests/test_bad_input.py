@@ -193,7 +193,8 @@ BAD_PARAMETERS = [
         for f in ("SPD", "cholesky", None, 0, ["spd"])
     ),
     *(({"multiclass": m}, ValueError, ["multiclass", "'ovr'", "'ovo'", "'raise'", repr(m)]) for m in ("all", None, 1)),
-    *(({"kernel": k}, (ValueError, TypeError), ["kernel", "'rbf'", repr(k)]) for k in ("cosine", "RBF", None, 2.5)),
+    *(({"kernel": k}, ValueError, ["kernel", "'rbf'", repr(k)]) for k in ("cosine", "RBF")),
+    *(({"kernel": k}, (ValueError, TypeError), ["kernel", repr(k)]) for k in (None, 2.5)),
     *(({"rank": r}, ValueError, ["rank", str(r)]) for r in (0, -1, -(2**31))),
     *(({"rank": r}, (ValueError, TypeError), ["rank"]) for r in (1.5, "many", None, 2**70)),
     *(({"random_state": r}, ValueError, ["random_state", str(r)]) for r in (-1, 2**70)),
