@@ -12,10 +12,12 @@
 
 #include "kernels/affinity.hpp"
 #include "kernels/isa/tiles.hpp"
+#include "kernels/low_rank.hpp"
 #include "kernels/spectral.hpp"
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -296,12 +298,12 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
 }
 
 // Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at its
-// ends too, where the weight is steep. diagonal: the size of the kernels' entries.
-void check_contrast(std::int64_t d, double diagonal, Outcome& outcome) {
+// ends too, where the weight is steep. diagonal: the size of the kernels' entries; n: of the matrices they are.
+void check_contrast(std::int64_t n, double diagonal, bool singular, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
-    const double rounding = static_cast<double>(d) * std::numeric_limits<double>::epsilon();
-    if (largest <= diagonal * (outcome.rank < d ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
+    const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
+    if (largest <= diagonal * (singular ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
 }
@@ -552,7 +554,8 @@ struct Fit {
     const std::vector<double>& row_maxima;
     const fastfs_manifest_options& options;
     const std::vector<fastfs_manifest_scale>& scales;
-    const double* all;  // upper triangle of the distances over all rows, or null
+    std::int32_t accuracy;  // that of the plan
+    const double* all;      // upper triangle of the distances over all rows, or null
     double unit_of_all;
 };
 
@@ -594,16 +597,235 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
         }
         constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
         forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
-        check_contrast(d, diagonal, outcomes[s]);
+        check_contrast(d, diagonal, outcomes[s].rank < d, outcomes[s]);
     }
 }
 
-// One problem by low-rank kernels, at all scales.
-void wide_problem(const Fit&, const Problem&, const Part&, std::vector<Outcome>&) {
-    throw InvalidArgument("the low-rank forms aren't built yet");
+// ---- low-rank kernels
+// ------------------------------------------------------------------------------------------------
+
+// sigma of one side by a rule, from the pairs of some features.
+template <class T>
+double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& side, const fastfs_manifest_scale& scale,
+                     std::int32_t& warnings, Run& run) {
+    constexpr std::int64_t kSampled = 2000;
+    constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
+    const std::int64_t n = std::min(features.n_features(), kSampled);
+    const Features<double> some(features, Random(fit.options.seed, kStream).subset(features.n_features(), n), run);
+    Buffer<double> D2(n * n);
+    squared_distances_upper(some, false, run, D2.data());
+    return choose_sigma(D2.data(), n, scale, side.name, warnings, run) * features.unit();
 }
 
-std::int64_t wide_memory(const Samples&, const fastfs_manifest_options&, const Run&) { return 0; }
+// (1): K of one side at one scale.
+LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
+                        Buffer<double>& room, Run& run, Outcome& outcome) {
+    const double unit = common_unit(fit.row_maxima, side.rows);
+    auto choose = [&](const auto& features) {
+        outcome.sigma[which] = scale.rule == FASTFS_SIGMA_GIVEN
+                                   ? scale.sigma[side.index]
+                                   : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
+        const auto kind = fit.options.kernel ? Kernel::Kind::kCustom : Kernel::Kind::kRbf;
+        return Kernel{kind, outcome.sigma[which], fit.options.kernel, fit.options.user};
+    };
+    auto factor = [&](const auto& features, const Kernel& kernel) {
+        const auto& o = fit.options;
+        return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, o.rank, o.seed, room, run)
+                                           : landmarks(features, kernel, scale.normalize, o.rank, o.seed, room, run);
+    };
+    if (!fit.options.kernel && (fit.accuracy == FASTFS_HIGH || fit.X.is_float32())) {
+        const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
+        const Kernel kernel = choose(features);
+        if (float_tiles_serve(features, kernel)) return factor(features, kernel);
+    }
+    const Features<double> features(fit.X, side.rows, unit, Shift::kRow, run);
+    return factor(features, choose(features));
+}
+
+// Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
+// V', Z = V diag(w)^(-1/2) for the w that are more than rounding; A_l = Q' K_l Q.
+struct JointRange {
+    std::int64_t q;
+    Buffer<double> R, Z;  // d x k2, row-major; k2 x (q - k1)
+    Buffer<double> A[2];  // q x q
+};
+
+JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run) {
+    const std::int64_t k1 = K1.rank(), k2 = K2.rank();
+    const double *G1 = K1.G.data(), *G2 = K2.G.data();
+    JointRange joint;
+    joint.R = Buffer<double>(d * k2);
+    double* R = joint.R.data();
+
+    // R = G2 - G1 C, projected twice: C, then what is left of G1 in R.
+    Buffer<double> C = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, G2 + i0 * k2, k2, 1.0, part, k1);
+    });
+    const Buffer<double> rest = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        std::copy(G2 + i0 * k2, G2 + (i0 + rows) * k2, R + i0 * k2);
+        gemm('T', 'N', k2, rows, k1, -1.0, C.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, R + i0 * k2, k2, 1.0, part, k1);
+    });
+    Buffer<double> H = sum_over_rows(d, k2 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('T', 'N', k2, rows, k1, -1.0, rest.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        syrk_lower(k2, rows, 1.0, R + i0 * k2, k2, 1.0, part, k2);
+    });
+    for (std::int64_t e = 0; e < k1 * k2; ++e) C[e] += rest[e];
+
+    constexpr double kSmallest = 1e-10;
+    SymmetricEigen eigen(k2, H.data(), run);
+    const std::vector<double>& w = eigen.values();
+    const std::int64_t dropped = std::upper_bound(w.begin(), w.end(), kSmallest) - w.begin(), added = k2 - dropped;
+    eigen.make_vectors(dropped, k2, run);
+    const std::int64_t q = joint.q = k1 + added;
+
+    // T_l = Q' G_l, and A_l = T_l diag(w_l - delta_l) T_l' + delta_l I. T1 = [I; 0]; T2 = [C; diag(w)^(1/2) V'].
+    joint.Z = Buffer<double>(k2 * added);
+    Buffer<double> T2(q * k2), weighted(q * k2);
+    for (std::int64_t c = 0; c < k2; ++c) std::copy(C.data() + c * k1, C.data() + (c + 1) * k1, T2.data() + c * q);
+    for (std::int64_t a = 0; a < added; ++a) {
+        const double root = std::sqrt(w[static_cast<std::size_t>(dropped + a)]);
+        const double* v = eigen.vector(dropped + a);
+        for (std::int64_t c = 0; c < k2; ++c) {
+            joint.Z[a * k2 + c] = v[c] / root;
+            T2[c * q + k1 + a] = v[c] * root;
+        }
+    }
+    for (std::int64_t c = 0; c < k2; ++c) {
+        const double weight = K2.w[static_cast<std::size_t>(c)] - K2.delta;
+        for (std::int64_t i = 0; i < q; ++i) weighted[c * q + i] = weight * T2[c * q + i];
+    }
+    for (auto& A : joint.A) {
+        A = Buffer<double>(q * q);
+        std::fill_n(A.data(), q * q, 0.0);
+    }
+    gemm('N', 'T', q, q, k2, 1.0, weighted.data(), q, T2.data(), q, 0.0, joint.A[1].data(), q);
+    for (std::int64_t i = 0; i < q; ++i) {
+        joint.A[0][i * q + i] = i < k1 ? K1.w[static_cast<std::size_t>(i)] : K1.delta;
+        joint.A[1][i * q + i] += K2.delta;
+    }
+    return joint;
+}
+
+// Q U (row-major, rows of n) for U q x n, a block of rows at a time: use(first row, rows, values).
+template <class F>
+void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n, Run& run,
+                 F&& use) {
+    const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
+    Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
+    gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
+    std::vector<Buffer<double>> blocks;
+    for (int t = 0; t < run.n_threads(); ++t) blocks.emplace_back(kTile * n);
+    parallel_for(run, (d + kTile - 1) / kTile, [&](std::int64_t task, int slot) {
+        const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
+        double* block = blocks[static_cast<std::size_t>(slot)].data();
+        gemm('T', 'N', n, rows, k1, 1.0, U, joint.q, K1.G.data() + i0 * k1, k1, 0.0, block, n);
+        gemm('T', 'N', n, rows, k2, 1.0, ZU.data(), k2, joint.R.data() + i0 * k2, k2, 1.0, block, n);
+        use(i0, rows, block);
+    });
+}
+
+// Components that the joint range has, handed out as vectors over the features; the rest is 0.
+void expand_components(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
+                       std::int64_t wanted, Run& run, double* values, double* vectors) {
+    std::fill(values + n, values + wanted, 0.0);
+    std::fill(vectors + n * d, vectors + wanted * d, 0.0);
+    times_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t c = 0; c < n; ++c) vectors[c * d + i0 + i] = block[i * n + c];
+        }
+    });
+    for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
+}
+
+// (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the identity. There
+// |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in the range
+// r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
+void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const Part& part, Outcome& outcome) {
+    Run& run = part.run();
+    part.step("joint range of the class kernels", 0.9);
+    JointRange joint = joint_range(d, K1, K2, run);
+    const std::int64_t q = joint.q, n = std::min(outcome.n_components, q);
+    Buffer<double>&difference_of = joint.A[0], &sum_of = joint.A[1];
+    for (std::int64_t e = 0; e < q * q; ++e) {  // A1, A2 -> A1 - A2, A1 + A2
+        const double a1 = difference_of[e], a2 = sum_of[e];
+        difference_of[e] = a1 - a2;
+        sum_of[e] = a1 + a2;
+    }
+    Pencil classes = pencil(q, difference_of.data(), sum_of, run);
+    const auto rank = static_cast<std::int64_t>(classes.nu.size());
+    Buffer<double> D(q * q);
+    if (n > 0) {
+        Buffer<double> U(q * n);
+        Outcome within;
+        within.n_components = n;
+        within.mean_values = outcome.mean_values;
+        within.mean_vectors = U.data();
+        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), {}, run, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.mean_values,
+                          outcome.mean_vectors);
+    }
+    difference(classes.W.data(), classes.nu, q, rank, D.data(), run);
+    SymmetricEigen eigen(q, D.data(), run);
+    eigen.make_vectors(0, q, run);
+    const std::vector<double>& lam = eigen.values();
+
+    part.step("scores", 1.0);
+    const double c = 0.5 * std::sqrt(K1.delta * K2.delta) * std::abs(std::log(K1.delta / K2.delta));
+    times_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
+        for (std::int64_t i = 0; i < rows; ++i, B += q) {
+            double inside = 0, share = 0;
+            for (std::int64_t j = 0; j < q; ++j) {
+                const double square = B[j] * B[j];
+                share += square;
+                inside += square * std::abs(lam[static_cast<std::size_t>(j)]);
+            }
+            outcome.scores[static_cast<std::size_t>(i0 + i)] = inside + c * std::max(0.0, 1 - share);
+        }
+    });
+    if (n > 0) {
+        Buffer<double> U(q * n);
+        Outcome within;
+        within.n_components = n;
+        within.difference_values = outcome.difference_values;
+        within.difference_vectors = U.data();
+        difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, q, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.difference_values,
+                          outcome.difference_vectors);
+    }
+    outcome.rank = q;
+    check_contrast(q, std::max(K1.diagonal, K2.diagonal), rank < q, outcome);
+}
+
+// One problem by low-rank kernels, at all scales.
+void wide_problem(const Fit& fit, const Problem& problem, const Part& whole, std::vector<Outcome>& outcomes) {
+    const double n = static_cast<double>(fit.scales.size());
+    Buffer<double> room;
+    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+        const Part part = whole.within(static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
+        LowRank K[2];
+        for (std::size_t l : {0, 1}) {
+            part.step("low-rank kernel of a class", l == 0 ? 0.4 : 0.8);
+            const int which = static_cast<int>(l);
+            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, part.run(), outcomes[s]);
+            outcomes[s].kept_trace[l] = K[l].kept_trace;
+            if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_WARN_TRACE;
+        }
+        low_rank_form(fit.X.n_cols(), K[0], K[1], part, outcomes[s]);
+    }
+}
+
+// One side's low-rank kernel, and another one's while its features are there; then both and the joint range.
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
+    const std::int64_t d = X.n_cols(), G = 8 * d * o.rank;
+    const bool high = accuracy == FASTFS_HIGH;
+    const std::int64_t factor =
+        high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
+    const std::int64_t features =
+        high || X.is_float32() ? Features<float>::memory(X, X.n_rows()) : Features<double>::memory(X, X.n_rows());
+    const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
+    return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
+}
 
 bool pairwise(std::int64_t n_classes, const fastfs_manifest_options& options) {
     return n_classes == 2 || options.multiclass == FASTFS_OVO;
@@ -795,7 +1017,7 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, " +
                                                 std::to_string(2 * o.rank) + ", but is " +
                                                 std::to_string(n_components));
-        plan.bytes = wide_memory(X_, o, run) + results;
+        plan.bytes = wide_memory(X_, o, plan.accuracy, run) + results;
     }
     if (plan.accuracy == FASTFS_EXACT) {
         run.require_memory(plan.bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
@@ -823,7 +1045,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     const bool pairs = pairwise(n_classes, options), exact = plan.accuracy == FASTFS_EXACT;
 
     const SingleThreadedBlas held;
-    Fit fit{X_, row_maxima_, options, scales, nullptr, unit_};
+    Fit fit{X_, row_maxima_, options, scales, plan.accuracy, nullptr, unit_};
     Buffer<double> summed;
     // Both sides of a problem together are all rows. A custom kernel needs the norms of each as well.
     if (exact && (n_classes == 2 || !pairs) && !options.kernel) {

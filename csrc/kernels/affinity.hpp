@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "kernels/features.hpp"
@@ -21,6 +23,33 @@ struct Kernel {
 // error grows with |z|^2 / sigma^2. A kernel of the caller's takes double ones.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
+
+class CustomKernel;
+
+// Kernel values between two sets of features: all with all, or all with some (Features' second constructor).
+template <class T>
+class KernelTiles {
+  public:
+    // largest: what the caller's output can hold.
+    KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
+                double largest = std::numeric_limits<double>::max());
+    ~KernelTiles();
+
+    // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+
+  private:
+    T by_differences(std::int64_t i, std::int64_t j) const;
+
+    const Features<T>&left_, &right_;
+    const Kernel kernel_;
+    const T scale_;
+    std::unique_ptr<const CustomKernel> custom_;
+};
+
+// K_ii of an RBF or custom kernel.
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 
 // out (d x d, row-major) = kernel of all pairs.
 template <class T, class Out>

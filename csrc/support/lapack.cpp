@@ -121,6 +121,12 @@ void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ld
     blas().dtrsm("L", "U", "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
 }
 
+void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
+    const blas_int n_ = narrow(n), m_ = narrow(m), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
+    const double alpha = 1;
+    blas().dtrsm("L", "L", "N", "N", &n_, &m_, &alpha, L, &ldl_, B, &ldb_);
+}
+
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau) {
     const blas_int n_ = narrow(n);
     blas_int lwork = -1, info = 0;

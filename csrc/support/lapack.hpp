@@ -39,6 +39,9 @@ void sygst_lower(std::int64_t n, double* A, const double* L);
 // B (n x m) = T^-1 B, T upper triangular.
 void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb);
 
+// B (n x m) = L^-1 B, L lower triangular.
+void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
+
 // Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
 // reflectors of Q.
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
