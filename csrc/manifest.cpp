@@ -234,13 +234,14 @@ Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::in
 }
 
 // Lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight, scaled by
-// the root of its magnitude. The negative ones come first.
+// the root of its magnitude. The negative ones come first; zeros may stand anywhere.
 void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run) {
     std::vector<double> roots = weights;
     for (double& w : roots) w = std::sqrt(std::abs(w));
     const auto q = static_cast<std::int64_t>(weights.size());
     scale_columns(W, d, q, roots);
-    const std::int64_t negative = std::lower_bound(weights.begin(), weights.end(), 0.0) - weights.begin();
+    std::int64_t negative = q;
+    while (negative > 0 && weights[static_cast<std::size_t>(negative - 1)] >= 0) --negative;
     syrk(d, negative, -1.0, W, 0.0, D, run);
     syrk(d, q - negative, 1.0, W + negative * d, 1.0, D, run);
 }

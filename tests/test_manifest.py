@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given
+from hypothesis import example, assume, given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.datasets import load_digits, make_classification
@@ -142,6 +142,7 @@ def test_singular_kernels(data, normalize):
     seed=st.integers(0, 2**32 - 1),
     normalize=st.integers(0, 3),
 )
+@example(d=18, n_values=4, n=4, seed=607431, normalize=1)  # pencil values of exactly -1
 def test_small_integers(d, n_values, n, seed, normalize):
     """Ties, duplicated and constant columns as they come."""
     rng = np.random.default_rng(seed)
