@@ -215,7 +215,7 @@ def resident(key):
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(key))
 
-d, singular = 1200, sys.argv[1] == "singular"
+d, singular, form = 1200, sys.argv[1] == "singular", sys.argv[2]
 X = np.random.default_rng(0).normal(size=(40, d))
 if singular:
     X[:, -100:] = X[:, :100]
@@ -225,18 +225,20 @@ with open("/proc/self/clear_refs", "w") as refs:
     refs.write("5")
 before = resident("VmRSS")
 try:
-    fastfs.manifest_scores(X, y, accuracy="exact", max_memory=1)
+    fastfs.manifest_scores(X, y, form=form, accuracy="exact", max_memory=1)
 except MemoryError as error:
     announced = int(str(error).split("(")[1].split()[0])
-fastfs.manifest_scores(X, y)
+fastfs.manifest_scores(X, y, form=form)
 print(resident("VmHWM") - before, announced)
 """
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")
-@pytest.mark.parametrize("rank", ["full", "singular"])
-def test_memory_announced_is_not_exceeded(rank):
-    done = subprocess.run([sys.executable, "-c", PEAK, rank], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    "rank, form", [("full", "pencil"), ("singular", "pencil"), ("full", "spd"), ("full", "spsd"), ("singular", "spsd")]
+)
+def test_memory_announced_is_not_exceeded(rank, form):
+    done = subprocess.run([sys.executable, "-c", PEAK, rank, form], capture_output=True, text=True, check=True)
     peak, announced = map(int, done.stdout.split())
     # BLAS keeps buffers of its own, some MB however large the matrices are.
     assert 0.5 * announced < peak <= announced + 16e6

@@ -304,6 +304,27 @@ void Features<T>::sum_squares(Run& run) {
 }
 
 template <class T>
+void Features<T>::add_original_norms(double* norms, Run& run) const {
+    if (sparse_) {  // never shifted
+        for (std::int64_t i = 0; i < n_features_; ++i) norms[i] += static_cast<double>(squared_norms_[i]);
+        return;
+    }
+    parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+        const std::int64_t first = panel * kPanel<T>, last = std::min(first + kPanel<T>, n_features_);
+        double sums[kPanel<T>] = {};
+        const T* z = feature(first);
+        for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
+            const double shift = row_shifts_[static_cast<std::size_t>(n)] / unit_;
+            for (std::int64_t c = 0; c < kPanel<T>; ++c) {
+                const double x = static_cast<double>(z[c]) + shift;
+                sums[c] += x * x;
+            }
+        }
+        for (std::int64_t i = first; i < last; ++i) norms[i] += sums[i - first];
+    });
+}
+
+template <class T>
 void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj,
                             T* tile, Run& run) const {
     if (!sparse_) {

@@ -45,6 +45,9 @@ class Features {
     T largest_squared_norm() const { return largest_squared_norm_; }
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
+    // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
+    void add_original_norms(double* norms, Run& run) const;
+
     // Where the rows and columns of a tile may start.
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 

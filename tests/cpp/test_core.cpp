@@ -136,6 +136,41 @@ void test_streamed_product() {
     }
 }
 
+// exp(-|x_i - x_j| / sigma), as the documents have it; user counts the values.
+void laplacian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
+               double sigma, void* user) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        for (std::int64_t j = 0; j < n_cols; ++j) tile[i * ld + j] = std::exp(-std::sqrt(tile[i * ld + j]) / sigma);
+    }
+    if (user) *static_cast<std::atomic<std::int64_t>*>(user) += n_rows * n_cols;
+}
+
+void test_custom_kernel() {
+    for (std::int64_t d : {1, 192, 193, 400}) {
+        const std::int64_t n = 9;
+        const auto X = random_values<float>(static_cast<std::size_t>(n * d), 7, 100.0);
+        std::vector<float> K(static_cast<std::size_t>(d * d)), again = K, sums(static_cast<std::size_t>(d));
+        std::atomic<std::int64_t> values{0};
+        const auto kernel = fastfs::custom(laplacian, 2.0, &values);
+        fastfs::affinity({X.data(), n, d}, kernel, K.data(), threads(1));
+        CHECK(values >= d * (d + 1) / 2);
+        fastfs::affinity({X.data(), n, d}, kernel, again.data(), threads(3));
+        CHECK(K == again);
+        const std::vector<float> ones(static_cast<std::size_t>(d), 1.0f);
+        fastfs::affinity_product({X.data(), n, d}, kernel, ones.data(), 1, sums.data(), threads(3));
+        for (std::int64_t i = 0; i < d; ++i) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < d; ++j) {
+                const auto distance = std::sqrt(squared_distance(X, n, d, i, j));
+                const double exact = std::exp(-static_cast<double>(distance) / 2);
+                CHECK(std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])) <= 1e-7);
+                sum += exact;
+            }
+            CHECK(std::abs(sum - static_cast<double>(sums[static_cast<std::size_t>(i)])) <= 1e-6 * sum);
+        }
+    }
+}
+
 void test_sparse_and_chunks() {
     const std::int64_t n = 50, d = 300;
     auto X = random_values<double>(static_cast<std::size_t>(n * d), 4);
@@ -300,7 +335,7 @@ void test_some_features() {
         const core::Features<T> some(all, columns, run);
         std::vector<T> K(static_cast<std::size_t>(d * d));
         core::affinity(all, kernel, run, K.data());
-        const core::KernelTiles<T> kernel_tile(all, some, kernel);
+        const core::KernelTiles<T> kernel_tile(all, some, kernel, run);
         std::vector<T> tile(core::kTile * core::kTile);
         const T tolerance = is_sparse ? 16 * std::numeric_limits<T>::epsilon() : T(0);  // sums in another order
         for (std::int64_t i0 = 0; i0 < d; i0 += core::kTile) {
@@ -433,6 +468,21 @@ void test_manifest() {
     for (std::size_t j = 0; j < one.scores.size(); ++j) {
         CHECK(std::abs(kept.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
     }
+    // At full rank all forms agree.
+    for (int form : {FASTFS_SPD, FASTFS_SPSD}) {
+        auto options = fastfs::default_manifest_options();
+        options.form = form;
+        const auto same = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 2, threads(2))[0];
+        for (std::size_t j = 0; j < one.scores.size(); ++j) {
+            CHECK(std::abs(same.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
+        }
+    }
+    auto options = fastfs::default_manifest_options();
+    std::atomic<std::int64_t> values{0};
+    options.kernel = laplacian;
+    options.user = &values;
+    CHECK(data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 0, threads(2))[0].ranks[0] == d);
+    CHECK(values >= d * (d + 1));
     double largest = 0, worst = 0;
     for (std::size_t j = 0; j < one.scores.size(); ++j) {
         largest = std::max(largest, one.scores[j]);
@@ -546,6 +596,19 @@ void test_bad_arguments() {
     how = FASTFS_RUN_INIT;
     how.max_memory = 100;
     expect(fastfs_affinity(&m, nullptr, &how, out), FASTFS_ENOMEM, "budget");
+
+    fastfs_affinity_options custom = FASTFS_AFFINITY_OPTIONS_INIT;
+    custom.kernel = FASTFS_CUSTOM;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "custom is null");
+    custom.custom = [](double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double,
+                       void*) { tile[0] = std::numeric_limits<double>::quiet_NaN(); };
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "NaN or infinity, as for features 0 and 0");
+    custom.custom = laplacian;
+    custom.sigma = 0;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "sigma");
+    custom.sigma = 1;
+    custom.reserved = 1;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "reserved");
 
     // A header newer than the library: fields it doesn't know must be zero.
     struct {
@@ -679,6 +742,7 @@ int main() {
     test_affinity<float>();
     test_affinity<double>();
     test_streamed_product();
+    test_custom_kernel();
     test_sparse_and_chunks();
     test_spectral();
     test_random();

@@ -1,11 +1,12 @@
 """ManiFeSt from its formulas, in plain NumPy: the oracle that the core is compared with.
 
 Equation numbers are those of Cohen, Shnitzer, Kluger and Talmon, "ManiFeSt: Manifold-based Feature Selection for Small
-Data Sets", 2022 (arXiv 2207.08574). Three routes lead to the difference operator D:
+Data Sets", 2022 (arXiv 2207.08574). Four routes lead to the difference operator D:
 
 * `geometric_mean` and `difference`, equations (2) and (3) as printed; both kernels must have full rank;
 * `manifest_mp`, the same two equations in 50-digit arithmetic, for at most a dozen features;
-* `pencil`, which needs no inverse of a kernel and is therefore the reference for singular ones.
+* `pencil`, which needs no inverse of a kernel and is therefore the reference for singular ones;
+* `spsd`, the paper's Algorithm 2, which at full rank agrees with them and below is another definition.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .affinity import as_dense, sqeuclidean
+from .affinity import as_dense, custom, sqeuclidean
 
 
 @dataclass
@@ -120,6 +121,57 @@ def pencil(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]
     return (W * geometric) @ W.T, (W * h) @ W.T, int(keep.sum())
 
 
+def spd(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """M and D by eqs. (2) and (3), for K + 2 eps I in place of K, as the public program has it."""
+    ridge = 2 * np.finfo(float).eps * np.eye(len(K1))
+    return geometric_mean(K1 + ridge, K2 + ridge), difference(K1 + ridge, K2 + ridge)
+
+
+def spsd(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """M, D and the rank they are cut to by Algorithm 2 (appendix B), with the thresholds of the public program."""
+    d, eps = len(K1), np.finfo(float).eps
+
+    def leading(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        w, G = np.linalg.eigh((K + K.T) / 2)
+        order = [i for i in np.argsort(-np.abs(w)) if abs(w[i]) > w.max() * d * eps]
+        return w[order], G[:, order]
+
+    def root(A: np.ndarray) -> np.ndarray:
+        return spectral_function(A, lambda w: np.sqrt(np.maximum(w, 0)))
+
+    def inverse_root(A: np.ndarray) -> np.ndarray:
+        return spectral_function(A, lambda w: 1 / np.sqrt(w))
+
+    # Principal vectors of both ranges, and the kernels' cores seen from them.
+    (w1, G1), (w2, G2) = leading(K1), leading(K2)
+    k = min(len(w1), len(w2))
+    w1, G1, w2, G2 = w1[:k], G1[:, :k], w2[:k], G2[:, :k]
+    O2, s, O1t = np.linalg.svd(G2.T @ G1)
+    s = np.clip(s, -1, 1)
+    theta = np.arccos(s)
+    U1, U2 = G1 @ O1t.T, G2 @ O2
+    R1, R2 = O1t @ np.diag(w1) @ O1t.T, O2.T @ np.diag(w2) @ O2
+
+    # M: the middle of the paths between the ranges and between the cores.
+    P = root(R1) @ root(inverse_root(R1) @ R2 @ inverse_root(R1)) @ root(R1)
+    with np.errstate(divide="ignore"):
+        inverse_sin = np.where(np.abs(s - 1) <= s.max() * k * eps, 0, 1 / np.sin(theta))
+    off = (np.eye(d) - U1 @ U1.T) @ U2 @ np.diag(inverse_sin)
+    GM = U1 @ np.diag(np.cos(theta / 2)) + off @ np.diag(np.sin(theta / 2))
+    M = GM @ P @ GM.T
+
+    # D: the logarithm of K1 at M, in the range of K1, where the path from M ends.
+    wM, GM = leading(M)
+    k = min(k, len(wM))
+    wM, GM, w1, G1 = wM[:k], GM[:, :k], w1[:k], G1[:, :k]
+    O1, _, OMt = np.linalg.svd(G1.T @ GM)
+    RM, R1 = OMt @ np.diag(wM) @ OMt.T, O1.T @ np.diag(w1) @ O1
+    logarithm = spectral_function(
+        inverse_root(RM) @ R1 @ inverse_root(RM), lambda e: np.log(np.maximum(e, e.max() * k * eps))
+    )
+    return M, G1 @ O1 @ root(RM) @ logarithm @ root(RM) @ (G1 @ O1).T, k
+
+
 def manifest_mp(K1: np.ndarray, K2: np.ndarray, digits: int = 50) -> tuple[np.ndarray, np.ndarray]:
     """Scores and D from eqs. (2), (3) and (4) in `digits`-digit arithmetic, rounded to float64 at the end only."""
     import mpmath  # here, because the benchmarks use this module too and need no such package
@@ -155,15 +207,23 @@ def kernels(
     sigma_factor: float = 0.5,
     sigma_percentile: float = 50.0,
     normalize: int = 0,
+    kernel: Callable[..., np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
-    """K1 and K2 of eq. (1), normalised if asked for, and the two scales; class 1 is the smaller label."""
+    """K1 and K2 of eq. (1), normalised if asked for, and the two scales; class 1 is the smaller label.
+
+    `kernel`: f(D2, |x_i|^2, |x_j|^2, sigma), in place of the Gaussian one.
+    """
     X, y = as_dense(X), np.asarray(y)
     D1, D2 = (distances(X[y == label]) for label in np.unique(y))
     if isinstance(sigma, str):
         s1, s2 = (sigma_rule(D, sigma, sigma_factor, sigma_percentile) for D in (D1, D2))
     else:
         s1, s2 = sigma
-    return _normalize(rbf(D1, s1), normalize), _normalize(rbf(D2, s2), normalize), (s1, s2)
+    if kernel is None:
+        K1, K2 = rbf(D1, s1), rbf(D2, s2)
+    else:
+        K1, K2 = (custom(X[y == c], kernel, s) for c, s in zip(np.unique(y), (s1, s2), strict=True))
+    return _normalize(K1, normalize), _normalize(K2, normalize), (s1, s2)
 
 
 _normalize = normalize  # `kernels` and `manifest` take an argument of this name, like the public function they mirror
