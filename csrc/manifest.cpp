@@ -299,12 +299,12 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
 }
 
 // Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at its
-// ends too, where the weight is steep. diagonal: the size of the kernels' entries; n: of the matrices they are.
-void check_contrast(std::int64_t n, double diagonal, bool singular, Outcome& outcome) {
+// ends too, where the weight is steep. n, rank: of the pencil; diagonal: the size of the kernels' entries.
+void check_contrast(std::int64_t n, std::int64_t rank, double diagonal, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
     const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
-    if (largest <= diagonal * (singular ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
+    if (largest <= diagonal * (rank < n ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
 }
@@ -598,12 +598,9 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
         }
         constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
         forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
-        check_contrast(d, diagonal, outcomes[s].rank < d, outcomes[s]);
+        check_contrast(d, outcomes[s].rank, diagonal, outcomes[s]);
     }
 }
-
-// ---- low-rank kernels
-// ------------------------------------------------------------------------------------------------
 
 // sigma of one side by a rule, from the pairs of some features.
 template <class T>
@@ -626,8 +623,8 @@ LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastf
         outcome.sigma[which] = scale.rule == FASTFS_SIGMA_GIVEN
                                    ? scale.sigma[side.index]
                                    : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
-        const auto kind = fit.options.kernel ? Kernel::Kind::kCustom : Kernel::Kind::kRbf;
-        return Kernel{kind, outcome.sigma[which], fit.options.kernel, fit.options.user};
+        const auto& o = fit.options;
+        return Kernel{o.kernel ? Kernel::Kind::kCustom : Kernel::Kind::kRbf, outcome.sigma[which], o.kernel, o.user};
     };
     auto factor = [&](const auto& features, const Kernel& kernel) {
         const auto& o = fit.options;
@@ -756,13 +753,14 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const P
     Pencil classes = pencil(q, difference_of.data(), sum_of, run);
     const auto rank = static_cast<std::int64_t>(classes.nu.size());
     Buffer<double> D(q * q);
+    Outcome within;  // of the components of Q' M Q and Q' D Q
+    Buffer<double> U(q * n);
+    within.n_components = n;
+    within.mean_values = outcome.mean_values;
+    within.difference_values = outcome.difference_values;
+    within.mean_vectors = within.difference_vectors = U.data();
     if (n > 0) {
-        Buffer<double> U(q * n);
-        Outcome within;
-        within.n_components = n;
-        within.mean_values = outcome.mean_values;
-        within.mean_vectors = U.data();
-        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), {}, run, within);
+        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), Buffer<double>(), run, within);
         expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.mean_values,
                           outcome.mean_vectors);
     }
@@ -785,17 +783,12 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const P
         }
     });
     if (n > 0) {
-        Buffer<double> U(q * n);
-        Outcome within;
-        within.n_components = n;
-        within.difference_values = outcome.difference_values;
-        within.difference_vectors = U.data();
         difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, q, within);
         expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.difference_values,
                           outcome.difference_vectors);
     }
     outcome.rank = q;
-    check_contrast(q, std::max(K1.diagonal, K2.diagonal), rank < q, outcome);
+    check_contrast(q, rank, std::max(K1.largest, K2.largest), outcome);
 }
 
 // One problem by low-rank kernels, at all scales.
@@ -822,8 +815,8 @@ std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std
     const bool high = accuracy == FASTFS_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
-    const std::int64_t features =
-        high || X.is_float32() ? Features<float>::memory(X, X.n_rows()) : Features<double>::memory(X, X.n_rows());
+    const std::int64_t features = !o.kernel && (high || X.is_float32()) ? Features<float>::memory(X, X.n_rows())
+                                                                        : Features<double>::memory(X, X.n_rows());
     const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
     return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -35,88 +34,6 @@ T rbf_scale(double sigma, double unit) {
     const double ratio = unit / sigma;
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
-
-}  // namespace
-
-// A kernel of the caller's: what it is given, and the checks of what comes back.
-class CustomKernel {
-  public:
-    // norms: |x_i|^2 of both sides; largest: what the output can hold. same: both sides are the same features.
-    CustomKernel(const Kernel& kernel, std::vector<double> left, std::vector<double> right, bool same, double largest)
-        : kernel_(kernel), left_(std::move(left)), right_(std::move(right)), same_(same), largest_(largest) {}
-
-    // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
-    // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
-    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
-                    std::int64_t ld) const {
-        const bool diagonal = same_ && i0 == j0;
-        if (diagonal) mirror(tile, ld, ni);
-        std::vector<double> exchanged;
-        if (same_ && i0 == 0 && j0 == kTile) {
-            exchanged.resize(static_cast<std::size_t>(ni * nj));
-            for (std::int64_t b = 0; b < nj; ++b) {
-                for (std::int64_t a = 0; a < ni; ++a)
-                    exchanged[static_cast<std::size_t>(b * ni + a)] = tile[a * ld + b];
-            }
-            call(right_.data() + j0, j0, nj, left_.data() + i0, i0, ni, exchanged.data(), ni);
-        }
-        call(left_.data() + i0, i0, ni, right_.data() + j0, j0, nj, tile, ld);
-        if (diagonal) {
-            require_symmetric(i0, ni, j0, nj, tile, ld, tile, ld);
-            mirror(tile, ld, ni);
-        } else if (!exchanged.empty()) {
-            require_symmetric(i0, ni, j0, nj, tile, ld, exchanged.data(), ni);
-        }
-    }
-
-  private:
-    // The lower triangle from the upper one, to the bit: sparse sums may go in another order there.
-    static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
-        for (std::int64_t a = 0; a < n; ++a) {
-            for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
-        }
-    }
-
-    void call(const double* row_norms, std::int64_t i0, std::int64_t ni, const double* column_norms, std::int64_t j0,
-              std::int64_t nj, double* tile, std::int64_t ld) const {
-        kernel_.function(tile, ld, ni, nj, row_norms, column_norms, kernel_.sigma, kernel_.user);
-        for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) {
-                const double value = tile[a * ld + b];
-                if (std::abs(value) <= largest_) continue;
-                const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
-                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
-                                                   ", which float32 can't hold: give X as float64");
-                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
-            }
-        }
-    }
-
-    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it.
-    static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
-                                  const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
-        double largest = 0;
-        for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) largest = std::max(largest, std::abs(tile[a * ld + b]));
-        }
-        for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) {
-                const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
-                if (std::abs(ij - ji) <= 1e-8 * std::max(std::abs(ij), std::abs(ji)) + 1e-13 * largest) continue;
-                const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
-                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
-                                      ", but " + j + ", " + i + " give " + text(ji));
-            }
-        }
-    }
-
-    const Kernel kernel_;
-    const std::vector<double> left_, right_;
-    const bool same_;
-    const double largest_;
-};
-
-namespace {
 
 // |x_i|^2 in units of the data. No kernel is given infinity.
 std::vector<double> data_norms(std::vector<double> norms, double square) {
@@ -184,6 +101,85 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
 
 }  // namespace
 
+// A kernel of the caller's: what it is given, and the checks of what comes back.
+class CustomKernel {
+  public:
+    // norms: |x_i|^2; largest: what the output can hold.
+    // column_norms: empty if those of the rows.
+    CustomKernel(const Kernel& kernel, std::vector<double> norms, std::vector<double> column_norms = {},
+                 double largest = std::numeric_limits<double>::max())
+        : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
+
+    // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
+    // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
+                    std::int64_t ld) const {
+        const bool symmetric = column_norms_.empty(), diagonal = symmetric && i0 == j0;
+        if (diagonal) mirror(tile, ld, ni);
+        std::vector<double> exchanged;
+        if (symmetric && i0 == 0 && j0 == kTile) {
+            exchanged.resize(static_cast<std::size_t>(ni * nj));
+            for (std::int64_t b = 0; b < nj; ++b) {
+                for (std::int64_t a = 0; a < ni; ++a)
+                    exchanged[static_cast<std::size_t>(b * ni + a)] = tile[a * ld + b];
+            }
+            call(j0, nj, i0, ni, exchanged.data(), ni);
+        }
+        call(i0, ni, j0, nj, tile, ld);
+        if (diagonal) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, tile, ld);
+            mirror(tile, ld, ni);
+        } else if (!exchanged.empty()) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, exchanged.data(), ni);
+        }
+    }
+
+  private:
+    // The lower triangle from the upper one, to the bit: sparse sums may go in another order there.
+    static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
+        for (std::int64_t a = 0; a < n; ++a) {
+            for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
+        }
+    }
+
+    void call(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile, std::int64_t ld) const {
+        const double* columns = column_norms_.empty() ? norms_.data() : column_norms_.data();
+        kernel_.function(tile, ld, ni, nj, norms_.data() + i0, columns + j0, kernel_.sigma, kernel_.user);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) {
+                const double value = tile[a * ld + b];
+                if (std::abs(value) <= largest_) continue;
+                const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
+                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
+                                                   ", which float32 can't hold: give X as float64");
+                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
+            }
+        }
+    }
+
+    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it.
+    static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                                  const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
+        double largest = 0;
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) largest = std::max(largest, std::abs(tile[a * ld + b]));
+        }
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) {
+                const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
+                if (std::abs(ij - ji) <= 1e-8 * std::max(std::abs(ij), std::abs(ji)) + 1e-13 * largest) continue;
+                const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
+                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
+                                      ", but " + j + ", " + i + " give " + text(ji));
+            }
+        }
+    }
+
+    const Kernel kernel_;
+    const std::vector<double> norms_, column_norms_;
+    const double largest_;
+};
+
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;
@@ -199,12 +195,9 @@ KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, c
                             double largest)
     : left_(left), right_(right), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, left.unit())) {
     if (kernel.kind != Kernel::Kind::kCustom) return;
-    custom_ =
-        std::make_unique<CustomKernel>(kernel, data_norms(left, run), data_norms(right, run), &left == &right, largest);
+    custom_ = std::make_shared<CustomKernel>(kernel, data_norms(left, run),
+                                             &left == &right ? std::vector<double>() : data_norms(right, run), largest);
 }
-
-template <class T>
-KernelTiles<T>::~KernelTiles() = default;
 
 template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
@@ -244,26 +237,26 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
 }
 
 template <class T>
-std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
-    const auto d = static_cast<std::size_t>(features.n_features());
-    std::vector<double> diagonal(d, kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
-    if (kernel.kind != Kernel::Kind::kCustom) return diagonal;
-    std::vector<double> norms = data_norms(features, run);
-    const CustomKernel custom(kernel, norms, norms, false, std::numeric_limits<double>::max());
-    for (std::size_t i = 0; i < d; ++i) {
-        const auto at = static_cast<std::int64_t>(i);
-        custom(at, 1, at, 1, &diagonal[i], 1);
-        if (diagonal[i] >= 0) continue;
-        throw NumericError("a kernel is not positive semidefinite: it returned " + text(diagonal[i]) + " for feature " +
-                           std::to_string(i) + " with itself");
-    }
-    return diagonal;
-}
-
-template <class T>
 T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
     const T d2 = left_.squared_distance(i, right_, j);
     return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+}
+
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
+    std::vector<double> diagonal(static_cast<std::size_t>(features.n_features()),
+                                 kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
+    if (kernel.kind == Kernel::Kind::kSquaredDistance || kernel.kind == Kernel::Kind::kRbf) return diagonal;
+    const std::vector<double> norms = data_norms(features, run);
+    if (kernel.kind == Kernel::Kind::kLinear) return norms;
+    const CustomKernel custom(kernel, norms);
+    parallel_for(run, n_blocks(features.n_features()), [&](std::int64_t block, int) {
+        const std::int64_t first = block * kTile;
+        for (std::int64_t i = first; i < first + block_size(features.n_features(), block); ++i) {
+            custom(i, 1, i, 1, &diagonal[static_cast<std::size_t>(i)], 1);
+        }
+    });
+    return diagonal;
 }
 
 template <class T, class Out>
@@ -302,7 +295,7 @@ template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out) {
     const std::int64_t d = features.n_features();
     const Kernel kernel{Kernel::Kind::kSquaredDistance};
-    const KernelTiles<T> kernel_tile(features, features, kernel, run);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<T>::max());
     auto tiles = scratch<T>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
@@ -319,8 +312,7 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
     const auto d = static_cast<std::int64_t>(norms.size());
     const double square = unit * unit;
-    const std::vector<double> scaled = data_norms(norms, square);
-    const CustomKernel custom(kernel, scaled, scaled, true, std::numeric_limits<double>::max());
+    const CustomKernel custom(kernel, data_norms(norms, square));
     auto tiles = scratch<double>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
@@ -341,7 +333,7 @@ template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out) {
     const std::int64_t d = features.n_features(), blocks = n_blocks(d);
-    const KernelTiles<T> kernel_tile(features, features, kernel, run);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<double>::max());
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;

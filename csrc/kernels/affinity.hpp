@@ -30,10 +30,9 @@ class CustomKernel;
 template <class T>
 class KernelTiles {
   public:
-    // largest: what the caller's output can hold.
+    // largest: more than that a custom kernel may not return.
     KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
                 double largest = std::numeric_limits<double>::max());
-    ~KernelTiles();
 
     // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
@@ -44,10 +43,10 @@ class KernelTiles {
     const Features<T>&left_, &right_;
     const Kernel kernel_;
     const T scale_;
-    std::unique_ptr<const CustomKernel> custom_;
+    std::shared_ptr<const CustomKernel> custom_;
 };
 
-// K_ii of an RBF or custom kernel.
+// The kernel of each feature with itself.
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 

@@ -54,9 +54,10 @@ Buffer<double> gram_of_columns(const double* F, std::int64_t d, std::int64_t n, 
 
 // The model with F F' - nu I within the rank: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w.
 LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace,
-            double diagonal, double nu, Run& run) {
+            double nu, double largest, Run& run) {
+    const double smallest = kSmallestShift * largest;
     LowRank model;
-    model.diagonal = diagonal;
+    model.largest = largest;
     if (n > 0) {
         Buffer<double> H = gram_of_columns(F.data(), d, n, ld, run);
         SymmetricEigen eigen(n, H.data(), run);
@@ -69,7 +70,7 @@ LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_
             const double value = w[static_cast<std::size_t>(n - 1 - c)], scale = 1 / std::sqrt(value);
             const double* v = eigen.vector(n - 1 - c);
             for (std::int64_t j = 0; j < n; ++j) V[j * k + c] = scale * v[j];
-            model.w.push_back(std::max(value - nu, kSmallestShift * diagonal));
+            model.w.push_back(std::max(value - nu, smallest));
         }
         model.G = Buffer<double>(d * k);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
@@ -79,35 +80,45 @@ LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_
     double kept = 0;
     for (double w : model.w) kept += w;
     model.kept_trace = std::min(kept / trace, 1.0);
-    model.delta = std::max((trace - kept) / static_cast<double>(d - model.rank()), kSmallestShift * diagonal);
+    model.delta = std::max((trace - kept) / static_cast<double>(d - model.rank()), smallest);
     return model;
 }
 
-// A round of the normalisation, for one feature: g <- g / sqrt(g (K g)).
-void divide_by_root(double& g, double Kg) {
+NumericError not_semidefinite() {
+    return NumericError("the kernel is not positive semidefinite, as ManiFeSt needs it: choose another kernel");
+}
+
+// The trace of diag(g) K diag(g).
+double trace_of(const std::vector<double>& diagonal, const std::vector<double>& g) {
+    double trace = 0;
+    for (std::size_t i = 0; i < g.size(); ++i) {
+        if (diagonal[i] < 0) throw not_semidefinite();
+        trace += g[i] * g[i] * diagonal[i];
+    }
+    if (trace == 0) throw NumericError("the kernel is 0 for every feature with itself: choose another kernel");
+    return trace;
+}
+
+// One round of normalisation for feature i.
+void divide_by_root(std::int64_t i, double& g, double Kg) {
     if (!(Kg > 0)) {
-        throw NumericError("normalize needs kernels whose row sums are positive, but one is " + text(Kg) +
-                           ": use normalize=0, or a kernel without negative values");
+        throw NumericError("normalize divides by the root of a kernel's row sums, but that of feature " +
+                           std::to_string(i) + " isn't positive: set normalize=0, or choose another kernel");
     }
     g /= std::sqrt(g * Kg);
 }
 
-// The trace of diag(g) K diag(g).
-double weighted_trace(const std::vector<double>& g, const std::vector<double>& diagonal) {
-    double trace = 0;
-    for (std::size_t i = 0; i < g.size(); ++i) trace += g[i] * g[i] * diagonal[i];
-    return trace;
-}
-
 // Cholesky with pivots of the b x b matrix A (destroyed; column-major, both triangles), as far as pivots exceed
-// `least`: the rows taken, in order, and the lower factor R of A at these, column-major.
-std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, double least, std::vector<double>& R) {
+// their `least`: the rows taken, in order, and the lower factor R of A at these, column-major.
+std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
+                                           std::vector<double>& R) {
     std::vector<std::int64_t> order;
     std::vector<double> columns;  // of the factor, one after the other, all b rows
     for (;;) {
         std::int64_t pivot = -1;
         for (std::int64_t i = 0; i < b; ++i) {
-            if (A[i * b + i] > least && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot])) pivot = i;
+            if (A[i * b + i] > least[static_cast<std::size_t>(i)] && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot]))
+                pivot = i;
         }
         if (pivot < 0) break;
         const double root = std::sqrt(A[pivot * b + pivot]);
@@ -147,18 +158,21 @@ std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::
     return drawn;
 }
 
-// F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c; c, first the diagonal
-// of K, comes back as that of K - F F'. Returns the number of columns made, less than m where nothing but rounding is
-// left.
+// F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c; c, the diagonal of K -
+// F F', comes back too; diagonal: that of K. Returns the number of columns made, less than m where nothing but rounding
+// is left.
 template <class T>
-std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel, const std::vector<double>& weight,
-                              std::int64_t m, std::uint64_t seed, Run& run, Buffer<double>& F, std::vector<double>& c) {
-    // What a kernel value may be wrong by: less than this of the diagonal is not worth a column.
-    const double largest = *std::max_element(c.begin(), c.end());
-    const double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest;
+std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel, const std::vector<double>& diagonal,
+                              const std::vector<double>& weight, std::int64_t m, std::uint64_t seed, Run& run,
+                              Buffer<double>& F, std::vector<double>& c) {
+    // What a kernel value may be wrong by, as a share of the diagonal: less of it is not worth a column. What is
+    // negative by more than kIndefinite can't be rounding.
+    constexpr double kIndefinite = 1e-3;
+    constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
     const std::int64_t d = features.n_features();
     double whole = 0;
-    for (std::size_t i = 0; i < c.size(); ++i) whole += weight[i] * c[i];
+    for (std::size_t i = 0; i < weight.size(); ++i) whole += weight[i] * diagonal[i];
+    c = diagonal;
     std::vector<double> R, left(weight.size());
     std::vector<Buffer<T>> tiles;
     for (int t = 0; t < run.n_threads(); ++t) tiles.emplace_back(kTile * kTile);
@@ -168,7 +182,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
     while (n < m) {
         double total = 0;
         for (std::size_t i = 0; i < c.size(); ++i) total += left[i] = weight[i] * c[i];
-        if (total <= std::max(1e-10, rounding / largest / 8) * whole) break;
+        if (total <= std::max(1e-10, rounding / 8) * whole) break;
         const std::vector<std::int64_t> I = draw(left, total, std::min(kBatch, m - n), random);
 
         // K[I, I] - F[I] F[I]' = R R', without those of I that the others explain to rounding.
@@ -186,7 +200,9 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
                 gemm('T', 'N', b, b, n, -1.0, at_drawn.data(), n, at_drawn.data(), n, 1.0, residual.data(), b);
             }
         }
-        const std::vector<std::int64_t> order = pivoted_cholesky(b, residual.data(), rounding, R);
+        std::vector<double> least;
+        for (std::int64_t i : I) least.push_back(rounding * diagonal[static_cast<std::size_t>(i)]);
+        const std::vector<std::int64_t> order = pivoted_cholesky(b, residual.data(), least, R);
         if (order.empty()) break;
         b = static_cast<std::int64_t>(order.size());
         std::vector<std::int64_t> chosen;
@@ -210,6 +226,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
                 double sum = 0;
                 for (std::int64_t j = 0; j < b; ++j) sum += block[a * m + n + j] * block[a * m + n + j];
                 double& rest = c[static_cast<std::size_t>(i0 + a)];
+                if (rest - sum < -kIndefinite * diagonal[static_cast<std::size_t>(i0 + a)]) throw not_semidefinite();
                 rest = std::max(rest - sum, 0.0);
             }
         });
@@ -251,9 +268,10 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                   std::uint64_t seed, Buffer<double>& F, Run& run) {
     const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
     if (F.size() < d * m) F = Buffer<double>(d * m);
+    std::vector<double> g(static_cast<std::size_t>(d), 1.0), c;
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
-    std::vector<double> g(static_cast<std::size_t>(d), 1.0), c = diagonal;
-    std::int64_t n = landmark_columns(features, kernel, g, m, seed, run, F, c);
+    double trace = trace_of(diagonal, g);
+    std::int64_t n = landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c);
     if (normalize > 0) {
         // g from what stands for K so far, F F' and the rest of the diagonal: K 1 itself would take O(d^2) time. Then
         // columns of diag(g) K diag(g), whose landmarks lie elsewhere.
@@ -270,22 +288,21 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                     double& gi = g[static_cast<std::size_t>(i)];
                     double Kg = c[static_cast<std::size_t>(i)] * gi;
                     for (std::int64_t j = 0; j < n; ++j) Kg += F[i * m + j] * Fg[j];
-                    divide_by_root(gi, Kg);
+                    divide_by_root(i, gi, Kg);
                 }
             });
         }
         std::vector<double> squares(g);
         for (double& square : squares) square *= square;
-        c = diagonal;
-        n = landmark_columns(features, kernel, squares, m, seed, run, F, c);
+        trace = trace_of(diagonal, g);
+        n = landmark_columns(features, kernel, diagonal, squares, m, seed, run, F, c);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
             for (std::int64_t i = i0; i < i0 + rows; ++i) {
                 for (std::int64_t j = 0; j < n; ++j) F[i * m + j] *= g[static_cast<std::size_t>(i)];
             }
         });
     }
-    return cut(F, d, n, m, rank, weighted_trace(g, diagonal), *std::max_element(diagonal.begin(), diagonal.end()), 0,
-               run);
+    return cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()), run);
 }
 
 template <class T>
@@ -295,9 +312,10 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
     for (int time = 0; time < normalize; ++time) {
         affinity_product(features, kernel, g.data(), 1, run, Kg.data());
-        for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(g[i], Kg[i]);
+        for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(static_cast<std::int64_t>(i), g[i], Kg[i]);
     }
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
+    const double trace = trace_of(diagonal, g);
 
     // The result depends on the span of Omega alone, so normal numbers needn't be made orthonormal.
     Buffer<double> Omega(d * p);
@@ -350,16 +368,16 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
         }
         if (potrf_lower(p, C.data())) break;
         if (share > 1e3 * kShare) {
+            if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
             throw NumericError(
-                "the kernel of a class isn't positive definite, not even to rounding: use accuracy 'fast', or data in "
-                "float64");
+                "the kernel of a class is not positive definite to rounding: choose accuracy=\"fast\", or a larger "
+                "scale");
         }
     }
     Omega = Buffer<double>();
     for_rows(d, run,
              [&](std::int64_t i0, std::int64_t rows, int) { trsm_lower(p, rows, C.data(), p, Y.data() + i0 * p, p); });
-    return cut(Y, d, p, p, rank, weighted_trace(g, diagonal), *std::max_element(diagonal.begin(), diagonal.end()), nu,
-               run);
+    return cut(Y, d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()), run);
 }
 
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) {

@@ -16,15 +16,15 @@ struct LowRank {
     Buffer<double> G;       // d x rank, row-major, with orthonormal columns
     std::vector<double> w;  // descending
     double delta = 0;
-    double diagonal = 1;    // largest K_ii, before the normalisation
     double kept_trace = 1;  // share of the trace within the rank
+    double largest = 1;     // entry of K
 
     std::int64_t rank() const { return static_cast<std::int64_t>(w.size()); }
 };
 
 // Both factor K with its diagonal factors g from `normalize` rounds of K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1.
-// Less than `rank` columns come back where K has lower rank. RBF and custom kernels. room: memory that calls after each
-// other may share, since fresh pages cost as much as a pass over them.
+// Less than `rank` columns come back where K has lower rank. room: memory that calls after each other
+// may share, since fresh pages cost as much as a pass over them.
 
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4

@@ -523,6 +523,42 @@ void test_wide_manifest() {
         }
         CHECK(largest > 0 && swap <= 1e-11 * largest);
         CHECK(layout <= (accuracy == FASTFS_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
+        // The Gaussian kernel as a function of the caller's, and two that aren't positive semidefinite.
+        auto custom = options;
+        auto fit_custom = [&](fastfs_tile_kernel kernel) {
+            custom.kernel = kernel;
+            return data.fit(y.data(), 2, {fastfs::median_scale(1)}, custom, 0, threads(2))[0];
+        };
+        const auto own = fit_custom([](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns,
+                                       const double*, const double*, double sigma, void*) {
+            for (std::int64_t a = 0; a < rows; ++a) {
+                for (std::int64_t b = 0; b < columns; ++b) {
+                    tile[a * ld + b] = std::exp(-tile[a * ld + b] / (2 * sigma * sigma));
+                }
+            }
+        });
+        double distance = 0;
+        for (std::size_t j = 0; j < one.scores.size(); ++j) {
+            distance = std::max(distance, std::abs(one.scores[j] - own.scores[j]));
+        }
+        CHECK(distance <= (accuracy == FASTFS_HIGH ? 1e-4 : 1e-11) * largest);
+        const fastfs_tile_kernel indefinite[] = {
+            [](double*, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {},
+            [](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns, const double*, const double*,
+               double, void*) {
+                for (std::int64_t a = 0; a < rows; ++a) {
+                    for (std::int64_t b = 0; b < columns; ++b) tile[a * ld + b] += 1;
+                }
+            }};
+        for (fastfs_tile_kernel kernel : indefinite) {
+            bool thrown = false;
+            try {
+                fit_custom(kernel);
+            } catch (const fastfs::numeric_error&) {
+                thrown = true;
+            }
+            CHECK(thrown);
+        }
         // The same samples twice: nothing differs.
         auto twice = X;
         for (std::int64_t r = 0; r < n; r += 2) {
