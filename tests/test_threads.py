@@ -229,7 +229,7 @@ def resident(key):
 
 warnings.simplefilter("ignore")
 case = sys.argv[1].split()
-d = {"fast": 40_000, "high": 10_000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
+d = {"fast": 40_000, "high": 20_000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
 options = {"rank": 40, "accuracy": case[0] if case[0] in ("fast", "high") else "exact"}
 if case[0] in ("spd", "spsd"):
     options["form"] = case[0]
