@@ -374,11 +374,12 @@ def rotated(X, rows):
 
 
 @quietly
-@pytest.mark.parametrize("change", SCORES)
-@LOW_RANK
+@pytest.mark.parametrize(
+    "accuracy, change",
+    # Permuted features get other test vectors: "high" holds on average, by test_as_good_as_plain_numpy.
+    [("fast", change) for change in SCORES] + [("high", change) for change in SCORES if change not in REDRAWN],
+)
 def test_scores_do_not_change(accuracy, change):
-    if accuracy == "high" and change in REDRAWN:
-        pytest.skip("other test vectors: held on average, by test_as_good_as_plain_numpy")
     X, y = factor_model(40, 80, 5)
     options = {"accuracy": accuracy, "rank": 20, "random_state": 1}
     scores = fit(X, y, **options).scores_
