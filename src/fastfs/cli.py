@@ -233,10 +233,12 @@ def score(
     of_each = [f"{name}: {count}" for name, count in samples_of.items()]
     if len(of_each) > CLASSES_SHOWN:
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
+    approximated = ""
+    if accuracy.get("accuracy", "exact") != "exact":
+        approximated = f" in the {accuracy['accuracy']} form ({accuracy['accuracy_reason']})"
     _errors.print(
         f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
-        + (f" in the {accuracy['accuracy']} form" if "accuracy" in accuracy else "")
-        + (f" ({accuracy['accuracy_reason']})" if "accuracy_reason" in accuracy else "")
+        + approximated
         + (f"; wrote {' and '.join(written)}." if written else "."),
         markup=False,
         highlight=False,
