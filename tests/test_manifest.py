@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.datasets import load_digits, make_classification

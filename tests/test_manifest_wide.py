@@ -374,11 +374,12 @@ def rotated(X, rows):
 
 
 @quietly
-@pytest.mark.parametrize("change", SCORES)
-@LOW_RANK
+@pytest.mark.parametrize(
+    "accuracy, change",
+    # Permuted features get other test vectors: "high" holds on average, by test_as_good_as_plain_numpy.
+    [("fast", change) for change in SCORES] + [("high", change) for change in SCORES if change not in REDRAWN],
+)
 def test_scores_do_not_change(accuracy, change):
-    if accuracy == "high" and change in REDRAWN:
-        pytest.skip("other test vectors: held on average, by test_as_good_as_plain_numpy")
     X, y = factor_model(40, 80, 5)
     options = {"accuracy": accuracy, "rank": 20, "random_state": 1}
     scores = fit(X, y, **options).scores_
@@ -568,6 +569,32 @@ def test_offsets_and_units_in_the_wide_form():
     assert_close(fit(X + np.linspace(-1e4, 1e4, 40)[:, None], y, **options).scores_, expected, 1e-7)
 
 
+@quietly
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.float32], ids=["dense", "sparse", "float32"])
+@pytest.mark.parametrize("accuracy, d", [("exact", 450), ("fast", 80), ("high", 80)])
+def test_many_samples(accuracy, d, form):
+    """20,000 rows, more than are taken at once: 200 times the same 100, which changes no score."""
+    X, y = factor_model(100, d, 2)
+    X = np.where(np.abs(X) > 1, X, 0).astype(np.float32).astype(float)
+    options = {"accuracy": accuracy, "rank": 20}
+    few = fastfs.manifest_scores(form(X), y, **options)
+    many = fastfs.manifest_scores(form(np.tile(X, (200, 1))), np.tile(y, 200), **options)
+    single = accuracy == "high" or (accuracy == "fast" and form is np.float32)
+    assert_close(many, few, SINGLE if single else 1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e2, 1e4, 1e6])
+def test_distances_beyond_float32_tiles(factor):
+    """A few features far from all others: squared distances in units of sigma beyond what float32 tiles resolve."""
+    X, y = repeated_columns(40, 300, 10)
+    far = (X[:, [7]] == X).all(axis=0)
+    X[:, far] *= factor
+    expected = oracle.manifest(X, y, singular=True)
+    for dtype in (np.float32, float):
+        found = fastfs.manifest_scores(X.astype(dtype), y, accuracy="high", rank=40)
+        assert_close(found, expected.scores, 3e-3)
+
+
 # ----------------------------------------------------------------------------------------------------------- row chunks
 
 
@@ -690,6 +717,14 @@ def test_a_rank_above_a_quarter_of_the_features_is_exact(accuracy):
     assert "rank" in found.accuracy_reason_
     np.testing.assert_array_equal(found.scores_, fit(X, y, accuracy="exact").scores_)
     assert quiet_fit(X, y, accuracy=accuracy, rank=10).accuracy_ == accuracy
+
+
+def test_other_forms_are_exact():
+    X, y = factor_model(40, 30, 0)
+    for form in ("spd", "spsd"):
+        found = fit(X, y, form=form)
+        assert found.accuracy_ == "exact"
+        assert form in found.accuracy_reason_
 
 
 def test_auto_with_a_large_rank_is_exact_without_a_word():
