@@ -163,10 +163,11 @@ std::vector<double> distances(const Samples& X, const std::vector<std::int64_t>&
     return norms;
 }
 
-// rest = all - part, upper triangles; what is no more than the rounding of `all` is 0, as between equal columns. False
-// if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
+// rest = all - part, upper triangles; what is no more than their rounding is 0, as between equal columns: 64 eps of the
+// squared norms, which are up to 256 times the distance where a Gram was good enough (kFewDigits of affinity.cpp).
+// False if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
 bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
-    constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
+    constexpr double kRounding = 256 * 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
     std::vector<double> largest(static_cast<std::size_t>(d), 0.0), sum(static_cast<std::size_t>(d), 0.0);
     parallel_for(run, d, [&](std::int64_t i, int) {
         const auto row = static_cast<std::size_t>(i);
@@ -995,15 +996,16 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     plan.exact_bytes = 8 * d * d * squares + std::max(solving, gathering_memory(X_, run)) + results;
 
     constexpr std::int64_t kMostExact = 5000;
+    const bool full = o.rank > d / 4;  // low-rank kernels of such a rank gain nothing
     plan.accuracy = FASTFS_EXACT;
     plan.bytes = plan.exact_bytes;
     if (o.accuracy == FASTFS_EXACT) {
         plan.reason = FASTFS_BECAUSE_ASKED;
     } else if (o.form != FASTFS_PENCIL) {
         plan.reason = FASTFS_BECAUSE_FORM;
-    } else if (low_rank && 4 * o.rank > d) {
+    } else if (full && (low_rank || d > kMostExact)) {
         plan.reason = FASTFS_BECAUSE_RANK;
-    } else if (any && d <= kMostExact && (4 * o.rank > d || run.allows(plan.exact_bytes))) {
+    } else if (any && d <= kMostExact && (full || run.allows(plan.exact_bytes))) {
         plan.reason = FASTFS_BECAUSE_SIZE;
     } else {
         plan.accuracy = low_rank ? o.accuracy : FASTFS_FAST;
@@ -1015,7 +1017,9 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     }
     if (plan.accuracy == FASTFS_EXACT) {
         run.require_memory(plan.bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
-                           "raise max_memory (or FASTFS_MAX_MEMORY), choose accuracy=\"fast\", or give fewer features");
+                           full ? "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank"
+                                : "raise max_memory (or FASTFS_MAX_MEMORY), choose accuracy=\"fast\", or give fewer "
+                                  "features");
     } else {
         run.require_memory(plan.bytes, "ManiFeSt in its low-rank form on " + std::to_string(d) + " features",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank");
@@ -1041,12 +1045,14 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     const SingleThreadedBlas held;
     Fit fit{X_, row_maxima_, options, scales, plan.accuracy, nullptr, unit_};
     Buffer<double> summed;
+    double begun = 0;  // share of the call before the problems
     // Both sides of a problem together are all rows. A custom kernel needs the norms of each as well.
     if (exact && (n_classes == 2 || !pairs) && !options.kernel) {
         if (distances_.size() > 0) {
             fit.all = distances_.data();
         } else if (n_classes > 2) {
-            run.step("distances of the features", 0.01);
+            begun = 0.01;
+            run.step("distances of the features", begun);
             summed = Buffer<double>(d * d);
             distances(X_, all_rows(X_), unit_, run, summed.data());
             fit.all = summed.data();
@@ -1055,8 +1061,8 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     std::int64_t p = 0;
     auto solve = [&](const Problem& problem) {
         auto outcomes = prepare_outcomes(p, problem, d, results);
-        const double n = static_cast<double>(plan.n_problems);
-        const Part part(run, static_cast<double>(p) / n, static_cast<double>(p + 1) / n);
+        const double each = (1 - begun) / static_cast<double>(plan.n_problems);
+        const Part part(run, begun + static_cast<double>(p) * each, begun + static_cast<double>(p + 1) * each);
         (exact ? exact_problem : wide_problem)(fit, problem, part, outcomes);
         for (std::size_t s = 0; s < results.size(); ++s) collect(p, problem, pairs, plan, outcomes[s], results[s]);
         ++p;

@@ -219,6 +219,28 @@ def test_the_rest_keeps_its_digits(ratio, small):
     assert_agrees(fit(X, y), oracle.manifest_classes(X, y), PROMISED)
 
 
+@pytest.mark.filterwarnings("ignore:so many features are equal")
+def test_equal_features_of_the_rest_are_at_distance_zero():
+    """Their distances over all rows lose some digits in a Gram; sigma must not come from what is left of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(620, 100)) * 1e-3  # no offset that nearly all values of a row share
+    X[:600, :88] = np.pi * rng.normal(size=(600, 1))
+    X[600:] = rng.normal(size=(20, 100)) * np.sqrt(1.02 / 256 * 600 * np.pi**2 / 20)
+    y = np.r_[np.arange(600) % 2 + 1, np.zeros(20, int)]
+    several, two = fit(X, y), fit(X, y > 0)
+    np.testing.assert_allclose(several.sigma_[0], two.sigma_, rtol=1e-9)
+    assert_close(several.class_scores_[0], two.scores_, SINGULAR)
+
+
+def test_progress_never_goes_back():
+    shares = []
+    X, y = several_classes(2000, 300, 10)
+    fastfs.manifest_scores(X, y, n_threads=1, progress=lambda step, share: shares.append(share))
+    assert shares
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1
+
+
 @BOTH
 def test_threads_change_no_bit(multiclass):
     X, y = several_classes(60, 250, 3)

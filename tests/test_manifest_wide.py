@@ -812,3 +812,10 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """
     finished = python(code)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_a_rank_that_gains_nothing_is_exact_whatever_the_size():
+    wide = np.broadcast_to(1.0, (4, 6000))
+    for rank in (1501, 6000, 200_000_000):
+        with pytest.raises(MemoryError, match=r"exact form on 6000 features.*lower rank"):
+            fastfs.manifest_scores(wide, [0, 0, 1, 1], rank=rank, max_memory="300M")
