@@ -816,8 +816,8 @@ std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std
     const bool high = accuracy == FASTFS_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
-    const std::int64_t features = !o.kernel && (high || X.is_float32()) ? Features<float>::memory(X, X.n_rows())
-                                                                        : Features<double>::memory(X, X.n_rows());
+    // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.
+    const std::int64_t features = Features<double>::memory(X, X.n_rows());
     const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
     return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
 }

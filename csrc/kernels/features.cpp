@@ -16,6 +16,9 @@ static_assert(kTile % kPanel<float> == 0 && kTile % kPanel<double> == 0, "a tile
 // Samples between two checkpoints: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
 constexpr std::int64_t kSamplesPerCall = 8192;
 
+// Entries of a sparse matrix between two, which take 0.01 s or so: rows may have none or a million of them.
+constexpr std::int64_t kEntriesPerCheckpoint = std::int64_t{1} << 20;
+
 template <class T>
 std::int64_t n_panels(std::int64_t n_features) {
     return (n_features + kPanel<T> - 1) / kPanel<T>;
@@ -168,9 +171,14 @@ class SparseRows {
     void for_entries(const std::vector<std::int64_t>& rows, std::size_t begin, std::size_t end, std::int64_t offset,
                      Run& run, F&& f) const {
         auto walk = [&](auto* values, auto* indptr, auto* indices) {
+            std::int64_t since = 0;
             for (std::size_t r = begin; r < end; ++r) {
-                if (r % 4096 == 0) run.checkpoint();
                 const std::int64_t row = rows[r] - offset;
+                since += indptr[row + 1] - indptr[row] + 1;
+                if (since > kEntriesPerCheckpoint) {
+                    run.checkpoint();
+                    since = 0;
+                }
                 for (std::int64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
                     f(static_cast<std::int64_t>(r), static_cast<std::int64_t>(indices[e]),
                       static_cast<double>(values[e]));

@@ -107,8 +107,13 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
     std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
+    std::int64_t since = 0;
     for (std::int64_t o = 0; o < outer; ++o) {
-        if (o % 4096 == 0) run.checkpoint();
+        since += indptr[o + 1] - indptr[o] + 1;
+        if (since > (std::int64_t{1} << 20)) {  // rows may have none or a million of them
+            run.checkpoint();
+            since = 0;
+        }
         for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
             const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
             double& largest = maxima[static_cast<std::size_t>(r)];

@@ -1,6 +1,7 @@
 """The scikit-learn estimators: one class a method over the functions in ``_<method>.py``."""
 
 import copy
+import itertools
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -29,14 +30,13 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
         """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
-        chunked = hasattr(X, "__next__")
-        if not chunked:
+        if hasattr(X, "__next__"):
+            X = itertools.chain(map(self._validate_matrix, itertools.islice(X, 1)), X)  # the first one has the names
+        else:
             X = self._validate_matrix(X)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         chunks, budget = as_chunks(X, parse_memory(max_memory))
-        if chunked:
-            self._validate_matrix(chunks[0])
         return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     def _validate_matrix(self, X: Any) -> Any:
@@ -249,10 +249,10 @@ class ManiFeSt(_Selector):
         chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
         # A bad number is refused before the work, not after.
         top = count_selected(self.n_features_to_select, chunks[0].shape[1])
-        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[codes])
         stage = _manifest.Stage(
             chunks, n_threads=count_threads(self.n_jobs), budget=budget, progress=as_progress(self.verbose)
         )
+        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[codes])
         fitted = stage.fit(
             codes,
             classes,

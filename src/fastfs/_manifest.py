@@ -106,6 +106,7 @@ def manifest_scores(
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
     threads = as_threads(n_threads)
     stage = Stage(chunks, n_threads=threads, budget=budget, progress=progress)
+    others = None if combine is None else other_scores(combine, chunks, classes[codes])
     fitted = stage.fit(
         codes,
         classes,
@@ -121,7 +122,7 @@ def manifest_scores(
         random_state=random_state,
     )
     scores: npt.NDArray[np.float64] = fitted["scores"]
-    return scores if combine is None else blend(scores, other_scores(combine, chunks, classes[codes]))
+    return scores if others is None else blend(scores, others)
 
 
 class Stage:
