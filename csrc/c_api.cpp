@@ -48,9 +48,6 @@ fastfs_status fail(fastfs_status status, const char* message) noexcept {
     return status;
 }
 
-// Keeps byte counts of square matrices within 64 bits.
-constexpr std::int64_t kMostFeatures = 400000000;
-
 template <class F>
 fastfs_status guarded(F&& f) noexcept {
     try {
@@ -99,6 +96,7 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::int64_t i = 0; i < n; ++i) {
         const auto* one = reinterpret_cast<const Struct*>(bytes + static_cast<std::size_t>(i) * given->struct_size);
+        require(one->struct_size == given->struct_size, std::string(name) + " must all have the same struct_size");
         all.push_back(read(one, defaults, name));
     }
     return all;

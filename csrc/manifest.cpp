@@ -22,8 +22,6 @@
 namespace fastfs::core {
 namespace {
 
-constexpr std::int64_t kMostFeatures = 400000000;  // keeps byte counts of square matrices within 64 bits
-
 // d x d matrices hold one triangle: the upper one row by row, which LAPACK reads as the lower one column by column.
 
 // One of the two kernels of a problem.
@@ -42,6 +40,7 @@ struct Outcome {
     double kept_trace[2] = {1, 1};
     std::int32_t kernel_warnings[2] = {};
     std::int64_t rank = 0;
+    double agreement = 1;
     std::int32_t warnings = 0;
     std::int64_t n_components = 0;
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
@@ -603,11 +602,12 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
     }
 }
 
+constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
+
 // sigma of one side by a rule, from the pairs of some features.
 template <class T>
 double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& side, const fastfs_manifest_scale& scale,
                      std::int32_t& warnings, Run& run) {
-    constexpr std::int64_t kSampled = 2000;
     constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
     const std::int64_t n = std::min(features.n_features(), kSampled);
     const Features<double> some(features, Random(fit.options.seed, kStream).subset(features.n_features(), n), run);
@@ -616,29 +616,53 @@ double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& si
     return choose_sigma(D2.data(), n, scale, side.name, warnings, run) * features.unit();
 }
 
+// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one.
+struct Excerpt {
+    Buffer<double> exact;
+    LowRank low_rank;
+};
+
+std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
+    return std::min(d, std::clamp<std::int64_t>(4 * rank, 500, 1000));
+}
+
+template <class T>
+LowRank factor(const Features<T>& features, const Kernel& kernel, const Fit& fit, const fastfs_manifest_scale& scale,
+               std::int64_t rank, Buffer<double>& room, Run& run) {
+    const std::uint64_t seed = fit.options.seed;
+    return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, rank, seed, room, run)
+                                       : landmarks(features, kernel, scale.normalize, rank, seed, room, run);
+}
+
 // (1): K of one side at one scale.
 LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
-                        Buffer<double>& room, Run& run, Outcome& outcome) {
+                        Buffer<double>& room, Run& run, Outcome& outcome, Excerpt& excerpt) {
     const double unit = common_unit(fit.row_maxima, side.rows);
+    const auto& o = fit.options;
     auto choose = [&](const auto& features) {
         outcome.sigma[which] = scale.rule == FASTFS_SIGMA_GIVEN
                                    ? scale.sigma[side.index]
                                    : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
-        const auto& o = fit.options;
         return Kernel{o.kernel ? Kernel::Kind::kCustom : Kernel::Kind::kRbf, outcome.sigma[which], o.kernel, o.user};
     };
-    auto factor = [&](const auto& features, const Kernel& kernel) {
-        const auto& o = fit.options;
-        return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, o.rank, o.seed, room, run)
-                                           : landmarks(features, kernel, scale.normalize, o.rank, o.seed, room, run);
+    auto finish = [&](const auto& features, const Kernel& kernel) {
+        constexpr std::uint64_t kStream = ~std::uint64_t{0} - 1;
+        const std::int64_t n = excerpt_size(features.n_features(), o.rank);
+        const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
+        excerpt.exact = Buffer<double>(n * n);
+        affinity(some, kernel, run, excerpt.exact.data());
+        if (scale.normalize > 0) normalize(excerpt.exact.data(), n, scale.normalize);
+        Buffer<double> small;
+        excerpt.low_rank = factor(some, kernel, fit, scale, std::min(o.rank, n / 4), small, run);
+        return factor(features, kernel, fit, scale, o.rank, room, run);
     };
-    if (!fit.options.kernel && (fit.accuracy == FASTFS_HIGH || fit.X.is_float32())) {
+    if (!o.kernel && (fit.accuracy == FASTFS_HIGH || fit.X.is_float32())) {
         const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
         const Kernel kernel = choose(features);
-        if (float_tiles_serve(features, kernel)) return factor(features, kernel);
+        if (float_tiles_serve(features, kernel)) return finish(features, kernel);
     }
     const Features<double> features(fit.X, side.rows, unit, Shift::kRow, run);
-    return factor(features, choose(features));
+    return finish(features, choose(features));
 }
 
 // Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
@@ -792,21 +816,63 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const P
     check_contrast(q, rank, std::max(K1.largest, K2.largest), outcome);
 }
 
+// Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
+// both are.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const std::size_t n = a.size();
+    auto ranks = [&](const std::vector<double>& values) {
+        std::vector<std::size_t> order(n);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return values[i] < values[j]; });
+        std::vector<double> centred(n);
+        for (std::size_t first = 0, last = 0; first < n; first = last) {
+            while (last < n && values[order[last]] == values[order[first]]) ++last;
+            const double mean = 0.5 * static_cast<double>(first + last - 1) - 0.5 * static_cast<double>(n - 1);
+            for (std::size_t r = first; r < last; ++r) centred[order[r]] = mean;
+        }
+        return centred;
+    };
+    const std::vector<double> x = ranks(a), y = ranks(b);
+    const double xy = std::inner_product(x.begin(), x.end(), y.begin(), 0.0),
+                 xx = std::inner_product(x.begin(), x.end(), x.begin(), 0.0),
+                 yy = std::inner_product(y.begin(), y.end(), y.begin(), 0.0);
+    return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
+}
+
+// How far the low-rank scores can be trusted: no trace or gap of the kernels tells, since the exact scores rest on
+// their small eigenvalues too, but some features scored both ways do.
+double agreement(Excerpt (&excerpt)[2], const Part& part) {
+    const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
+    Outcome exact, low_rank;
+    exact.scores.resize(static_cast<std::size_t>(n));
+    low_rank.scores.resize(static_cast<std::size_t>(n));
+    low_rank_form(n, excerpt[0].low_rank, excerpt[1].low_rank, part.within(0, 0.2), low_rank);
+    const double largest = std::max(excerpt[0].low_rank.largest, excerpt[1].low_rank.largest);
+    pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), part.within(0.2, 1), exact);
+    check_contrast(n, exact.rank, largest, exact);
+    if (exact.warnings & low_rank.warnings & FASTFS_WARN_NO_CONTRAST) return 1;  // both say that there is nothing
+    return rank_correlation(exact.scores, low_rank.scores);
+}
+
 // One problem by low-rank kernels, at all scales.
 void wide_problem(const Fit& fit, const Problem& problem, const Part& whole, std::vector<Outcome>& outcomes) {
+    constexpr double kTrusted = 0.9;
     const double n = static_cast<double>(fit.scales.size());
     Buffer<double> room;
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
         const Part part = whole.within(static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
         LowRank K[2];
+        Excerpt excerpt[2];
         for (std::size_t l : {0, 1}) {
-            part.step("low-rank kernel of a class", l == 0 ? 0.4 : 0.8);
+            part.step("low-rank kernel of a class", l == 0 ? 0.38 : 0.76);
             const int which = static_cast<int>(l);
-            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, part.run(), outcomes[s]);
+            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, part.run(), outcomes[s], excerpt[l]);
             outcomes[s].kept_trace[l] = K[l].kept_trace;
             if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_WARN_TRACE;
         }
-        low_rank_form(fit.X.n_cols(), K[0], K[1], part, outcomes[s]);
+        low_rank_form(fit.X.n_cols(), K[0], K[1], part.within(0, 0.95), outcomes[s]);
+        outcomes[s].agreement = agreement(excerpt, part.within(0.95, 1));
+        if (outcomes[s].agreement < kTrusted) outcomes[s].warnings |= FASTFS_WARN_AGREEMENT;
     }
 }
 
@@ -819,7 +885,8 @@ std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std
     // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.
     const std::int64_t features = Features<double>::memory(X, X.n_rows());
     const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
-    return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
+    const std::int64_t n = excerpt_size(d, o.rank), sampled = std::min(d, kSampled);
+    return G + factor + std::max(features + 8 * sampled * sampled, joint) + 8 * 40 * o.rank * o.rank + 8 * 8 * n * n;
 }
 
 bool pairwise(std::int64_t n_classes, const fastfs_manifest_options& options) {
@@ -927,6 +994,7 @@ void collect(std::int64_t p, const Problem& problem, bool pairs, const fastfs_ma
         if (result.kernel_warnings) result.kernel_warnings[k] = o.kernel_warnings[l];
     }
     if (result.ranks) result.ranks[p] = o.rank;
+    if (result.agreement) result.agreement[p] = o.agreement;
     if (result.problem_warnings) result.problem_warnings[p] = o.warnings;
 }
 
@@ -973,9 +1041,10 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
         "accuracy must be FASTFS_AUTO, FASTFS_EXACT, FASTFS_FAST or FASTFS_HIGH, not " + std::to_string(o.accuracy));
     require(o.multiclass == FASTFS_OVR || o.multiclass == FASTFS_OVO,
             "multiclass must be FASTFS_OVR or FASTFS_OVO, not " + std::to_string(o.multiclass));
-    require(o.rank >= 1 && o.rank <= kMostFeatures, "rank must be at least 1, but is " + std::to_string(o.rank));
+    require(o.rank >= 1, "rank must be at least 1, but is " + std::to_string(o.rank));
     require(o.reserved == 0, "the reserved field of options must be 0, but is " + std::to_string(o.reserved));
-    require(n_scales >= 1, "at least one scale is needed, but n_scales is " + std::to_string(n_scales));
+    require(n_scales >= 1 && n_scales <= 1000,
+            "n_scales must lie between 1 and 1000, but is " + std::to_string(n_scales));
     require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the " + std::to_string(d) +
                                                         " features, but is " + std::to_string(n_components));
     const bool low_rank = o.accuracy == FASTFS_FAST || o.accuracy == FASTFS_HIGH, any = o.accuracy == FASTFS_AUTO;
@@ -989,7 +1058,10 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     // K1 and S; besides, first the features of a class and a tile a thread, later as much again for LAPACK, and panels
     // for the eigenvectors; the distances of both sides while several scales share them, and those of all rows while
     // several problems do; and what is handed out, components as arrays and once more by the caller's language.
-    const std::int64_t results = 8 * d * (n_scales * (n_classes + 2) + 4 * n_scales * n_components * plan.n_problems);
+    const double handed_out = 8.0 * static_cast<double>(d * n_scales) *
+                              (static_cast<double>(n_classes + 2) +
+                               4.0 * static_cast<double>(n_components) * static_cast<double>(plan.n_problems));
+    const auto results = static_cast<std::int64_t>(std::min(handed_out, 1e17));  // more than any budget is enough
     const std::int64_t squares = 2 + 2 * (n_scales > 1) + (!pairs && distances_.size() == 0);
     constexpr std::int64_t arrays[] = {2, 3, 7};  // by form
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
@@ -1017,9 +1089,10 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     }
     if (plan.accuracy == FASTFS_EXACT) {
         run.require_memory(plan.bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
-                           full ? "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank"
-                                : "raise max_memory (or FASTFS_MAX_MEMORY), choose accuracy=\"fast\", or give fewer "
-                                  "features");
+                           plan.reason == FASTFS_BECAUSE_RANK ? "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank"
+                           : o.form != FASTFS_PENCIL ? "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features"
+                                                     : "raise max_memory (or FASTFS_MAX_MEMORY), choose "
+                                                       "accuracy=\"fast\", or give fewer features");
     } else {
         run.require_memory(plan.bytes, "ManiFeSt in its low-rank form on " + std::to_string(d) + " features",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank");

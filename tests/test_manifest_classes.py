@@ -184,7 +184,7 @@ def test_labels_of_any_kind(multiclass):
     X, y = several_classes(60, 12, 3)
     expected = fit(X, y, multiclass=multiclass).scores_
     names = np.array(["ba", "bb", "c"])[y]
-    for labels in (names, pd.Categorical(names, categories=["c", "unused", "bb", "ba"]), y - 1.5, list(names)):
+    for labels in (names, pd.Categorical(names, categories=["c", "unused", "bb", "ba"]), y - 1.0, list(names)):
         found = fit(X, labels, multiclass=multiclass)
         np.testing.assert_array_equal(found.scores_, expected)
         assert len(found.classes_) == 3

@@ -690,7 +690,7 @@ def test_too_little_memory_for_exact_is_fast():
     assert "accuracy='fast'" in str(raised.value).replace('"', "'")
     needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
     assert 32 * 1000**2 <= needed <= 40 * 1000**2
-    found = fit(X, y, max_memory="20M", rank=20)
+    found = fit(X, y, max_memory="28M", rank=20)
     assert found.accuracy_ == "fast"
     assert "memory" in found.accuracy_reason_
     np.testing.assert_array_equal(found.scores_, fit(X, y, rank=20, accuracy="fast").scores_)
@@ -819,3 +819,19 @@ def test_a_rank_that_gains_nothing_is_exact_whatever_the_size():
     for rank in (1501, 6000, 200_000_000):
         with pytest.raises(MemoryError, match=r"exact form on 6000 features.*lower rank"):
             fastfs.manifest_scores(wide, [0, 0, 1, 1], rank=rank, max_memory="300M")
+
+
+@pytest.mark.parametrize("accuracy", ["fast", "high"])
+def test_agreement_tells_where_the_ranking_is_another(accuracy):
+    """Against the same figure from outside, on all features."""
+    X, y = factor_model(60, 500, 0)
+    for options, trusted in (({"sigma_factor": 1.0, "normalize": 3}, True), ({"sigma_factor": 0.2}, False)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = fit(X, y, accuracy=accuracy, rank=50, **options)
+        exact = fit(X, y, accuracy="exact", **options)
+        expected = spearmanr(found.scores_, exact.scores_).statistic  # 500 features: all of them are drawn
+        assert exact.agreement_ == 1
+        assert found.agreement_ == pytest.approx(expected, abs=0.05)  # landmarks are drawn anew
+        assert (found.agreement_ >= 0.9) == trusted
+        assert any("rank features otherwise" in str(w.message) for w in caught) != trusted

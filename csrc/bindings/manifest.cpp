@@ -88,6 +88,7 @@ class Manifest {
             one["kept_trace"] = to_array(r.kept_trace, {k});
             one["kernel_warnings"] = to_array(r.kernel_warnings, {k});
             one["ranks"] = to_array(r.ranks, {p});
+            one["agreement"] = to_array(r.agreement, {p});
             one["problem_warnings"] = to_array(r.problem_warnings, {p});
             one["mean_values"] = to_array(r.mean_values, {p, m});
             one["mean_vectors"] = to_array(r.mean_vectors, {p, m, d});
@@ -121,6 +122,7 @@ void bind_manifest(py::module_& m) {
     m.attr("WARN_ONE_SAMPLE") = int{FASTFS_WARN_ONE_SAMPLE};
     m.attr("WARN_TRACE") = int{FASTFS_WARN_TRACE};
     m.attr("WARN_NO_CONTRAST") = int{FASTFS_WARN_NO_CONTRAST};
+    m.attr("WARN_AGREEMENT") = int{FASTFS_WARN_AGREEMENT};
     py::class_<Manifest>(m, "Manifest")
         .def(py::init<const py::sequence&, bool, int, std::int64_t, py::object>(), py::arg("chunks"),
              py::arg("keep_distances"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))

@@ -367,8 +367,8 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
             for (std::int64_t i = j; i < p; ++i) C[j * p + i] = (C[j * p + i] + C[i * p + j]) / 2;
         }
         if (potrf_lower(p, C.data())) break;
+        if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
         if (share > 1e3 * kShare) {
-            if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
             throw NumericError(
                 "the kernel of a class is not positive definite to rounding: choose accuracy=\"fast\", or a larger "
                 "scale");

@@ -1,10 +1,12 @@
 #include "support/lapack.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
@@ -36,7 +38,8 @@ void register_blas(const fastfs_blas& table) {
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
-                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsyevr && table.dgesdd,
+                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
+                table.dgesdd,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
@@ -145,8 +148,16 @@ void stedc(std::int64_t n, double* d, double* e, double* Z) {
     const blas_int lwork = narrow(1 + 4 * n + n * n), liwork = narrow(3 + 5 * n);
     Buffer<double> work(lwork);
     Buffer<blas_int> iwork(liwork);
+    const std::vector<double> diagonal(d, d + n), off_diagonal(e, e + n - 1);
     blas_int info = 0;
     blas().dstedc("I", &n_, d, e, Z, &n_, work.data(), &lwork, iwork.data(), &liwork, &info);
+    if (info >
+        0) {  // a secular equation that didn't converge, among clustered eigenvalues: QR iteration, slow but sure
+        std::copy(diagonal.begin(), diagonal.end(), d);
+        std::copy(off_diagonal.begin(), off_diagonal.end(), e);
+        blas().dsteqr("I", &n_, d, e, Z, &n_, work.data(), &info);
+        check(info, "dsteqr");
+    }
     check(info, "dstedc");
 }
 

@@ -9,6 +9,9 @@
 
 namespace fastfs::core {
 
+// Keeps byte counts of square matrices within 64 bits.
+constexpr std::int64_t kMostFeatures = 400000000;
+
 class Matrix {
   public:
     // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).

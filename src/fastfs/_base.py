@@ -67,18 +67,32 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     return X, budget
 
 
-def as_chunks(X: Any, budget: int = 0) -> tuple[list[Any], int]:
-    """Return the row chunks of X, each as of `as_matrix`: those that an iterator yields, or X as the only one."""
+def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
+    """Return the row chunks of X, each as of `as_matrix`: those that an iterator yields, or X as the only one.
+
+    An iterator is left as soon as it has yielded more rows than y has labels, or more bytes than the budget allows.
+    """
     if not hasattr(X, "__next__"):
         X, budget = as_matrix(X, budget)
         return [X], budget
+    n_labels = len(y) if hasattr(y, "__len__") else None
     chunks: list[Any] = []
+    n_rows = n_bytes = 0
     for chunk in X:
         chunk, budget = as_matrix(chunk, budget)
         if chunks and chunk.shape[1] != chunks[0].shape[1]:
             raise ValueError(
                 f"all chunks of X must have the {chunks[0].shape[1]} features of the first, but chunk {len(chunks)} "
                 f"(counted from 0) has {chunk.shape[1]}"
+            )
+        n_rows += chunk.shape[0]
+        n_bytes += chunk.data.nbytes
+        if n_labels is not None and n_rows > n_labels:
+            raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_rows} rows or more")
+        if budget and n_bytes > budget:
+            raise MemoryError(
+                f"the chunks of X take {n_bytes} bytes or more, but the memory budget is {budget} bytes: raise "
+                "max_memory (or FASTFS_MAX_MEMORY), or give fewer features"
             )
         if chunk.shape[0]:
             chunks.append(chunk)
@@ -145,6 +159,14 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
     for sample, label in enumerate(y):
         if _is_missing(label):
             raise ValueError(f"y has no label ({label}) for sample {sample}")
+    if y.dtype.kind == "f":
+        continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
+        if len(continuous) or not np.isfinite(y).all():
+            value = y[continuous[0]] if len(continuous) else np.inf
+            raise ValueError(
+                f"Unknown label type: continuous. y must hold classes, but has values such as {value:g}: bin them "
+                "first, or give labels as integers or strings"
+            )
     try:
         classes, codes = np.unique(y, return_inverse=True)
     except TypeError:
@@ -171,9 +193,8 @@ def choose(name: str, value: Any, options: tuple[str, ...], otherwise: str = "")
     """Return value if it is one of the options, or say which there are."""
     if isinstance(value, str) and value in options:
         return value
-    known = ", ".join(repr(option) for option in options[:-1])
-    known = f"{known} or {options[-1]!r}" if known else repr(options[-1])
-    raise ValueError(f"{name} must be {known}{', or ' + otherwise if otherwise else ''}, not {value!r}")
+    *most, last = [repr(option) for option in options] + ([otherwise] if otherwise else [])
+    raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, not {value!r}")
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

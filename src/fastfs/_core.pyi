@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Gram', 'Manifest', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'eigh', 'exp_seconds', 'info', 'pencil']
+__all__: list[str] = ['Gram', 'Manifest', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'eigh', 'exp_seconds', 'info', 'pencil']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -39,6 +39,7 @@ def info() -> dict:
     ...
 def pencil(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
+WARN_AGREEMENT: int = 16
 WARN_NO_CONTRAST: int = 8
 WARN_ONE_SAMPLE: int = 2
 WARN_SIGMA: int = 1

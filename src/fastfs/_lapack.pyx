@@ -26,7 +26,7 @@ cdef extern from *:
         {"dtrmm", offsetof(fastfs_blas, dtrmm)},   {"dpotrf", offsetof(fastfs_blas, dpotrf)},
         {"dpocon", offsetof(fastfs_blas, dpocon)}, {"dsygst", offsetof(fastfs_blas, dsygst)},
         {"dtrsm", offsetof(fastfs_blas, dtrsm)},   {"dsytrd", offsetof(fastfs_blas, dsytrd)},
-        {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)},
+        {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsteqr", offsetof(fastfs_blas, dsteqr)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)},
         {"dgesdd", offsetof(fastfs_blas, dgesdd)}};
 
     /* A function pointer is not an object pointer in C, so its bytes are copied. */
@@ -55,6 +55,7 @@ _ROUTINES = (
     ("cython_blas", "dtrsm", "cccciiddidi"),
     ("cython_lapack", "dsytrd", "cididdddii"),
     ("cython_lapack", "dstedc", "cidddidiiii"),
+    ("cython_lapack", "dsteqr", "cidddidi"),
     ("cython_lapack", "dsyevr", "cccididdiididdiidiiii"),
     ("cython_lapack", "dgesdd", "ciididdididiii"),
 )

@@ -153,7 +153,9 @@ def score(
     ] = None,
     sigma: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help="Kernel scale: median, percentile, or two numbers such as 0.5,0.7."),
+        typer.Option(
+            metavar="RULE", help="Kernel scale: median, percentile, grid (compares many), or numbers such as 0.5,0.7."
+        ),
     ] = None,
     sigma_factor: Annotated[float | None, typer.Option(metavar="F", help="Median distance times this.")] = None,
     sigma_percentile: Annotated[
@@ -222,6 +224,7 @@ def score(
             "n_features": n_features,
             "classes": samples_of,
             **accuracy,
+            **_sensitivity(selector),
         }
         io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
     if plot is not None:
@@ -235,7 +238,9 @@ def score(
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
     approximated = ""
     if accuracy.get("accuracy", "exact") != "exact":
-        approximated = f" in the {accuracy['accuracy']} form ({accuracy['accuracy_reason']})"
+        approximated = f" in the {accuracy['accuracy']} form"
+        if "accuracy_reason" in accuracy:
+            approximated += f" ({accuracy['accuracy_reason']})"
     _errors.print(
         f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
         + approximated
@@ -292,9 +297,9 @@ def _selector(method: str, options: dict[str, Any], method_options: Sequence[str
             raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them.")
         options[name] = value
     # Each of the two is read under its own rule only, and an option without effect would mislead.
-    for name, rule in (("sigma_factor", "median"), ("sigma_percentile", "percentile")):
-        if name in options and options.setdefault("sigma", rule) != rule:
-            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rule}, not --sigma {options['sigma']}.")
+    for name, rules in (("sigma_factor", ("median", "grid")), ("sigma_percentile", ("percentile",))):
+        if name in options and options.setdefault("sigma", rules[0]) not in rules:
+            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rules[0]}, not --sigma {options['sigma']}.")
     return estimator(**options)
 
 
@@ -320,6 +325,22 @@ def _options(method: str, texts: Sequence[str]) -> dict[str, Any]:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             options[name] = value.strip()
     return options
+
+
+def _sensitivity(selector: Any) -> dict[str, Any]:
+    """What a grid of scales found, but for the scores, one entry a scale."""
+    if not hasattr(selector, "sensitivity_"):
+        return {}
+    names = ("scale", "normalize", "spearman_next", "overlap_next", "contrast")
+    rows = zip(*(selector.sensitivity_[name] for name in names), strict=True)
+    # JSON has no NaN: the last scale of each row has no next one.
+    plain = [[value.item() if hasattr(value, "item") else value for value in row] for row in rows]
+    return {
+        "sensitivity": [
+            {name: None if value != value or value == np.inf else value for name, value in zip(names, row, strict=True)}
+            for row in plain
+        ]
+    }
 
 
 def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: bool = False) -> dict[str, list[Any]]:

@@ -213,7 +213,7 @@ using manifest_plan = fastfs_manifest_plan;
 
 // Arrays as of fastfs_manifest_result.
 struct manifest_result {
-    std::vector<double> scores, class_scores, sigma, kept_trace;
+    std::vector<double> scores, class_scores, sigma, kept_trace, agreement;
     std::vector<std::int64_t> ranks;
     std::vector<std::int32_t> kernel_warnings, problem_warnings;
     std::vector<double> mean_values, mean_vectors, difference_values, difference_vectors;
@@ -258,12 +258,13 @@ class manifest {
             r.scores.resize(d);
             r.class_scores.resize(c * d);
             r.ranks.resize(p);
+            r.agreement.resize(p);
             r.kernel_warnings.resize(k);
             r.problem_warnings.resize(p);
             out.push_back({sizeof(fastfs_manifest_result), r.scores.data(), r.class_scores.data(), r.sigma.data(),
-                           r.kept_trace.data(), r.kernel_warnings.data(), r.ranks.data(), r.problem_warnings.data(),
-                           n_components, r.mean_values.data(), r.mean_vectors.data(), r.difference_values.data(),
-                           r.difference_vectors.data()});
+                           r.kept_trace.data(), r.kernel_warnings.data(), r.ranks.data(), r.agreement.data(),
+                           r.problem_warnings.data(), n_components, r.mean_values.data(), r.mean_vectors.data(),
+                           r.difference_values.data(), r.difference_vectors.data()});
         }
         check(fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
                                   static_cast<std::int64_t>(scales.size()), &how, out.data()));

@@ -55,6 +55,7 @@ void FASTFS_BLAS_SYMBOL(dsytrd)(FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, d
                                 FASTFS_IN_, FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dstedc)(FASTFS_CHAR_, FASTFS_IN_, double*, double*, double*, FASTFS_IN_, double*, FASTFS_IN_,
                                 FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
+void FASTFS_BLAS_SYMBOL(dsteqr)(FASTFS_CHAR_, FASTFS_IN_, double*, double*, double*, FASTFS_IN_, double*, FASTFS_OUT_);
 void FASTFS_BLAS_SYMBOL(dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_DBL_,
                                 FASTFS_DBL_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_OUT_, double*, double*,
                                 FASTFS_IN_, FASTFS_OUT_, double*, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
@@ -85,6 +86,7 @@ static inline fastfs_status fastfs_link_blas(void) {
     table.dtrsm = FASTFS_BLAS_SYMBOL(dtrsm);
     table.dsytrd = FASTFS_BLAS_SYMBOL(dsytrd);
     table.dstedc = FASTFS_BLAS_SYMBOL(dstedc);
+    table.dsteqr = FASTFS_BLAS_SYMBOL(dsteqr);
     table.dsyevr = FASTFS_BLAS_SYMBOL(dsyevr);
     table.dgesdd = FASTFS_BLAS_SYMBOL(dgesdd);
     return fastfs_register_blas(&table);
