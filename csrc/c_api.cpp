@@ -31,6 +31,10 @@ struct fastfs_gram {
     mutable std::mutex mutex = {};
 };
 
+struct fastfs_manifest {
+    const fastfs::core::Manifest data;
+};
+
 struct fastfs_projse_sums {
     fastfs::core::ProjseSums sums;
     mutable std::mutex mutex = {};
@@ -94,6 +98,19 @@ Struct read(const Struct* given, Struct defaults, const char* name) {
     return defaults;
 }
 
+// An array of such structs, in steps of the first one's struct_size.
+template <class Struct>
+std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
+    require(given != nullptr && n >= 1, std::string(name) + " must hold at least one");
+    std::vector<Struct> all;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto* one = reinterpret_cast<const Struct*>(bytes + static_cast<std::size_t>(i) * given->struct_size);
+        all.push_back(read(one, defaults, name));
+    }
+    return all;
+}
+
 Matrix read_matrix(const fastfs_matrix* X) {
     require(X != nullptr, "X is null");
     require(X->struct_size == sizeof(fastfs_matrix),
@@ -129,15 +146,15 @@ void require_aligned(const void* values, std::size_t size, const char* name) {
 }
 
 template <class T>
-Features<T> all_features(const Matrix& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
+Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    return Features<T>(X, maxima, rows, kernel.shift(), run);
+    return Features<T>(X, rows, common_unit(maxima, rows), kernel.shift(), run);
 }
 
 // Calls f with the features of X in single precision if that serves, in double otherwise.
 template <class F>
-void with_features(const Matrix& X, const Kernel& kernel, Run& run, F&& f) {
+void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
     run.step("affinity", 1.0);
     const auto maxima = X.row_maxima(run);
     if (X.is_float32()) {
@@ -148,13 +165,13 @@ void with_features(const Matrix& X, const Kernel& kernel, Run& run, F&& f) {
 }
 
 // n_outputs values of the dtype of X are the caller's; p columns are multiplied, if any.
-std::int64_t affinity_memory(const Matrix& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
+std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
            8 * X.n_cols() * p;
 }
 
-std::int64_t stored_affinity_memory(const Matrix& X, const Run& run) {
+std::int64_t stored_affinity_memory(const Samples& X, const Run& run) {
     const std::int64_t d = X.n_cols();
     require(d <= kMostFeatures, "the " + std::to_string(d) + " features have more pairs than can be stored");
     const std::int64_t bytes = affinity_memory(X, d * d, 0, run);
@@ -283,7 +300,7 @@ fastfs_status fastfs_register_blas(const fastfs_blas* table) {
 fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_options* options, const fastfs_run* run_,
                               void* out) {
     return guarded([&] {
-        const Matrix X = read_matrix(X_);
+        const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         require_aligned(out, X.is_float32() ? 4 : 8, "out");
@@ -300,7 +317,7 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
 
 fastfs_status fastfs_affinity_memory(const fastfs_matrix* X_, const fastfs_run* run_, int64_t* bytes) {
     return guarded([&] {
-        const Matrix X = read_matrix(X_);
+        const Samples X(read_matrix(X_));
         const Run run = read_run(run_);
         require(bytes != nullptr, "bytes is null");
         *bytes = stored_affinity_memory(X, run);
@@ -310,7 +327,7 @@ fastfs_status fastfs_affinity_memory(const fastfs_matrix* X_, const fastfs_run* 
 fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affinity_options* options, const void* V,
                                       int64_t p, const fastfs_run* run_, void* out) {
     return guarded([&] {
-        const Matrix X = read_matrix(X_);
+        const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         require_aligned(V, X.is_float32() ? 4 : 8, "V");
@@ -343,7 +360,7 @@ fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs
 fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run_) {
     return guarded([&] {
         require(gram != nullptr, "gram is null");
-        const Matrix X = read_matrix(chunk);
+        const Samples X(read_matrix(chunk));
         Run run = read_run(run_);
         std::lock_guard lock(gram->mutex);
         gram->sums.update(X, run);
@@ -423,28 +440,44 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
     });
 }
 
-fastfs_status fastfs_manifest_memory(const fastfs_matrix* X_, int64_t n_components, const fastfs_run* run_,
-                                     int64_t* bytes) {
+fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks, int32_t keep_distances,
+                                  const fastfs_run* run_, fastfs_manifest** manifest) {
     return guarded([&] {
-        const Matrix X = read_matrix(X_);
-        const Run run = read_run(run_);
-        require(bytes != nullptr, "bytes is null");
-        *bytes = manifest_memory(X, n_components, run);
+        require(manifest != nullptr, "manifest is null");
+        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is " + std::to_string(n_chunks));
+        std::vector<Matrix> X;
+        for (int64_t c = 0; c < n_chunks; ++c) X.push_back(read_matrix(chunks ? chunks + c : nullptr));
+        Run run = read_run(run_);
+        *manifest = new fastfs_manifest{Manifest(Samples(std::move(X)), keep_distances != 0, run)};
     });
 }
 
-fastfs_status fastfs_manifest(const fastfs_matrix* X_, const int64_t* labels, const fastfs_manifest_options* options,
-                              const fastfs_run* run_, fastfs_manifest_result* result) {
+void fastfs_manifest_free(fastfs_manifest* manifest) { std::unique_ptr<fastfs_manifest> owner(manifest); }
+
+fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
+                                       const fastfs_manifest_options* options, int64_t n_scales, int64_t n_components,
+                                       const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
-        const Matrix X = read_matrix(X_);
-        const auto manifest_options = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        require(manifest != nullptr && plan != nullptr, "manifest or plan is null");
+        const std::size_t size = read(plan, FASTFS_MANIFEST_PLAN_INIT, "plan").struct_size;
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        const Run run = read_run(run_);
+        const auto found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
+        const std::size_t given = plan->struct_size;
+        std::memcpy(plan, &found, std::min(given, size));
+        plan->struct_size = given;
+    });
+}
+
+fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
+                                  const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
+                                  int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
+    return guarded([&] {
+        require(manifest != nullptr && labels != nullptr, "manifest or labels are null");
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         Run run = read_run(run_);
-        require(result != nullptr, "result is null");
-        const std::size_t size = result->struct_size;
-        auto ours = read(result, FASTFS_MANIFEST_RESULT_INIT, "result");
-        manifest(X, labels, manifest_options, run, ours);
-        ours.struct_size = size;
-        std::memcpy(result, &ours, std::min(size, sizeof ours));
+        manifest->data.fit(labels, n_classes, how, read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales"),
+                           run, read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results"));
     });
 }
 

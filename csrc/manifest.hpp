@@ -2,17 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// Bytes that manifest takes, its results included; throws OutOfMemory if the budget is smaller.
-std::int64_t manifest_memory(const Matrix& X, std::int64_t n_components, const Run& run);
+class Manifest {
+  public:
+    Manifest(Samples X, bool keep_distances, Run& run);
 
-void manifest(const Matrix& X, const std::int64_t* labels, const fastfs_manifest_options& options, Run& run,
-              fastfs_manifest_result& result);
+    fastfs_manifest_plan plan(std::int64_t n_classes, const fastfs_manifest_options& options, std::int64_t n_scales,
+                              std::int64_t n_components, const Run& run) const;
+
+    void fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
+             const std::vector<fastfs_manifest_scale>& scales, Run& run,
+             const std::vector<fastfs_manifest_result>& results) const;
+
+  private:
+    Samples X_;
+    std::vector<double> row_maxima_;
+    double unit_ = 1;           // of all rows
+    Buffer<double> distances_;  // over all rows, upper triangle in units of unit_^2; empty if not kept
+};
 
 }  // namespace fastfs::core

@@ -41,15 +41,18 @@ int main(int argc, char** argv) {
 
     fastfs_run run = FASTFS_RUN_INIT;
     run.progress = show;
-    fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
-    options.sigma_factor = 0.1;
+    fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    scale.value = 0.1; /* times the median distance */
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
     result.scores = malloc(sizeof(double) * (size_t)d);
 
-    if (fastfs_link_blas() != FASTFS_OK || fastfs_manifest(&X, labels, &options, &run, &result) != FASTFS_OK) {
+    fastfs_manifest* manifest = NULL;
+    if (fastfs_link_blas() != FASTFS_OK || fastfs_manifest_new(&X, 1, 0, &run, &manifest) != FASTFS_OK ||
+        fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, &run, &result) != FASTFS_OK) {
         fprintf(stderr, "%s\n", fastfs_last_error());
         return 1;
     }
+    fastfs_manifest_free(manifest);
     for (long j = 0; j < d; ++j) printf("%.17g\n", result.scores[j]);
     return 0;
 }

@@ -249,7 +249,6 @@ BAD_TABLES = {
     "nan": (lambda path: write_text(path, with_value(np.nan)), [], ["row 3", "'g2'"]),
     "infinity": (lambda path: write_text(path, with_value(np.inf)), [], ["row 3", "'g2'"]),
     "one class": (lambda path: write_text(path, y=["sick"] * 24), [], ["class"]),
-    "three classes": (lambda path: write_text(path, y=["a", "b", "c"] * 8), [], ["3"]),
     "one feature": (lambda path: write_text(path, X[:, :1], names=NAMES[:1]), [], ["feature"]),
     "no feature": (lambda path: write_text(path, X[:, :0], names=[]), [], ["no feature column"]),
     "no numbers": (

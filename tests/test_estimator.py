@@ -45,11 +45,18 @@ def test_scikit_learn_checks(estimator, check):
 def test_parameters_are_stored_untouched():
     given = {
         "n_features_to_select": np.int64(3),
+        "kernel": "none",
         "sigma": [1.0, 2.0],
         "sigma_factor": "nonsense",
         "sigma_percentile": -1,
         "normalize": None,
+        "form": 0,
+        "accuracy": "much",
+        "rank": "first",
+        "multiclass": True,
+        "combine": "all",
         "n_components": 1.5,
+        "random_state": object(),
         "n_jobs": 0,
         "max_memory": "nonsense",
         "verbose": print,
@@ -75,7 +82,7 @@ def test_attributes():
     assert estimator.scores_.dtype == np.float64
     assert estimator.ranking_.dtype == np.int64
     assert estimator.sigma_.shape == (2,)
-    assert estimator.rank_ == 12
+    assert estimator.kernel_rank_ == 12
     assert estimator.classes_.tolist() == [0, 1]
     assert estimator.n_features_in_ == 12
     assert estimator.mean_eigenvectors_.shape == (12, 2)

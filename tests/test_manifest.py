@@ -161,7 +161,7 @@ def test_singular_kernels(data, normalize):
     expected = oracle.manifest(X, y, normalize=normalize, singular=True)
     found = fit(X, y, normalize=normalize)
     assert_close(found.scores_, expected.scores, SINGULAR)
-    assert found.rank_ < X.shape[1]
+    assert found.kernel_rank_ < X.shape[1]
 
 
 @given(

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+import fastfs
 from fastfs import pl
 
 
@@ -94,3 +95,49 @@ def test_a_figure_is_made_where_none_is_given():
     for axes in (pl.ranking([1.0, 2.0]), pl.image([1.0, 2.0], (1, 2))):
         assert axes.figure.number in plt.get_fignums()
         plt.close(axes.figure)
+
+
+# ----------------------------------------------------------------------------------------------------------- components
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 12)), np.arange(60) % 3
+    return fastfs.ManiFeSt(n_components=2).fit(X + (y == 1)[:, None] * X[:, :1], y)
+
+
+@pytest.mark.parametrize("comparison", [0, 2])
+def test_components_show_the_largest_entries(fitted, comparison):
+    names = [f"gene$_{j}" for j in range(12)]
+    figure = pl.components(fitted, feature_names=names, top=5, comparison=comparison, figure=Figure())
+    axes = np.array(figure.axes).reshape(2, 2)
+    for row, vectors in zip(axes, (fitted.mean_eigenvectors_, fitted.difference_eigenvectors_), strict=True):
+        for i, ax in enumerate(row):
+            vector = vectors[comparison][:, i]
+            largest = np.argsort(-np.abs(vector))[:5]
+            assert [label.get_text() for label in ax.get_yticklabels()] == [names[j] for j in largest]
+            np.testing.assert_allclose([bar.get_width() for bar in ax.patches], vector[largest])
+    assert axes[1, 1].get_title() == f"D, 2nd: {fitted.difference_eigenvalues_[comparison, 1]:.3g}"
+
+
+def test_components_of_pixels_are_images(fitted):
+    figure = pl.components(fitted, shape=(3, 4), figure=Figure())
+    images = [ax.images[0].get_array() for ax in figure.axes if ax.images and ax.get_title()]
+    assert len(images) == 4
+    np.testing.assert_array_equal(images[2].ravel(), fitted.difference_eigenvectors_[0][:, 0])
+
+
+@pytest.mark.parametrize(
+    "selector, options, message",
+    [
+        (fastfs.ManiFeSt(), {}, "fitted ManiFeSt"),
+        (fastfs.ManiFeSt().fit(np.eye(6)[:, :4] + 1, [0, 1] * 3), {}, "n_components=1"),
+        ("fitted", {"comparison": 3}, "between 0 and 2"),
+        ("fitted", {"feature_names": ["a"]}, "1 feature_names for 12"),
+        ("fitted", {"shape": (5, 5)}, "5 x 5"),
+    ],
+)
+def test_components_refuse(fitted, selector, options, message):
+    with pytest.raises(ValueError, match=message):
+        pl.components(fitted if selector == "fitted" else selector, figure=Figure(), **options)

@@ -3,60 +3,131 @@
 namespace fastfs::bindings {
 namespace {
 
-py::array_t<double> to_array(const std::vector<double>& values) {
-    return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+template <class T>
+py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
+    return py::array_t<T>(std::move(shape), values.data());
 }
 
-// Column-major (d, k)
-py::array_t<double, py::array::f_style> to_columns(const std::vector<double>& values, std::int64_t d, std::int64_t k) {
-    return py::array_t<double, py::array::f_style>({d, k}, values.data());
-}
-
-py::dict manifest(const py::object& X_, const py::array_t<std::int64_t, py::array::c_style>& labels,
-                  const std::string& sigma_rule, double sigma_factor, double sigma_percentile,
-                  const std::pair<double, double>& sigma, int normalize, std::int64_t n_components, int n_threads,
-                  std::int64_t max_memory, py::object progress) {
-    const Matrix X(X_);
-    if (labels.ndim() != 1 || labels.shape(0) != X.view.n_rows()) {
-        throw std::invalid_argument("expected one label for each of the " + std::to_string(X.view.n_rows()) + " rows");
+// Label-free stage; keeps the chunks' arrays alive.
+class Manifest {
+  public:
+    Manifest(const py::sequence& chunks, bool keep_distances, int n_threads, std::int64_t max_memory,
+             py::object progress) {
+        for (const auto& chunk : chunks) {
+            chunks_.push_back(std::make_unique<Matrix>(py::reinterpret_borrow<py::object>(chunk)));
+            views_.push_back(chunks_.back()->view);
+            n_rows_ += views_.back().n_rows();
+            n_features_ = views_.back().n_cols();
+        }
+        Call call(n_threads, max_memory, std::move(progress));
+        manifest_ = call(
+            [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
     }
-    auto options = fastfs::default_manifest_options();
-    options.sigma_rule = sigma_rule == "median"       ? FASTFS_SIGMA_MEDIAN
-                         : sigma_rule == "percentile" ? FASTFS_SIGMA_PERCENTILE
-                                                      : FASTFS_SIGMA_GIVEN;
-    options.sigma_factor = sigma_factor;
-    options.sigma_percentile = sigma_percentile;
-    options.sigma[0] = sigma.first;
-    options.sigma[1] = sigma.second;
-    options.normalize = normalize;
 
-    const auto* y = labels.data();
-    Call call(n_threads, max_memory, std::move(progress));
-    const auto r =
-        call([&](const fastfs::run& run) { return fastfs::manifest(X.view, y, options, n_components, run); });
+    // Each scale is (rule, value, sigma or None, normalize). Returns the plan and a result for each scale.
+    py::tuple fit(const py::array_t<std::int64_t, py::array::c_style>& labels, std::int64_t n_classes,
+                  const py::sequence& scales_, const std::string& form, const std::string& accuracy, std::int64_t rank,
+                  const std::string& multiclass, std::uint64_t seed, std::uintptr_t kernel, std::int64_t n_components,
+                  int n_threads, std::int64_t max_memory, py::object progress) const {
+        if (labels.ndim() != 1 || labels.shape(0) != n_rows_) {
+            throw std::invalid_argument("expected one label for each of the " + std::to_string(n_rows_) + " rows");
+        }
+        auto options = fastfs::default_manifest_options();
+        options.form = choose(form, {"pencil", "spd", "spsd"});
+        options.accuracy = choose(accuracy, {"auto", "exact", "fast", "high"});
+        options.rank = rank;
+        options.multiclass = choose(multiclass, {"ovr", "ovo"});
+        options.seed = seed;
+        options.kernel = reinterpret_cast<fastfs_tile_kernel>(kernel);
 
-    const auto d = X.view.n_cols();
-    py::dict result;
-    result["scores"] = to_array(r.scores);
-    result["sigma"] = to_array({r.sigma[0], r.sigma[1]});
-    result["rank"] = r.rank;
-    result["warnings"] = r.warnings;
-    result["mean_values"] = to_array(r.mean_values);
-    result["mean_vectors"] = to_columns(r.mean_vectors, d, n_components);
-    result["difference_values"] = to_array(r.difference_values);
-    result["difference_vectors"] = to_columns(r.difference_vectors, d, n_components);
-    return result;
-}
+        std::vector<std::vector<double>> given;
+        std::vector<fastfs::manifest_scale> scales;
+        given.reserve(scales_.size());
+        for (const auto& scale_ : scales_) {
+            const auto scale = scale_.cast<py::tuple>();
+            fastfs::manifest_scale s = FASTFS_MANIFEST_SCALE_INIT;
+            s.rule = choose(scale[0].cast<std::string>(), {"median", "percentile", "given"});
+            s.value = scale[1].cast<double>();
+            if (!scale[2].is_none()) {
+                const auto sigma = scale[2].cast<py::array_t<double, py::array::c_style | py::array::forcecast>>();
+                given.emplace_back(sigma.data(), sigma.data() + sigma.size());
+                s.sigma = given.back().data();
+            }
+            s.normalize = scale[3].cast<int>();
+            scales.push_back(s);
+        }
+
+        const auto* y = labels.data();
+        Call call(n_threads, max_memory, std::move(progress));
+        const auto n_scales = static_cast<std::int64_t>(scales.size());
+        const auto found = call(
+            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
+        for (const auto& sigma : given) {
+            if (static_cast<std::int64_t>(sigma.size()) == found.n_kernels) continue;
+            throw std::invalid_argument("sigma must hold one number for each of the " +
+                                        std::to_string(found.n_kernels) + " kernels, but has " +
+                                        std::to_string(sigma.size()));
+        }
+        const auto results = call(
+            [&](const fastfs::run& run) { return manifest_->fit(y, n_classes, scales, options, n_components, run); });
+
+        static const char* accuracies[] = {"auto", "exact", "fast", "high"};
+        static const char* reasons[] = {"asked", "size", "memory", "rank", "form"};
+        py::dict plan;
+        plan["accuracy"] = accuracies[found.accuracy];
+        plan["reason"] = reasons[found.reason];
+        plan["bytes"] = found.bytes;
+        plan["exact_bytes"] = found.exact_bytes;
+        py::list fitted;
+        for (const auto& r : results) {
+            const std::int64_t d = n_features_, m = n_components, p = found.n_problems, k = found.n_kernels;
+            py::dict one;
+            one["scores"] = to_array(r.scores, {d});
+            one["class_scores"] = to_array(r.class_scores, {n_classes, d});
+            one["sigma"] = to_array(r.sigma, {k});
+            one["kept_trace"] = to_array(r.kept_trace, {k});
+            one["kernel_warnings"] = to_array(r.kernel_warnings, {k});
+            one["ranks"] = to_array(r.ranks, {p});
+            one["problem_warnings"] = to_array(r.problem_warnings, {p});
+            one["mean_values"] = to_array(r.mean_values, {p, m});
+            one["mean_vectors"] = to_array(r.mean_vectors, {p, m, d});
+            one["difference_values"] = to_array(r.difference_values, {p, m});
+            one["difference_vectors"] = to_array(r.difference_vectors, {p, m, d});
+            fitted.append(one);
+        }
+        return py::make_tuple(plan, fitted);
+    }
+
+  private:
+    static int choose(const std::string& name, std::initializer_list<const char*> names) {
+        int index = 0;
+        for (const char* known : names) {
+            if (name == known) return index;
+            ++index;
+        }
+        throw std::invalid_argument("there is no option '" + name + "'");
+    }
+
+    std::vector<std::unique_ptr<Matrix>> chunks_;
+    std::vector<fastfs::matrix> views_;
+    std::int64_t n_rows_ = 0, n_features_ = 0;
+    std::unique_ptr<fastfs::manifest> manifest_;
+};
 
 }  // namespace
 
 void bind_manifest(py::module_& m) {
-    m.attr("WARN_SIGMA") = py::make_tuple(int{FASTFS_WARN_SIGMA_0}, int{FASTFS_WARN_SIGMA_1});
-    m.attr("WARN_ONE_SAMPLE") = py::make_tuple(int{FASTFS_WARN_ONE_SAMPLE_0}, int{FASTFS_WARN_ONE_SAMPLE_1});
+    m.attr("WARN_SIGMA") = int{FASTFS_WARN_SIGMA};
+    m.attr("WARN_ONE_SAMPLE") = int{FASTFS_WARN_ONE_SAMPLE};
+    m.attr("WARN_TRACE") = int{FASTFS_WARN_TRACE};
     m.attr("WARN_NO_CONTRAST") = int{FASTFS_WARN_NO_CONTRAST};
-    m.def("manifest", &manifest, py::arg("X"), py::arg("labels").noconvert(), py::arg("sigma_rule"),
-          py::arg("sigma_factor"), py::arg("sigma_percentile"), py::arg("sigma"), py::arg("normalize"),
-          py::arg("n_components"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+    py::class_<Manifest>(m, "Manifest")
+        .def(py::init<const py::sequence&, bool, int, std::int64_t, py::object>(), py::arg("chunks"),
+             py::arg("keep_distances"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+        .def("fit", &Manifest::fit, py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("scales"),
+             py::arg("form"), py::arg("accuracy"), py::arg("rank"), py::arg("multiclass"), py::arg("seed"),
+             py::arg("kernel"), py::arg("n_components"), py::arg("n_threads"), py::arg("max_memory"),
+             py::arg("progress"));
 }
 
 }  // namespace fastfs::bindings

@@ -169,7 +169,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
 }
 
 template <class T>
-void squared_distances_upper(const Features<T>& features, Run& run, T* out) {
+void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out) {
     const std::int64_t d = features.n_features();
     const Kernel kernel{Kernel::Kind::kSquaredDistance};
     const Epilogue<T> epilogue(features, kernel);
@@ -180,8 +180,9 @@ void squared_distances_upper(const Features<T>& features, Run& run, T* out) {
         features.gram_tile(i0, ni, j0, nj, tile, run);
         epilogue(i0, ni, j0, nj, tile, run);
         for (std::int64_t a = 0; a < ni; ++a) {
-            const std::int64_t b0 = I == J ? a : 0;
-            std::copy(tile + a * kTile + b0, tile + a * kTile + nj, out + (i0 + a) * d + j0 + b0);
+            const T* from = tile + a * kTile;
+            T* to = out + (i0 + a) * d + j0;
+            for (std::int64_t b = I == J ? a : 0; b < nj; ++b) to[b] = add ? to[b] + from[b] : from[b];
         }
     });
 }
@@ -235,7 +236,7 @@ Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), shift_sums_(stat
     std::fill_n(sums_.data(), d_ * d_, 0.0);
 }
 
-void Gram::update(const Matrix& chunk, Run& run) {
+void Gram::update(const Samples& chunk, Run& run) {
     require(chunk.n_cols() == d_,
             "a chunk has " + std::to_string(chunk.n_cols()) + " features, but the first one had " + std::to_string(d_));
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
@@ -243,7 +244,7 @@ void Gram::update(const Matrix& chunk, Run& run) {
     run.step("Gram of a chunk", 1.0);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    const Features<double> features(chunk, chunk.row_maxima(run), rows, Shift::kRow, run);
+    const Features<double> features(chunk, rows, common_unit(chunk.row_maxima(run), rows), Shift::kRow, run);
     const double square = features.unit() * features.unit();
     require(square <= 1e290 && square >= 1e-290,
             "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
@@ -319,7 +320,7 @@ template bool float_tiles_serve(const Features<float>&, const Kernel&);
 template void affinity(const Features<float>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, double*);
-template void squared_distances_upper(const Features<double>&, Run&, double*);
+template void squared_distances_upper(const Features<double>&, bool, Run&, double*);
 template void affinity_product(const Features<float>&, const Kernel&, const float*, std::int64_t, Run&, float*);
 template void affinity_product(const Features<double>&, const Kernel&, const float*, std::int64_t, Run&, float*);
 template void affinity_product(const Features<double>&, const Kernel&, const double*, std::int64_t, Run&, double*);

@@ -23,10 +23,10 @@ bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
 
-// Upper triangle of out (d x d, row-major) = squared distances in units of features.unit() squared; what lies below the
-// diagonal is left alone. Column-major LAPACK sees a lower triangle.
+// Upper triangle of out (d x d, row-major) = squared distances in units of features.unit() squared, or += them (add);
+// what lies below the diagonal is left alone. Column-major LAPACK sees a lower triangle.
 template <class T>
-void squared_distances_upper(const Features<T>& features, Run& run, T* out);
+void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
 // out (d x p, row-major) = K V, K never stored.
 template <class T, class Out>
@@ -42,7 +42,7 @@ class Gram {
     Gram(std::int64_t n_features, Run& run);
     static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 1); }
 
-    void update(const Matrix& chunk, Run& run);
+    void update(const Samples& chunk, Run& run);
     void merge(const Gram& other);
     void affinity(const Kernel& kernel, Run& run, double* out) const;
     std::int64_t n_rows() const { return n_rows_; }

@@ -21,12 +21,6 @@ std::int64_t n_panels(std::int64_t n_features) {
     return (n_features + kPanel<T> - 1) / kPanel<T>;
 }
 
-double power_of_two_near(double largest) {
-    if (largest == 0) return 1;
-    // Clamped so that 1 / unit is a finite normal number too.
-    return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
-}
-
 // The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
 // as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
 // gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
@@ -50,17 +44,22 @@ double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double p
 
 }  // namespace
 
+double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows) {
+    double largest = 0;
+    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
+    if (largest == 0) return 1;
+    // Clamped so that 1 / unit is a finite normal number too.
+    return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
+}
+
 template <class T>
-Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows,
-                      Shift shift, Run& run)
+Features<T>::Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run)
     : n_features_(X.n_cols()),
       n_samples_(static_cast<std::int64_t>(rows.size())),
       sparse_(X.is_sparse()),
+      unit_(unit),
       row_shifts_(rows.size(), 0.0),
       squared_norms_(X.n_cols()) {
-    double largest = 0;
-    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
-    unit_ = power_of_two_near(largest);
     if (sparse_) {
         pack_sparse(X, rows, run);
     } else {
@@ -72,121 +71,148 @@ Features<T>::Features(const Matrix& X, const std::vector<double>& row_maxima, co
 }
 
 template <class T>
-std::int64_t Features<T>::memory(const Matrix& X, std::int64_t n_rows) {
+std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
     if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + n_rows * index;
     // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
-    const std::int64_t per_value = 2 * value + index + 1 + 2 * index + (X.is_csr() ? 0 : value + 2 * index);
+    const std::int64_t per_value = 3 * value + 4 * index + 1 + index;
     return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index;
 }
 
 template <class T>
-void Features<T>::pack_dense(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run) {
-    const fastfs_matrix& m = X.description();
+void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
     const bool shifted = !row_shifts_.empty();
     const double per_unit = 1 / unit_;
     dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
-    visit_dense(m, [&](auto* x) {
-        const std::int64_t rs = m.row_stride, cs = m.col_stride;
-        if (shifted) {
-            parallel_for(run, n_samples_, [&](std::int64_t r, int) {
-                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs;
-                row_shifts_[static_cast<std::size_t>(r)] = shared_offset(row, n_features_, cs, per_unit);
-            });
-        }
-        parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
-            const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
-            T* z = dense_.data() + panel * panel_stride();
-            for (std::int64_t r = 0; r < n_samples_; ++r, z += kPanel<T>) {
-                const auto* row = x + rows[static_cast<std::size_t>(r)] * rs + first * cs;
-                const double offset = shifted ? row_shifts_[static_cast<std::size_t>(r)] : 0;
-                for (std::int64_t c = 0; c < width; ++c) {
-                    z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - offset);
-                }
-                std::fill(z + width, z + kPanel<T>, T(0));
+    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        const fastfs_matrix& m = chunk.description();
+        visit_dense(m, [&](auto* x) {
+            const std::int64_t rs = m.row_stride, cs = m.col_stride;
+            if (shifted) {
+                parallel_for(run, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int) {
+                    const std::size_t r = begin + static_cast<std::size_t>(task);
+                    row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
+                });
             }
+            parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+                const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
+                T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(begin) * kPanel<T>;
+                for (std::size_t r = begin; r < end; ++r, z += kPanel<T>) {
+                    const auto* row = x + (rows[r] - offset) * rs + first * cs;
+                    const double shift = shifted ? row_shifts_[r] : 0;
+                    for (std::int64_t c = 0; c < width; ++c) {
+                        z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - shift);
+                    }
+                    std::fill(z + width, z + kPanel<T>, T(0));
+                }
+            });
         });
     });
-    for (double& offset : row_shifts_) offset *= unit_;
+    for (double& shift : row_shifts_) shift *= unit_;
 }
 
-template <class T>
-void Features<T>::pack_sparse(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run) {
-    const fastfs_matrix& m = X.description();
-    const double per_unit = 1 / unit_;
-    visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
-        // Row-wise view of X: its own arrays, or a transposed copy of a CSC matrix.
-        using Value = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;
-        Buffer<Value> copied_values;
-        Buffer<std::int64_t> copied_begins, copied_columns;
-        if (!X.is_csr()) {
-            const std::int64_t stored = X.n_stored();
-            copied_values = Buffer<Value>(stored);
-            copied_columns = Buffer<std::int64_t>(stored);
-            copied_begins = Buffer<std::int64_t>(X.n_rows() + 1);
-            std::fill_n(copied_begins.data(), X.n_rows() + 1, std::int64_t{0});
-            for (std::int64_t e = 0; e < stored; ++e) ++copied_begins[indices[e] + 1];
-            for (std::int64_t r = 0; r < X.n_rows(); ++r) copied_begins[r + 1] += copied_begins[r];
-            for (std::int64_t c = 0; c < n_features_; ++c) {
+namespace {
+
+// The entries of some rows of a sparse chunk, row after row: its own arrays, or a transposed copy of a CSC matrix.
+class SparseRows {
+  public:
+    SparseRows(const Matrix& chunk, Run& run) : chunk_(chunk) {
+        if (chunk.is_csr()) return;
+        visit_sparse(chunk.description(), [&](auto* values, auto* indptr, auto* indices) {
+            const std::int64_t stored = chunk.n_stored(), n_rows = chunk.n_rows();
+            values_ = Buffer<double>(stored);
+            columns_ = Buffer<std::int64_t>(stored);
+            begins_ = Buffer<std::int64_t>(n_rows + 1);
+            std::fill_n(begins_.data(), n_rows + 1, std::int64_t{0});
+            for (std::int64_t e = 0; e < stored; ++e) ++begins_[indices[e] + 1];
+            for (std::int64_t r = 0; r < n_rows; ++r) begins_[r + 1] += begins_[r];
+            for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
                 if (c % 4096 == 0) run.checkpoint();
                 for (std::int64_t e = indptr[c]; e < indptr[c + 1]; ++e) {
-                    const std::int64_t at = copied_begins[indices[e]]++;
-                    copied_values[at] = values[e];
-                    copied_columns[at] = c;
+                    const std::int64_t at = begins_[indices[e]]++;
+                    values_[at] = static_cast<double>(values[e]);
+                    columns_[at] = c;
                 }
             }
             // Each begin has moved on to the next row's.
-            for (std::int64_t r = X.n_rows(); r > 0; --r) copied_begins[r] = copied_begins[r - 1];
-            copied_begins[0] = 0;
-        }
-        auto row_entries = [&](std::int64_t r, auto&& f) {
-            if (X.is_csr()) {
-                for (std::int64_t e = indptr[r]; e < indptr[r + 1]; ++e) f(std::int64_t{indices[e]}, values[e]);
-            } else {
-                for (std::int64_t e = copied_begins[r]; e < copied_begins[r + 1]; ++e) {
-                    f(copied_columns[e], copied_values[e]);
+            for (std::int64_t r = n_rows; r > 0; --r) begins_[r] = begins_[r - 1];
+            begins_[0] = 0;
+        });
+    }
+
+    // Calls f(r, column, value) for all entries of the rows[r] - offset, begin <= r < end.
+    template <class F>
+    void for_entries(const std::vector<std::int64_t>& rows, std::size_t begin, std::size_t end, std::int64_t offset,
+                     Run& run, F&& f) const {
+        auto walk = [&](auto* values, auto* indptr, auto* indices) {
+            for (std::size_t r = begin; r < end; ++r) {
+                if (r % 4096 == 0) run.checkpoint();
+                const std::int64_t row = rows[r] - offset;
+                for (std::int64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
+                    f(static_cast<std::int64_t>(r), static_cast<std::int64_t>(indices[e]),
+                      static_cast<double>(values[e]));
                 }
             }
         };
-
-        const std::int64_t n_blocks = (n_features_ + kTile - 1) / kTile;
-        column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
-        std::fill_n(column_begins_.data(), n_features_ + 1, std::int64_t{0});
-        for (std::int64_t r : rows) row_entries(r, [&](std::int64_t c, Value) { ++column_begins_[c + 1]; });
-        for (std::int64_t c = 0; c < n_features_; ++c) column_begins_[c + 1] += column_begins_[c];
-        const std::int64_t stored = column_begins_[n_features_];
-
-        column_values_ = Buffer<T>(stored);
-        column_rows_ = Buffer<std::int64_t>(stored);
-        block_values_ = Buffer<T>(stored);
-        block_columns_ = Buffer<std::uint8_t>(stored);
-        segments_.resize(static_cast<std::size_t>(n_blocks));
-        std::vector<std::int64_t> column_next(column_begins_.data(), column_begins_.data() + n_features_);
-        std::vector<std::int64_t> block_next;
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
-            const std::int64_t begin = column_begins_[b * kTile];
-            const std::int64_t end = column_begins_[std::min((b + 1) * kTile, n_features_)];
-            block_next.push_back(begin);
-            segments_[static_cast<std::size_t>(b)].reserve(
-                static_cast<std::size_t>(std::min(end - begin, n_samples_) + 1));
+        if (chunk_.is_csr()) {
+            visit_sparse(chunk_.description(), walk);
+        } else {
+            walk(values_.data(), begins_.data(), columns_.data());
         }
-        for (std::int64_t r = 0; r < n_samples_; ++r) {
-            if (r % 4096 == 0) run.checkpoint();
-            row_entries(rows[static_cast<std::size_t>(r)], [&](std::int64_t c, Value value) {
-                const T z = static_cast<T>(static_cast<double>(value) * per_unit);
-                const std::int64_t at_column = column_next[static_cast<std::size_t>(c)]++;
-                column_values_[at_column] = z;
-                column_rows_[at_column] = r;
-                const auto block = static_cast<std::size_t>(c / kTile);
-                const std::int64_t at_block = block_next[block]++;
-                block_values_[at_block] = z;
-                block_columns_[at_block] = static_cast<std::uint8_t>(c % kTile);
-                auto& segments = segments_[block];
-                if (segments.empty() || segments.back().row != r) segments.push_back({r, at_block});
-            });
-        }
-        for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
+    }
+
+  private:
+    const Matrix& chunk_;
+    Buffer<double> values_;
+    Buffer<std::int64_t> begins_, columns_;
+};
+
+}  // namespace
+
+template <class T>
+void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
+    const double per_unit = 1 / unit_;
+    const std::int64_t n_blocks = (n_features_ + kTile - 1) / kTile;
+    column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
+    std::fill_n(column_begins_.data(), n_features_ + 1, std::int64_t{0});
+    std::vector<SparseRows> chunks;
+    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        chunks.emplace_back(chunk, run);
+        chunks.back().for_entries(rows, begin, end, offset, run,
+                                  [&](std::int64_t, std::int64_t c, double) { ++column_begins_[c + 1]; });
     });
+    for (std::int64_t c = 0; c < n_features_; ++c) column_begins_[c + 1] += column_begins_[c];
+    const std::int64_t stored = column_begins_[n_features_];
+
+    column_values_ = Buffer<T>(stored);
+    column_rows_ = Buffer<std::int64_t>(stored);
+    block_values_ = Buffer<T>(stored);
+    block_columns_ = Buffer<std::uint8_t>(stored);
+    segments_.resize(static_cast<std::size_t>(n_blocks));
+    std::vector<std::int64_t> column_next(column_begins_.data(), column_begins_.data() + n_features_);
+    std::vector<std::int64_t> block_next;
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        const std::int64_t begin = column_begins_[b * kTile];
+        const std::int64_t end = column_begins_[std::min((b + 1) * kTile, n_features_)];
+        block_next.push_back(begin);
+        segments_[static_cast<std::size_t>(b)].reserve(static_cast<std::size_t>(std::min(end - begin, n_samples_) + 1));
+    }
+    auto entries = chunks.begin();
+    X.for_chunks(rows, [&](const Matrix&, std::size_t begin, std::size_t end, std::int64_t offset) {
+        (entries++)->for_entries(rows, begin, end, offset, run, [&](std::int64_t r, std::int64_t c, double value) {
+            const T z = static_cast<T>(value * per_unit);
+            const std::int64_t at_column = column_next[static_cast<std::size_t>(c)]++;
+            column_values_[at_column] = z;
+            column_rows_[at_column] = r;
+            const auto block = static_cast<std::size_t>(c / kTile);
+            const std::int64_t at_block = block_next[block]++;
+            block_values_[at_block] = z;
+            block_columns_[at_block] = static_cast<std::uint8_t>(c % kTile);
+            auto& segments = segments_[block];
+            if (segments.empty() || segments.back().row != r) segments.push_back({r, at_block});
+        });
+    });
+    for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
 }
 
 template <class T>

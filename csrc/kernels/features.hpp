@@ -19,18 +19,20 @@ enum class Shift {
     kRow  // subtract what nearly all values of a row share: distances stay, their cancellation goes. Dense rows only.
 };
 
+// The power of two near the largest |x| of these rows; row_maxima: as of Samples::row_maxima.
+double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
+
 // Feature i is z_i = (x_i - row shifts) / unit, with unit a power of two near the largest |x|: squares neither overflow
 // nor vanish at any scale of the data, and no bit changes. Dense data are stored in panels (isa/tiles.hpp); sparse ones
 // by column, and a second time by blocks of kTile columns, row after row, for the outer products of a tile.
 template <class T>
 class Features {
   public:
-    // row_maxima: as of X.row_maxima(); rows: which rows of X, ascending.
-    Features(const Matrix& X, const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows, Shift shift,
-             Run& run);
+    // rows: which rows of X, ascending; unit: as of common_unit, of these rows or more.
+    Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run);
 
     // Bytes that such an object takes, and the passing needs of its construction.
-    static std::int64_t memory(const Matrix& X, std::int64_t n_rows);
+    static std::int64_t memory(const Samples& X, std::int64_t n_rows);
 
     std::int64_t n_features() const { return n_features_; }
     std::int64_t n_samples() const { return n_samples_; }
@@ -57,8 +59,8 @@ class Features {
         std::int64_t row, begin;
     };
 
-    void pack_dense(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run);
-    void pack_sparse(const Matrix& X, const std::vector<std::int64_t>& rows, Run& run);
+    void pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
+    void pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
     void sum_squares(Run& run);
 
     std::int64_t n_features_, n_samples_;

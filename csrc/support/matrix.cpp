@@ -43,7 +43,7 @@ void check_sparse(const fastfs_matrix& m) {
 }
 
 template <class T>
-std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, Run& run) {
+std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::int64_t first_row, Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
     const std::int64_t rs = m.row_stride, cs = m.col_stride;
     // x * 0 is 0 for finite x and NaN otherwise, so one sum a row tells whether the row is clean.
@@ -94,7 +94,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, Run& ru
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
         if (poison[static_cast<std::size_t>(r)] == T(0)) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
-            if (!std::isfinite(x[r * rs + c * cs])) not_finite(r, c);
+            if (!std::isfinite(x[r * rs + c * cs])) not_finite(first_row + r, c);
         }
     }
     return maxima;
@@ -102,7 +102,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, Run& ru
 
 template <class T, class I>
 std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
-                                      Run& run) {
+                                      std::int64_t first_row, Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
@@ -119,7 +119,7 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
             }
         }
     }
-    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(bad_row, bad_column);
+    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(first_row + bad_row, bad_column);
     return maxima;
 }
 
@@ -149,13 +149,50 @@ std::int64_t Matrix::n_stored() const {
     });
 }
 
-std::vector<double> Matrix::row_maxima(Run& run) const {
+std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     if (is_sparse()) {
         return visit_sparse(m_, [&](auto* values, auto* indptr, auto* indices) {
-            return sparse_row_maxima(m_, values, indptr, indices, run);
+            return sparse_row_maxima(m_, values, indptr, indices, first_row, run);
         });
     }
-    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, run); });
+    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, first_row, run); });
+}
+
+Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)), begins_{0} {
+    require(!chunks_.empty(), "X has no chunks");
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+        const Matrix& chunk = chunks_[c];
+        if (chunk.n_cols() != n_cols()) {
+            throw InvalidArgument("all chunks of X must have the " + std::to_string(n_cols()) +
+                                  " features of the first, but chunk " + std::to_string(c) + " has " +
+                                  std::to_string(chunk.n_cols()));
+        }
+        if (chunk.is_sparse() != is_sparse()) {
+            throw InvalidArgument(
+                "the chunks of X must be all dense or all sparse, but chunk " + std::to_string(c) +
+                (chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"));
+        }
+        begins_.push_back(begins_.back() + chunk.n_rows());
+    }
+}
+
+bool Samples::is_float32() const {
+    return std::all_of(chunks_.begin(), chunks_.end(), [](const Matrix& chunk) { return chunk.is_float32(); });
+}
+
+std::int64_t Samples::n_stored() const {
+    std::int64_t stored = 0;
+    for (const Matrix& chunk : chunks_) stored += chunk.n_stored();
+    return stored;
+}
+
+std::vector<double> Samples::row_maxima(Run& run) const {
+    std::vector<double> maxima;
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+        const auto more = chunks_[c].row_maxima(run, begins_[c]);
+        maxima.insert(maxima.end(), more.begin(), more.end());
+    }
+    return maxima;
 }
 
 }  // namespace fastfs::core

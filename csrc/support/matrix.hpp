@@ -22,11 +22,45 @@ class Matrix {
     const fastfs_matrix& description() const { return m_; }
     std::int64_t n_stored() const;  // values held: all, or those of a sparse matrix
 
-    // Largest |x| of each row. Throws InvalidArgument naming the first row and column with NaN or infinity.
-    std::vector<double> row_maxima(Run& run) const;
+    // Largest |x| of each row. Throws InvalidArgument naming the first row and column with NaN or infinity; rows count
+    // from first_row.
+    std::vector<double> row_maxima(Run& run, std::int64_t first_row = 0) const;
 
   private:
     fastfs_matrix m_;
+};
+
+// The samples of a call: row chunks of equal width, all dense or all sparse. Mostly there is one.
+class Samples {
+  public:
+    explicit Samples(std::vector<Matrix> chunks);
+    explicit Samples(const Matrix& X) : Samples(std::vector<Matrix>{X}) {}
+
+    std::int64_t n_rows() const { return begins_.back(); }
+    std::int64_t n_cols() const { return chunks_.front().n_cols(); }
+    bool is_sparse() const { return chunks_.front().is_sparse(); }
+    bool is_float32() const;  // all chunks are
+    std::int64_t n_stored() const;
+
+    // As Matrix::row_maxima; rows count over all chunks.
+    std::vector<double> row_maxima(Run& run) const;
+
+    // Calls f(chunk, begin, end, offset) for each chunk that has some of the ascending `rows`: rows[begin] - offset ..
+    // rows[end - 1] - offset of the chunk.
+    template <class F>
+    void for_chunks(const std::vector<std::int64_t>& rows, F&& f) const {
+        std::size_t begin = 0;
+        for (std::size_t c = 0; c < chunks_.size(); ++c) {
+            std::size_t end = begin;
+            while (end < rows.size() && rows[end] < begins_[c + 1]) ++end;
+            if (end > begin) f(chunks_[c], begin, end, begins_[c]);
+            begin = end;
+        }
+    }
+
+  private:
+    std::vector<Matrix> chunks_;
+    std::vector<std::int64_t> begins_;  // the first row of each chunk, and the number of all
 };
 
 // Calls f(values, indptr, indices) with the types that the sparse matrix has.

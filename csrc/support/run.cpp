@@ -135,15 +135,18 @@ Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count
     require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
 }
 
-void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
+bool Run::allows(std::int64_t bytes) const {
     static const bool limited = std::getenv("FASTFS_MAX_MEMORY") != nullptr;
-    if (bytes <= kAlwaysAllowed && options_.max_memory == 0 && !limited) return;
+    if (bytes <= kAlwaysAllowed && options_.max_memory == 0 && !limited) return true;
+    return bytes <= memory_budget(options_.max_memory);
+}
+
+void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
+    if (allows(bytes)) return;
     const std::int64_t budget = memory_budget(options_.max_memory);
-    if (bytes > budget) {
-        throw OutOfMemory(what + " needs " + human(bytes) + " (" + std::to_string(bytes) +
-                          " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
-                          " bytes): " + advice);
-    }
+    throw OutOfMemory(what + " needs " + human(bytes) + " (" + std::to_string(bytes) +
+                      " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
+                      " bytes): " + advice);
 }
 
 void Run::step(const char* name, double end) {

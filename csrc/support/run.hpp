@@ -24,6 +24,8 @@ class Run {
     // `advice` ends it.
     void require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const;
 
+    bool allows(std::int64_t bytes) const;
+
     // Names the step that starts now and the share of the call that it will have finished at its end.
     void step(const char* name, double end);
 

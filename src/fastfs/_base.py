@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -64,6 +64,37 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         budget = _take(budget, X.nbytes)
         X = X.copy()
     return X, budget
+
+
+def as_chunks(X: Any, budget: int = 0) -> tuple[list[Any], int]:
+    """Return the row chunks of X, each as of `as_matrix`: those that an iterator yields, or X as the only one."""
+    if not hasattr(X, "__next__"):
+        X, budget = as_matrix(X, budget)
+        return [X], budget
+    chunks: list[Any] = []
+    for chunk in X:
+        chunk, budget = as_matrix(chunk, budget)
+        if chunks and chunk.shape[1] != chunks[0].shape[1]:
+            raise ValueError(
+                f"all chunks of X must have the {chunks[0].shape[1]} features of the first, but chunk {len(chunks)} "
+                f"(counted from 0) has {chunk.shape[1]}"
+            )
+        if chunk.shape[0]:
+            chunks.append(chunk)
+    if not chunks:
+        raise ValueError("X is an iterator of row chunks, but yielded no rows: has it been used up before?")
+    return chunks, budget
+
+
+def stack(chunks: Sequence[Any]) -> Any:
+    """Return the chunks as one matrix; a single one isn't copied."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if hasattr(chunks[0], "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack(chunks, format="csr")
+    return np.concatenate(chunks)
 
 
 def _is_native_float(dtype: Any) -> bool:
@@ -129,16 +160,19 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def two_classes(classes: Array) -> None:
-    """Refuse anything but two classes."""
-    if len(classes) < 2:
-        raise ValueError(f"y must have two classes, but has only one class: {classes.tolist()}")
-    if len(classes) > 2:
-        names = ", ".join(str(c) for c in classes[:5]) + (", ..." if len(classes) > 5 else "")
-        raise ValueError(
-            f"y must have two classes, but has {len(classes)} ({names}): only binary classification is supported so "
-            "far; keep the samples of two classes"
-        )
+def some_of(names: Any) -> str:
+    """Return a list for people: all of a few names, or the first three and how many more there are."""
+    shown = [str(name) for name in names[:3]]
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def choose(name: str, value: Any, options: tuple[str, ...], otherwise: str = "") -> str:
+    """Return value if it is one of the options, or say which there are."""
+    if isinstance(value, str) and value in options:
+        return value
+    known = ", ".join(repr(option) for option in options[:-1])
+    known = f"{known} or {options[-1]!r}" if known else repr(options[-1])
+    raise ValueError(f"{name} must be {known}{', or ' + otherwise if otherwise else ''}, not {value!r}")
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -175,6 +209,17 @@ def as_float(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
+
+
+def as_seed(random_state: Any) -> int:
+    """Return a seed for the core: an int is its own, None a fresh one, a generator of NumPy's draws one."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(1 << 31))
+    return as_int("random_state", random_state, low=0, high=(1 << 63) - 1)
 
 
 def check_progress(progress: Any) -> Any:

@@ -2,10 +2,11 @@
 The compiled core of fastfs: convert, allocate, release the GIL, one call, return.
 """
 from __future__ import annotations
+import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Gram', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'affinity', 'affinity_product', 'eigh', 'exp_seconds', 'info', 'manifest', 'pencil']
+__all__: list[str] = ['Gram', 'Manifest', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'eigh', 'exp_seconds', 'info', 'pencil']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -21,6 +22,11 @@ class Gram:
     @property
     def n_rows(self) -> int:
         ...
+class Manifest:
+    def __init__(self, chunks: collections.abc.Sequence, keep_distances: bool, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+        ...
+    def fit(self, labels: numpy.typing.NDArray[numpy.int64], n_classes: typing.SupportsInt | typing.SupportsIndex, scales: collections.abc.Sequence, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, seed: typing.SupportsInt | typing.SupportsIndex, kernel: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> tuple:
+        ...
 def affinity(X: typing.Any, kernel: str, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
     ...
 def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: str, sigma: typing.SupportsFloat | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
@@ -31,10 +37,9 @@ def exp_seconds(dtype: str, n: typing.SupportsInt | typing.SupportsIndex, repeat
     ...
 def info() -> dict:
     ...
-def manifest(X: typing.Any, labels: numpy.typing.NDArray[numpy.int64], sigma_rule: str, sigma_factor: typing.SupportsFloat | typing.SupportsIndex, sigma_percentile: typing.SupportsFloat | typing.SupportsIndex, sigma: tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex], normalize: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
-    ...
 def pencil(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
-WARN_NO_CONTRAST: int = 16
-WARN_ONE_SAMPLE: tuple = (4, 8)
-WARN_SIGMA: tuple = (1, 2)
+WARN_NO_CONTRAST: int = 8
+WARN_ONE_SAMPLE: int = 2
+WARN_SIGMA: int = 1
+WARN_TRACE: int = 4

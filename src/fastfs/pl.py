@@ -9,9 +9,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["image", "ranking"]
+__all__ = ["components", "image", "ranking"]
 
 _BAR = "#2f6f8f"
 _QUIET = "#6b6b6b"
@@ -172,6 +173,111 @@ def image(
     if title is not None:
         ax.set_title(title, parse_math=False)
     return ax
+
+
+def components(
+    selector: Any,
+    *,
+    shape: tuple[int, int] | None = None,
+    feature_names: Sequence[str] | None = None,
+    top: int = 10,
+    comparison: int = 0,
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
+    """Draw what the scores of a fitted ManiFeSt rest on: leading eigenvectors of the mean and of the difference.
+
+    The upper row has those of M, what two classes share; the lower row those of D, where they differ. Features that are
+    pixels are drawn as images, others as bars of the largest entries.
+
+    Parameters
+    ----------
+    selector : fastfs.ManiFeSt
+        Fitted with ``n_components`` of at least 1.
+    shape : (int, int), optional
+        Rows and columns of the image, if the features are its pixels, row by row.
+    feature_names : sequence of str, optional
+        Default: `feature_names_in_` of the selector, or ``x0``, ``x1``, ...
+    top : int
+        How many bars.
+    comparison : int
+        Which one, if there are several: the class against the rest, or the pair of classes in the order of
+        ``itertools.combinations``.
+    figure : matplotlib.figure.Figure or SubFigure, optional
+        Where to draw; by default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or SubFigure
+
+    Raises
+    ------
+    ValueError
+        The selector has no components, or there is no such comparison.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(50, 12)).astype(float)
+    >>> selector = fastfs.ManiFeSt(n_components=2).fit(X, X[:, 0] != X[:, 1])
+    >>> figure = fastfs.pl.components(selector, top=3, figure=Figure())
+    >>> [ax.get_title().split(":")[0] for ax in figure.axes]
+    ['M, 1st', 'M, 2nd', 'D, 1st', 'D, 2nd']
+    """
+    if not hasattr(selector, "mean_eigenvectors_"):
+        raise ValueError("components needs a fitted ManiFeSt.")
+    parts = {}
+    for letter, part in (("M", "mean"), ("D", "difference")):
+        values, vectors = getattr(selector, f"{part}_eigenvalues_"), getattr(selector, f"{part}_eigenvectors_")
+        if vectors.ndim == 2:
+            values, vectors = values[None], vectors[None]
+        if not 0 <= comparison < len(vectors):
+            raise ValueError(f"comparison must lie between 0 and {len(vectors) - 1}, but is {comparison}.")
+        parts[letter] = values[comparison], vectors[comparison]
+    n_components = len(parts["M"][0])
+    if n_components == 0:
+        raise ValueError("The selector kept no components: fit it with n_components=1 or more.")
+    n_features = len(parts["M"][1])
+    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
+
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        height = 3.0 if shape is not None else 0.9 + 0.22 * min(top, n_features)
+        figure = plt.figure(figsize=(1 + 3.2 * n_components, 2 * height), layout="constrained")
+    axes = figure.subplots(2, n_components, squeeze=False)
+    for row, (letter, (values, vectors)) in zip(axes, parts.items(), strict=True):
+        for i, ax in enumerate(row):
+            vector, title = vectors[:, i], f"{letter}, {_ordinal(i + 1)}: {values[i]:.3g}"
+            if shape is not None:
+                image(vector, shape, ax=ax, title=title, signed=bool(vector.min() < 0))
+            else:
+                _loadings(vector, names, top, ax, title)
+    return figure
+
+
+def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, title: str) -> None:
+    """The largest entries of an eigenvector as bars to both sides of 0."""
+    order = np.argsort(-np.abs(vector), kind="stable")[:top]
+    place = np.arange(len(order))
+    ax.barh(place, vector[order], color=_BAR)
+    ax.set_yticks(place, [f"x{j}" if names is None else _middle_cut(str(names[j]), 20) for j in order])
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)
+        text.set_fontsize("small")
+    ax.invert_yaxis()
+    ax.axvline(0, color=_QUIET, linewidth=0.8)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_title(title, fontsize="medium", parse_math=False)
+
+
+def _ordinal(n: int) -> str:
+    ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
 
 
 def _middle_cut(name: str, longest: int = 32) -> str:

@@ -244,12 +244,23 @@ void test_manifest() {
         y[r] = static_cast<std::int64_t>(r % 2);
         swapped[r] = 1 - y[r];
     }
-    const auto one = fastfs::manifest({X.data(), n, d}, y.data(), fastfs::default_manifest_options(), 2, threads(1));
-    const auto two = fastfs::manifest({X.data(), n, d}, y.data(), fastfs::default_manifest_options(), 2, threads(2));
+    const fastfs::manifest data({X.data(), n, d});
+    auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
+        return from.fit(labels.data(), 2, {fastfs::median_scale(0.5)}, fastfs::default_manifest_options(), 2,
+                        threads(n_threads))[0];
+    };
+    const auto one = fit(data, y, 1), two = fit(data, y, 2), other = fit(data, swapped, 2);
     CHECK(one.scores == two.scores);
     CHECK(one.difference_vectors == two.difference_vectors);
-    CHECK(one.rank == d && one.warnings == 0);
-    const auto other = fastfs::manifest({X.data(), n, d}, swapped.data());
+    CHECK(one.ranks[0] == d && one.problem_warnings[0] == 0);
+    // Two chunks of rows are the same X; the distances of one class are those of all rows less the other's.
+    const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
+    CHECK(fit(chunks, y, 2).scores == one.scores);
+    const fastfs::manifest keeping({X.data(), n, d}, true);
+    const auto kept = fit(keeping, y, 2);
+    for (std::size_t j = 0; j < one.scores.size(); ++j) {
+        CHECK(std::abs(kept.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
+    }
     double largest = 0, worst = 0;
     for (std::size_t j = 0; j < one.scores.size(); ++j) {
         largest = std::max(largest, one.scores[j]);
@@ -275,9 +286,26 @@ void test_bad_arguments() {
     double out[9];
     expect(fastfs_affinity(nullptr, nullptr, nullptr, out), FASTFS_EINVAL, "X is null");
     expect(fastfs_affinity(&m, nullptr, nullptr, nullptr), FASTFS_EINVAL, "out is null");
-    expect(fastfs_manifest(&m, nullptr, nullptr, nullptr, &result), FASTFS_EINVAL, "labels are null");
-    expect(fastfs_manifest(&m, y.data(), nullptr, nullptr, nullptr), FASTFS_EINVAL, "result is null");
-    expect(fastfs_manifest(&m, y.data(), nullptr, nullptr, &result), FASTFS_EINVAL, "equal values");
+    fastfs_manifest* handle = nullptr;
+    fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    auto fit = [&](const std::int64_t* labels, std::int64_t n_classes, fastfs_manifest_result* results) {
+        return fastfs_manifest_fit(handle, labels, n_classes, nullptr, &scale, 1, nullptr, results);
+    };
+    expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "manifest or labels are null");
+    expect(fastfs_manifest_new(nullptr, 1, 0, nullptr, &handle), FASTFS_EINVAL, "X is null");
+    CHECK(fastfs_manifest_new(&m, 1, 0, nullptr, &handle) == FASTFS_OK);
+    expect(fit(nullptr, 2, &result), FASTFS_EINVAL, "manifest or labels are null");
+    expect(fit(y.data(), 2, nullptr), FASTFS_EINVAL, "results must hold");
+    expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "equal values");
+    expect(fit(y.data(), 1, &result), FASTFS_EINVAL, "at least 2 classes");
+    expect(fit(y.data(), 3, &result), FASTFS_EINVAL, "class 2 has no samples");
+    const std::vector<std::int64_t> outside{0, 0, 1, 7};
+    expect(fit(outside.data(), 2, &result), FASTFS_EINVAL, "that of row 3 is 7");
+    scale.value = -1;
+    expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "sigma_factor");
+    scale.rule = FASTFS_SIGMA_GIVEN;
+    expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "sigma is null");
+    fastfs_manifest_free(handle);
 
     auto wrong = m;
     wrong.struct_size = 8;

@@ -149,7 +149,8 @@ typedef struct fastfs_run {
 enum {
     FASTFS_RBF = 0,         /* exp(-|x_i - x_j|^2 / (2 sigma^2)), x_i column i of X */
     FASTFS_SQEUCLIDEAN = 1, /* |x_i - x_j|^2 */
-    FASTFS_LINEAR = 2       /* x_i' x_j */
+    FASTFS_LINEAR = 2,      /* x_i' x_j */
+    FASTFS_CUSTOM = 3       /* a function of the caller's */
 };
 
 /* A kernel of the caller's, a tile at a time. tile (n_rows x n_cols, row a at tile + a * ld) holds squared distances
@@ -162,9 +163,12 @@ typedef void (*fastfs_tile_kernel)(double* tile, int64_t ld, int64_t n_rows, int
 typedef struct fastfs_affinity_options {
     size_t struct_size;
     int32_t kernel;
-    double sigma; /* RBF only: > 0 */
+    int32_t reserved;          /* 0 */
+    double sigma;              /* RBF and CUSTOM: > 0 */
+    fastfs_tile_kernel custom; /* CUSTOM only */
+    void* user;                /* handed to custom */
 } fastfs_affinity_options;
-#define FASTFS_AFFINITY_OPTIONS_INIT {sizeof(fastfs_affinity_options), FASTFS_RBF, 1.0}
+#define FASTFS_AFFINITY_OPTIONS_INIT {sizeof(fastfs_affinity_options), FASTFS_RBF, 0, 1.0, NULL, NULL}
 
 /* out (d x d, row-major, of the dtype of X) = the kernel between all columns of X. */
 FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_affinity_options* options,
@@ -201,55 +205,112 @@ FASTFS_API fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fast
 FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu, int64_t* rank,
                                        const fastfs_run* run);
 
-/* ---- ManiFeSt ------------------------------------------------------------------------------------------------------
- */
+/* ---- ManiFeSt -------------------------------------------------------------------------------------------------- */
 
-enum { FASTFS_SIGMA_MEDIAN = 0, FASTFS_SIGMA_PERCENTILE = 1, FASTFS_SIGMA_GIVEN = 2 };
+/* The label-free stage: what fits with different labels have in common. Any number of fits may run on one at once. */
+typedef struct fastfs_manifest fastfs_manifest;
+
+/* X as row chunks of equal width, all dense or all sparse; mostly one. Checks that they are finite. The handle keeps
+ * pointers to the chunks' arrays, which must outlive it. keep_distances: 0, or 1 to compute the distances over all rows
+ * now (8 d^2 bytes), so that each exact fit has only those of the smaller side left to do. */
+FASTFS_API fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks, int32_t keep_distances,
+                                             const fastfs_run* run, fastfs_manifest** manifest);
+FASTFS_API void fastfs_manifest_free(fastfs_manifest* manifest); /* NULL is fine */
+
+enum { FASTFS_PENCIL = 0, FASTFS_SPD = 1, FASTFS_SPSD = 2 };
+enum { FASTFS_AUTO = 0, FASTFS_EXACT = 1, FASTFS_FAST = 2, FASTFS_HIGH = 3 };
+enum { FASTFS_OVR = 0, FASTFS_OVO = 1 };
 
 typedef struct fastfs_manifest_options {
     size_t struct_size;
-    int32_t sigma_rule;      /* FASTFS_SIGMA_* */
-    double sigma_factor;     /* median rule: sigma = sigma_factor x median distance of the class; > 0 */
-    double sigma_percentile; /* percentile rule: sigma = this percentile of the distances; in (0, 100) */
-    double sigma[2];         /* given: one a class, > 0 */
-    int32_t normalize;       /* how often K is divided by the square roots of its row sums, both sides; >= 0 */
-    int32_t reserved;        /* 0 */
+    int32_t form;     /* FASTFS_PENCIL; exact only: FASTFS_SPD (the equations as printed), FASTFS_SPSD (Algorithm 2) */
+    int32_t accuracy; /* FASTFS_EXACT: d x d kernels; FASTFS_FAST, FASTFS_HIGH: low-rank ones; FASTFS_AUTO */
+    int64_t rank;     /* of the low-rank kernels, >= 1 */
+    int32_t multiclass;        /* more than two classes: FASTFS_OVR, each against the rest; FASTFS_OVO, all pairs */
+    int32_t reserved;          /* 0 */
+    uint64_t seed;             /* of everything drawn: landmarks, test vectors, features to take sigma from */
+    fastfs_tile_kernel kernel; /* NULL: the Gaussian kernel */
+    void* user;                /* handed to kernel */
 } fastfs_manifest_options;
-#define FASTFS_MANIFEST_OPTIONS_INIT {sizeof(fastfs_manifest_options), FASTFS_SIGMA_MEDIAN, 0.5, 50.0, {0.0, 0.0}, 0, 0}
+#define FASTFS_MANIFEST_OPTIONS_INIT \
+    {sizeof(fastfs_manifest_options), FASTFS_PENCIL, FASTFS_AUTO, 50, FASTFS_OVR, 0, 0, NULL, NULL}
 
-enum {                               /* bits of fastfs_manifest_result.warnings */
-       FASTFS_WARN_SIGMA_0 = 1,      /* class 0: the chosen distance was 0; sigma comes from the positive distances */
-       FASTFS_WARN_SIGMA_1 = 2,      /* class 1: the same */
-       FASTFS_WARN_ONE_SAMPLE_0 = 4, /* class 0 has one sample */
-       FASTFS_WARN_ONE_SAMPLE_1 = 8, /* class 1 has one sample */
-       FASTFS_WARN_NO_CONTRAST = 16  /* the kernels of both classes agree to rounding: the scores say nothing */
+enum { FASTFS_SIGMA_MEDIAN = 0, FASTFS_SIGMA_PERCENTILE = 1, FASTFS_SIGMA_GIVEN = 2 };
+
+/* The scale of the kernels. A fit takes any number of them, which share the distances. */
+typedef struct fastfs_manifest_scale {
+    size_t struct_size;
+    int32_t rule;        /* FASTFS_SIGMA_* */
+    int32_t normalize;   /* how often K is divided by the square roots of its row sums, both sides; >= 0 */
+    double value;        /* median: sigma = value x median distance of the class, > 0; percentile: sigma = the value-th
+                            percentile of its distances, in (0, 100) */
+    const double* sigma; /* given: one for each kernel, > 0 */
+} fastfs_manifest_scale;
+#define FASTFS_MANIFEST_SCALE_INIT {sizeof(fastfs_manifest_scale), FASTFS_SIGMA_MEDIAN, 0, 0.5, NULL}
+
+enum {                            /* why the form is what it is */
+       FASTFS_BECAUSE_ASKED = 0,  /* options name it */
+       FASTFS_BECAUSE_SIZE = 1,   /* auto: up to 5000 features are exact, more are fast */
+       FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact, but that exceeds the budget */
+       FASTFS_BECAUSE_RANK = 3,   /* a rank above a quarter of the features gains nothing: exact */
+       FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
 
+/* What a fit would do. Two classes or FASTFS_OVO: one kernel a class, a problem for each pair of classes a < b in the
+ * order (0, 1), (0, 2), ..., (1, 2), ... More classes and FASTFS_OVR: problem c compares kernels 2 c (class c) and
+ * 2 c + 1 (all others). */
+typedef struct fastfs_manifest_plan {
+    size_t struct_size;
+    int64_t n_kernels;
+    int64_t n_problems;
+    int64_t bytes;       /* what the fit takes, results included */
+    int64_t exact_bytes; /* what it would take exactly */
+    int32_t accuracy;    /* FASTFS_EXACT, FASTFS_FAST or FASTFS_HIGH */
+    int32_t reason;      /* FASTFS_BECAUSE_* */
+} fastfs_manifest_plan;
+#define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0}
+
+/* FASTFS_ENOMEM if the budget of run is smaller than what the fit takes. */
+FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
+                                                  const fastfs_manifest_options* options, int64_t n_scales,
+                                                  int64_t n_components, const fastfs_run* run,
+                                                  fastfs_manifest_plan* plan);
+
+enum {                             /* bits of the warnings of a kernel */
+       FASTFS_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
+       FASTFS_WARN_ONE_SAMPLE = 2, /* the class has one sample */
+       FASTFS_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of the trace: sigma is too small for it */
+                              /* and of a problem */
+       FASTFS_WARN_NO_CONTRAST = 8 /* both kernels agree to rounding: the scores say nothing */
+};
+
+/* Of one scale. Arrays may be NULL, but scores. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
-    double* scores;             /* out, d: larger is better */
+    double* scores;             /* out, d: larger is better; the mean over the problems */
+    double* class_scores;       /* out, n_classes x d: the mean over the problems that name the class */
+    double* sigma;              /* out, n_kernels */
+    double* kept_trace;         /* out, n_kernels: share of the kernel's trace within its rank; 1 if exact */
+    int32_t* kernel_warnings;   /* out, n_kernels */
+    int64_t* ranks;             /* out, n_problems: numerical rank of K1 + K2; of the joint range if low-rank */
+    int32_t* problem_warnings;  /* out, n_problems */
     int64_t n_components;       /* in: leading eigenpairs wanted of M and of D, by magnitude; 0: none */
-    double* mean_values;        /* out, n_components, descending: eigenvalues of M */
-    double* mean_vectors;       /* out, d x n_components, column-major */
-    double* difference_values;  /* out, n_components, |.| descending: eigenvalues of D */
-    double* difference_vectors; /* out, d x n_components, column-major */
-    double sigma[2];            /* out: the scale of each class */
-    int64_t rank;               /* out: numerical rank of K1 + K2 */
-    int32_t warnings;           /* out: FASTFS_WARN_* */
-    int32_t reserved;           /* 0 */
+    double* mean_values;        /* out, n_problems x n_components, descending: eigenvalues of M */
+    double* mean_vectors;       /* out, n_problems x n_components x d: their eigenvectors, one after the other */
+    double* difference_values;  /* out, n_problems x n_components, |.| descending: eigenvalues of D */
+    double* difference_vectors; /* out, n_problems x n_components x d */
 } fastfs_manifest_result;
 #define FASTFS_MANIFEST_RESULT_INIT \
-    {sizeof(fastfs_manifest_result), NULL, 0, NULL, NULL, NULL, NULL, {0.0, 0.0}, 0, 0, 0}
+    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL}
 
-/* Bytes that fastfs_manifest needs, its results included; FASTFS_ENOMEM if the budget of run is smaller. */
-FASTFS_API fastfs_status fastfs_manifest_memory(const fastfs_matrix* X, int64_t n_components, const fastfs_run* run,
-                                                int64_t* bytes);
-
-/* Scores how differently each feature associates with the others in two classes; labels (n_rows) are 0 or 1.
- * Exact form: O(d^3) time, 32 d^2 bytes besides a copy of X. */
-FASTFS_API fastfs_status fastfs_manifest(const fastfs_matrix* X, const int64_t* labels,
-                                         const fastfs_manifest_options* options, const fastfs_run* run,
-                                         fastfs_manifest_result* result);
+/* The label stage: scores how differently each feature associates with the others in two or more classes. labels: one
+ * for each row, 0..n_classes - 1, each at least once. scales and results: n_scales each, in steps of the first one's
+ * struct_size. Exact: O(d^3) time and 32 d^2 bytes a problem; fast: O(d (4 rank) (n_rows + 4 rank)) time; high:
+ * O(d^2 (n_rows + rank)) time; both O(d (n_rows + rank)) memory. */
+FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
+                                             const fastfs_manifest_options* options,
+                                             const fastfs_manifest_scale* scales, int64_t n_scales,
+                                             const fastfs_run* run, fastfs_manifest_result* results);
 
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 

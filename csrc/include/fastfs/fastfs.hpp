@@ -1,8 +1,8 @@
 // fastfs.hpp: fastfs for C++17. Header only, over the C interface of fastfs.h, whose comments it doesn't repeat.
 //
-//     fastfs::matrix X(values, n_samples, n_features);            // row-major double or float, not copied
-//     auto result = fastfs::manifest(X, labels);                  // throws std::invalid_argument, std::bad_alloc, ...
-//     for (double score : result.scores) ...
+//     fastfs::matrix X(values, n_samples, n_features);                 // row-major double or float, not copied
+//     auto results = fastfs::manifest(X).fit(labels, n_classes);       // throws std::invalid_argument, std::bad_alloc
+//     for (double score : results[0].scores) ...
 #ifndef FASTFS_HPP
 #define FASTFS_HPP
 
@@ -125,9 +125,11 @@ inline run default_run() { return FASTFS_RUN_INIT; }
 
 using affinity_options = fastfs_affinity_options;
 
-inline affinity_options rbf(double sigma) { return {sizeof(affinity_options), FASTFS_RBF, sigma}; }
-inline affinity_options sqeuclidean() { return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 1.0}; }
-inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 1.0}; }
+inline affinity_options rbf(double sigma) { return {sizeof(affinity_options), FASTFS_RBF, 0, sigma, nullptr, nullptr}; }
+inline affinity_options sqeuclidean() {
+    return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 0, 1.0, nullptr, nullptr};
+}
+inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 0, 1.0, nullptr, nullptr}; }
 
 inline std::int64_t affinity_memory(const matrix& X, const run& how = default_run()) {
     std::int64_t bytes = 0;
@@ -192,45 +194,86 @@ inline std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double*
 using manifest_options = fastfs_manifest_options;
 inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTIONS_INIT; }
 
+using manifest_scale = fastfs_manifest_scale;
+inline manifest_scale median_scale(double factor, int normalize = 0) {
+    return {sizeof(manifest_scale), FASTFS_SIGMA_MEDIAN, normalize, factor, nullptr};
+}
+inline manifest_scale percentile_scale(double percentile, int normalize = 0) {
+    return {sizeof(manifest_scale), FASTFS_SIGMA_PERCENTILE, normalize, percentile, nullptr};
+}
+// sigma: one for each kernel, and must outlive the fit.
+inline manifest_scale given_scale(const double* sigma, int normalize = 0) {
+    return {sizeof(manifest_scale), FASTFS_SIGMA_GIVEN, normalize, 0.0, sigma};
+}
+
+using manifest_plan = fastfs_manifest_plan;
+
+// Arrays as of fastfs_manifest_result.
 struct manifest_result {
-    std::vector<double> scores;
-    double sigma[2];
-    std::int64_t rank;
-    int warnings;  // FASTFS_WARN_*
-    // n_components each, and n_features x n_components column by column
+    std::vector<double> scores, class_scores, sigma, kept_trace;
+    std::vector<std::int64_t> ranks;
+    std::vector<std::int32_t> kernel_warnings, problem_warnings;
     std::vector<double> mean_values, mean_vectors, difference_values, difference_vectors;
 };
 
-inline manifest_result manifest(const matrix& X, const std::int64_t* labels,
-                                const manifest_options& options = default_manifest_options(),
-                                std::int64_t n_components = 0, const run& how = default_run()) {
-    manifest_result result;
-    const auto d = static_cast<std::size_t>(X.n_cols()), k = static_cast<std::size_t>(n_components);
-    if (n_components < 0 || k > d) {
-        throw std::invalid_argument("n_components must lie between 0 and the " + std::to_string(d) +
-                                    " features, but is " + std::to_string(n_components));
+class manifest {
+  public:
+    // The arrays behind X must outlive the object.
+    explicit manifest(const matrix& X, bool keep_distances = false, const run& how = default_run())
+        : manifest(std::vector<matrix>{X}, keep_distances, how) {}
+    explicit manifest(const std::vector<matrix>& chunks, bool keep_distances = false, const run& how = default_run()) {
+        std::vector<fastfs_matrix> X;
+        for (const matrix& chunk : chunks) X.push_back(*chunk.get());
+        n_features_ = X.empty() ? 0 : X.front().n_cols;
+        fastfs_manifest* handle = nullptr;
+        check(fastfs_manifest_new(X.data(), static_cast<std::int64_t>(X.size()), keep_distances, &how, &handle));
+        handle_.reset(handle);
     }
-    std::int64_t bytes = 0;
-    check(fastfs_manifest_memory(X.get(), n_components, &how, &bytes));  // before anything is allocated
-    result.scores.resize(d);
-    result.mean_values.resize(k);
-    result.difference_values.resize(k);
-    result.mean_vectors.resize(d * k);
-    result.difference_vectors.resize(d * k);
-    fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
-    out.scores = result.scores.data();
-    out.n_components = n_components;
-    out.mean_values = result.mean_values.data();
-    out.mean_vectors = result.mean_vectors.data();
-    out.difference_values = result.difference_values.data();
-    out.difference_vectors = result.difference_vectors.data();
-    check(fastfs_manifest(X.get(), labels, &options, &how, &out));
-    result.sigma[0] = out.sigma[0];
-    result.sigma[1] = out.sigma[1];
-    result.rank = out.rank;
-    result.warnings = out.warnings;
-    return result;
-}
+
+    manifest_plan plan(std::int64_t n_classes, const manifest_options& options = default_manifest_options(),
+                       std::int64_t n_scales = 1, std::int64_t n_components = 0, const run& how = default_run()) const {
+        manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
+        check(fastfs_manifest_plan_fit(handle_.get(), n_classes, &options, n_scales, n_components, &how, &found));
+        return found;
+    }
+
+    // One result for each scale. labels: 0..n_classes - 1, one for each row.
+    std::vector<manifest_result> fit(const std::int64_t* labels, std::int64_t n_classes,
+                                     const std::vector<manifest_scale>& scales = {median_scale(0.5)},
+                                     const manifest_options& options = default_manifest_options(),
+                                     std::int64_t n_components = 0, const run& how = default_run()) const {
+        const auto found = plan(n_classes, options, static_cast<std::int64_t>(scales.size()), n_components, how);
+        const auto d = static_cast<std::size_t>(n_features_), c = static_cast<std::size_t>(n_classes),
+                   k = static_cast<std::size_t>(found.n_kernels), p = static_cast<std::size_t>(found.n_problems),
+                   m = static_cast<std::size_t>(n_components);
+        std::vector<manifest_result> results(scales.size());
+        std::vector<fastfs_manifest_result> out;
+        for (manifest_result& r : results) {
+            for (auto* array : {&r.sigma, &r.kept_trace}) array->resize(k);
+            for (auto* array : {&r.mean_values, &r.difference_values}) array->resize(p * m);
+            for (auto* array : {&r.mean_vectors, &r.difference_vectors}) array->resize(p * m * d);
+            r.scores.resize(d);
+            r.class_scores.resize(c * d);
+            r.ranks.resize(p);
+            r.kernel_warnings.resize(k);
+            r.problem_warnings.resize(p);
+            out.push_back({sizeof(fastfs_manifest_result), r.scores.data(), r.class_scores.data(), r.sigma.data(),
+                           r.kept_trace.data(), r.kernel_warnings.data(), r.ranks.data(), r.problem_warnings.data(),
+                           n_components, r.mean_values.data(), r.mean_vectors.data(), r.difference_values.data(),
+                           r.difference_vectors.data()});
+        }
+        check(fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
+                                  static_cast<std::int64_t>(scales.size()), &how, out.data()));
+        return results;
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_manifest* handle) const { fastfs_manifest_free(handle); }
+    };
+    std::int64_t n_features_ = 0;
+    std::unique_ptr<fastfs_manifest, free> handle_;
+};
 
 // ---- ProjSe
 // -------------------------------------------------------------------------------------------------------------
