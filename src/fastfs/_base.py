@@ -1,6 +1,7 @@
 """What all methods share on the Python side: arguments in, results out."""
 
 import contextlib
+import ctypes
 import operator
 import re
 import sys
@@ -209,6 +210,44 @@ def as_float(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
+
+
+KERNEL_SIGNATURE = "void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double, voidptr)"
+
+
+def kernel_address(kernel: Any) -> int:
+    """Return the address of a kernel of the caller's, a Numba cfunc or a ctypes function; who holds it keeps it alive.
+
+    Raises TypeError for anything else, and where the signature is declared and isn't `KERNEL_SIGNATURE`.
+    """
+    function = getattr(kernel, "ctypes", kernel)  # of a cfunc
+    if not isinstance(function, ctypes._CFuncPtr):  # type: ignore[attr-defined]
+        raise TypeError(
+            f"a kernel of your own must be a C function, not {kernel!r}: compile it with "
+            f'@numba.cfunc("{KERNEL_SIGNATURE}"), or give a ctypes function'
+        )
+    if function.argtypes is not None:  # a function of a ctypes library may have none declared
+        kinds = "".join(map(_kind, function.argtypes))
+        if kinds != "piiippdp" or function.restype is not None:
+            takes = ", ".join(t.__name__ for t in function.argtypes)
+            returns = getattr(function.restype, "__name__", "nothing")
+            raise TypeError(
+                f"the kernel must have the signature {KERNEL_SIGNATURE}, but takes ({takes}) and returns {returns}"
+            )
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if not address:
+        raise TypeError("the kernel is a NULL pointer")
+    return address
+
+
+def _kind(argument: Any) -> str:
+    """Return p for a pointer to doubles or to anything, i for a 64-bit integer, d for a double."""
+    if argument is ctypes.c_void_p or getattr(argument, "_type_", None) is ctypes.c_double:
+        return "p"
+    code = getattr(argument, "_type_", None)
+    if code == "d":
+        return "d"
+    return "i" if code in ("l", "q") and ctypes.sizeof(argument) == 8 else "?"
 
 
 def as_seed(random_state: Any) -> int:
