@@ -38,10 +38,10 @@ constexpr std::int64_t kPartRows = 4096;
 constexpr std::int64_t kMostTileColumns = 512;
 constexpr std::int64_t kPackBytes = 512 << 10;
 constexpr std::int64_t kMostPackRows = 1024;
-constexpr std::int64_t kWaveBytes = 64 << 20;  // of parts that are summed at once
-constexpr std::int64_t kSparsePart = 4 << 20;  // entries of a CSR matrix that are sorted by column at once
-constexpr std::int64_t kSparseColumns = 64;    // a task
-constexpr std::int64_t kTargetBlock = 16;      // targets of one sweep through a sparse column
+constexpr std::int64_t kWaveBytes = 64 << 20;     // of parts that are summed at once
+constexpr std::int64_t kSparsePart = 4 << 20;     // entries of a CSR matrix that are sorted by column at once
+constexpr std::int64_t kSparseColumns = 64;       // a task
+constexpr int kTargetBlock = 16, kHalfBlock = 8;  // targets of one sweep through a sparse column
 
 // Tiles of nearly equal width.
 std::int64_t tile_columns(std::int64_t n) { return n == 0 ? 1 : ceil_div(n, ceil_div(n, kMostTileColumns)); }
@@ -473,45 +473,46 @@ ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
 
 namespace {
 
-// One column of a sparse matrix with its rows ascending and entries at one place added up.
+// A column of a sparse matrix: calls f(rows, values, n) with rows ascending and entries at one place added up.
 template <class V>
-struct SparseColumn {
-    std::vector<std::pair<std::int64_t, V>> entries;
-
-    template <class I>
-    void assign(const I* rows, const V* values, std::int64_t n, std::int64_t first_row) {
-        entries.clear();
+class SparseColumn {
+  public:
+    template <class I, class F>
+    void visit(const I* rows, const V* values, std::int64_t n, F&& f) {
         bool ascending = true;
-        for (std::int64_t e = 0; e < n; ++e) {
-            const std::int64_t row = static_cast<std::int64_t>(rows[e]) - first_row;
-            ascending = ascending && (entries.empty() || row > entries.back().first);
-            entries.emplace_back(row, values[e]);
-        }
-        if (ascending) return;
-        std::stable_sort(entries.begin(), entries.end(), [](auto& a, auto& b) { return a.first < b.first; });
-        std::size_t kept = 0;
-        for (const auto& entry : entries) {
-            if (kept > 0 && entries[kept - 1].first == entry.first) {
-                entries[kept - 1].second += entry.second;
+        for (std::int64_t e = 1; e < n; ++e) ascending &= rows[e - 1] < rows[e];
+        if (ascending) return f(rows, values, n);
+        std::vector<std::pair<std::int64_t, V>> entries(at(n));
+        for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {rows[e], values[e]};
+        std::stable_sort(entries.begin(), entries.end(), [](auto& x, auto& y) { return x.first < y.first; });
+        rows_.clear();
+        values_.clear();
+        for (const auto& [row, value] : entries) {
+            if (!rows_.empty() && rows_.back() == row) {
+                values_.back() += value;
             } else {
-                entries[kept++] = entry;
+                rows_.push_back(row);
+                values_.push_back(value);
             }
         }
-        entries.resize(kept);
+        f(rows_.data(), values_.data(), static_cast<std::int64_t>(rows_.size()));
     }
+
+  private:
+    std::vector<std::int64_t> rows_;
+    std::vector<V> values_;
 };
 
-// out[k] = sum over the entries of value * Y[row * ld + k], k < kTargetBlock.
-template <class V>
-void sparse_products(const std::vector<std::pair<std::int64_t, V>>& entries, const double* Y, std::int64_t ld,
-                     double* out) {
-    double sum[kTargetBlock] = {};
-    for (const auto& [row, value] : entries) {
-        const double* __restrict y = Y + row * ld;
-        const auto v = static_cast<double>(value);
-        for (int k = 0; k < kTargetBlock; ++k) sum[k] += v * y[k];
+// out[k] = sum over the entries of value * Y[row * ld + k], k < kWidth; Y starts where row 0 would.
+template <int kWidth, class V, class I>
+void sparse_products(const I* rows, const V* values, std::int64_t n, const double* Y, std::int64_t ld, double* out) {
+    double sum[kWidth] = {};
+    for (std::int64_t e = 0; e < n; ++e) {
+        const double* __restrict y = Y + static_cast<std::int64_t>(rows[e]) * ld;
+        const auto v = static_cast<double>(values[e]);
+        for (int k = 0; k < kWidth; ++k) sum[k] += v * y[k];
     }
-    std::copy(sum, sum + kTargetBlock, out);
+    std::copy(sum, sum + kWidth, out);
 }
 
 // Some rows of a CSR matrix, sorted by column.
@@ -551,11 +552,11 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             "for sums without Y");
     const fastfs_matrix& m = rows.X.description();
     const std::int64_t n_y = side_[kY].n, n_x = side_[kX].n;
-    const std::int64_t ld = ceil_div(n_y, kTargetBlock) * kTargetBlock;
+    const std::int64_t ld = ceil_div(n_y, kHalfBlock) * kHalfBlock;
     ProjseSums total;
 
-    // Rows r0..r1 - 1, whose entries are those of column j from begins[j] to begins[j + 1].
-    auto add_part = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* begins, auto* indices) {
+    // Rows r0..r1 - 1, whose entries are those of column j from begins[j] to ends[j].
+    auto add_part = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* begins, auto* ends, auto* indices) {
         ProjseSums sums(n_y, n_x, false);
         const std::int64_t n = r1 - r0;
         sums.n_rows_ = n;
@@ -567,7 +568,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         } else {
             const fastfs_matrix& y = rows.Y->description();
             run.require_memory(8 * n * ld, "a copy of " + std::to_string(n) + " rows of Y beside a sparse X",
-                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows at a time, as CSR");
+                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows at a time");
             Y = Buffer<double>(n * ld);
             std::vector<double> shift(at(n_y)), squares(at(n_y), 0.0);
             visit_dense(y, [&](auto* v) {
@@ -590,31 +591,37 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         std::vector<SparseColumn<V>> columns(at(run.n_threads()));
         parallel_for(run, ceil_div(n_x, kSparseColumns), [&](std::int64_t task, int slot) {
-            SparseColumn<V>& column = columns[at(slot)];
-            std::vector<double> products(at(ld));
-            for (std::int64_t j = task * kSparseColumns; j < std::min((task + 1) * kSparseColumns, n_x); ++j) {
-                column.assign(indices + begins[j], values + begins[j], begins[j + 1] - begins[j], r0);
+            std::vector<double> products(at(std::max(ld, n_y)));
+            auto sum_column = [&](std::int64_t j, auto* row, auto* value, std::int64_t count) {
                 double sum = 0, square = 0;
-                for (const auto& [row, value] : column.entries) {
-                    const auto v = static_cast<double>(value);
+                for (std::int64_t e = 0; e < count; ++e) {
+                    const auto v = static_cast<double>(value[e]);
                     sum += v;
                     square += v * v;
                 }
                 set_columns(sums.side_[kX], 0, n, j, 0.0, sum, square);
                 if (rows.labels) {
                     std::fill(products.begin(), products.end(), 0.0);
-                    for (const auto& [row, value] : column.entries) {
-                        products[at(rows.labels[r0 + row])] += static_cast<double>(value);
+                    for (std::int64_t e = 0; e < count; ++e) {
+                        products[at(rows.labels[row[e]])] += static_cast<double>(value[e]);
                     }
                 } else {
-                    for (std::int64_t k = 0; k < ld; k += kTargetBlock) {
-                        sparse_products(column.entries, Y.data() + k, ld, products.data() + k);
+                    const double* first = Y.data() - r0 * ld;
+                    std::int64_t k = 0;
+                    for (; k + kTargetBlock <= ld; k += kTargetBlock) {
+                        sparse_products<kTargetBlock>(row, value, count, first + k, ld, products.data() + k);
                     }
+                    if (k < ld) sparse_products<kHalfBlock>(row, value, count, first + k, ld, products.data() + k);
                 }
                 const double mean = sum / static_cast<double>(n);
                 for (std::int64_t k = 0; k < n_y; ++k) {
                     sums.yx_[j * n_y + k] = products[at(k)] - y_sums[at(k)] * mean;
                 }
+            };
+            for (std::int64_t j = task * kSparseColumns; j < std::min((task + 1) * kSparseColumns, n_x); ++j) {
+                columns[at(slot)].visit(
+                    indices + begins[j], values + begins[j], static_cast<std::int64_t>(ends[j] - begins[j]),
+                    [&](auto* row, auto* value, std::int64_t count) { sum_column(j, row, value, count); });
             }
         });
         sums.require_finite(rows, r0, r1);
@@ -622,19 +629,44 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     };
 
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
-        if (!rows.X.is_csr()) {
-            run.step("sums over the rows", 0.9);
-            add_part(0, m.n_rows, values, indptr, indices);
+        using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
+        // Rows whose targets stay in the L2 cache, as long as a column has a few entries among them.
+        const auto n_stored = static_cast<double>(rows.X.n_stored());
+        const auto few = static_cast<std::int64_t>(
+            std::min(8.0 * static_cast<double>(n_x) * static_cast<double>(m.n_rows) / std::max(n_stored, 1.0),
+                     static_cast<double>(m.n_rows)));
+        const std::int64_t step = std::max({std::int64_t{256}, kPackBytes / 8 / ld, few});
+        auto start = [&](std::int64_t r1) {
+            run.step("sums over the rows", 0.9 * static_cast<double>(r1) / static_cast<double>(m.n_rows));
+        };
+        if (rows.X.is_csr()) {
+            SortedByColumn<V> sorted;
+            for (std::int64_t r0 = 0, r1 = 0; r0 < m.n_rows; r0 = r1) {
+                for (r1 = r0 + 1; r1 < std::min(r0 + step, m.n_rows) && indptr[r1 + 1] - indptr[r0] <= kSparsePart;) {
+                    ++r1;
+                }
+                start(r1);
+                sorted.assign(values, indptr, indices, r0, r1, n_x);
+                add_part(r0, r1, sorted.values.data(), sorted.begins.data(), sorted.begins.data() + 1,
+                         sorted.rows.data());
+            }
             return;
         }
-        using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
-        SortedByColumn<V> sorted;
+        bool ascending = true;
+        for (std::int64_t j = 0; j < n_x; ++j) {
+            for (std::int64_t e = indptr[j] + 1; e < indptr[j + 1]; ++e) ascending &= indices[e - 1] <= indices[e];
+        }
+        std::vector<std::int64_t> begins(indptr, indptr + n_x), ends(begins);
         for (std::int64_t r0 = 0, r1 = 0; r0 < m.n_rows; r0 = r1) {
-            for (r1 = r0 + 1; r1 < m.n_rows && indptr[r1 + 1] - indptr[r0] <= kSparsePart; ++r1) {
+            r1 = ascending ? std::min(r0 + step, m.n_rows) : m.n_rows;
+            start(r1);
+            for (std::int64_t j = 0; j < n_x; ++j) {
+                begins[at(j)] = ends[at(j)];
+                auto* end = indices + indptr[j + 1];
+                ends[at(j)] = r1 == m.n_rows ? std::int64_t{indptr[j + 1]}
+                                             : std::lower_bound(indices + begins[at(j)], end, r1) - indices;
             }
-            run.step("sums over the rows", 0.9 * static_cast<double>(r1) / static_cast<double>(m.n_rows));
-            sorted.assign(values, indptr, indices, r0, r1, n_x);
-            add_part(r0, r1, sorted.values.data(), sorted.begins.data(), sorted.rows.data());
+            add_part(r0, r1, values, begins.data(), ends.data(), indices);
         }
     });
     return total;
@@ -1451,15 +1483,18 @@ class SparseColumns {
         SparseColumn<V> column;
         for (std::int64_t j = 0; j < n_; ++j) {
             if (j % 1024 == 0) run.checkpoint();
-            column.assign(rows + begins[j], values + begins[j], begins[j + 1] - begins[j], 0);
-            double sum = 0, square = 0;
-            for (const auto& [row, value] : column.entries) {
-                rows_.push_back(row);
-                values_.push_back(value);
-                sum += static_cast<double>(value);
-                square += static_cast<double>(value) * static_cast<double>(value);
-            }
-            set_columns(columns_, 0, m_, j, 0.0, sum, square);
+            column.visit(rows + begins[j], values + begins[j], static_cast<std::int64_t>(begins[j + 1] - begins[j]),
+                         [&](auto* row, auto* value, std::int64_t n) {
+                             double sum = 0, square = 0;
+                             for (std::int64_t e = 0; e < n; ++e) {
+                                 rows_.push_back(row[e]);
+                                 values_.push_back(value[e]);
+                                 const auto v = static_cast<double>(value[e]);
+                                 sum += v;
+                                 square += v * v;
+                             }
+                             set_columns(columns_, 0, m_, j, 0.0, sum, square);
+                         });
             begins_[at(j + 1)] = static_cast<std::int64_t>(rows_.size());
         }
     }
