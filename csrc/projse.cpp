@@ -966,7 +966,7 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) {
             if (blocks_[at(b)].steps < t_) all.push_back(b);
         }
-        refresh(all);
+        refresh(all, false);
         double captured = 0;
         for (std::int64_t t = 0; t < t_; ++t) {
             for (std::int64_t b = 0; b < n_blocks_; ++b) captured += removed_[b * n_select_ + t];
@@ -1010,7 +1010,8 @@ class Projection {
         return square;
     }
 
-    void refresh(const std::vector<std::int64_t>& which) {
+    // `choosing`: values that have lost their digits are made anew.
+    void refresh(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
             Block& block = blocks_[at(b)];
@@ -1028,7 +1029,7 @@ class Projection {
                 removed_[b * n_select_ + s0 + s] = sum;
             }
             block.steps = t_;
-            for (std::int64_t j = j0; j < j0 + w; ++j) {
+            for (std::int64_t j = j0; choosing && j < j0 + w; ++j) {
                 if (chosen_[at(j)] || c_[at(j)] >= kRecompute * exact_[at(j)]) continue;
                 std::copy(R_ + j * r_, R_ + (j + 1) * r_, h.data());
                 c_[at(j)] = exact_[at(j)] = residual(h.data());
@@ -1070,7 +1071,7 @@ class Projection {
                                  });
                 stale.resize(batch);
             }
-            refresh(stale);
+            refresh(stale, true);
         }
     }
 
