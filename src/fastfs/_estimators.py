@@ -402,7 +402,7 @@ class ProjSe(_Selector):
     >>> X, y = load_wine(return_X_y=True)
     >>> selector = fastfs.ProjSe(2, center=True).fit(X, y)
     >>> selector.selected_.tolist(), selector.selection_scores_.round(4).tolist()
-    ([6, 0], [0.7278, 0.5469])
+    ([6, 0], [0.7278, 0.5467])
     >>> selector.transform(X).shape
     (178, 2)
     """
