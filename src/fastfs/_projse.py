@@ -474,10 +474,12 @@ def row_chunks(X: Any, y: Any, call: Call, whole: Reader, chunk: Reader) -> Iter
     if is_on_disk(X):
         if len(X.shape) != 2:
             raise ValueError(f"X must be a 2-D array of samples x features, not {len(X.shape)}-D")
-        source, rows = X, X.shape[0]
-        X = (np.asarray(source[begin:end]) for begin, end in slices(source))
-        if is_on_disk(y):
-            y = (np.asarray(y[begin:end]) for begin, end in slices(source)) if len(y.shape) == 2 else y[:]
+        ranges, rows, source, target = list(slices(X)), X.shape[0], X, y
+        X = (np.asarray(source[begin:end]) for begin, end in ranges)
+        if is_on_disk(target):
+            if target.shape[0] != rows:
+                raise ValueError(f"X and y must have the same rows, but have {rows} and {target.shape[0]}")
+            y = (np.asarray(target[begin:end]) for begin, end in ranges) if len(target.shape) == 2 else target[:]
         if y is not None and not hasattr(y, "__next__") and len(y) != rows:
             raise ValueError(f"X and y must have the same rows, but have {rows} and {len(y)}")
     elif not hasattr(X, "__next__"):
