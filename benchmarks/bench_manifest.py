@@ -1,31 +1,25 @@
-"""Exact ManiFeSt: time, memory and error against the authors' algorithms and the floor, and what it finds.
+"""Exact ManiFeSt: time, memory and error against the authors' algorithms and the floor.
 
     python -m benchmarks.bench_manifest [--sizes 500 1000 2000] [--repeats 3]
-    python -m benchmarks.bench_manifest --quality
 
 The peers are `baselines.manifest`: the authors' published algorithms in NumPy on the BLAS that fastfs uses. The floor
 is two ``dsyevd``: of L^-1 (K1 - K2) L^-T and of D, the matrices that have to be diagonalised, measured in turn with the
-candidates. ``--quality`` runs the selection experiments; Madelon is read from ``$FASTFS_TEST_DATA/madelon.npz``.
+candidates. What ManiFeSt finds is in `benchmarks.papers.manifest`.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 from scipy import linalg
-from sklearn.datasets import make_classification
 from tests.reference import manifest as reference
 
 import fastfs
 from benchmarks import harness
 from benchmarks.baselines import manifest as authors
 from benchmarks.harness import Report
-
-MADELON_USEFUL = {28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493}
 
 
 def normal_data(d: int, N: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -145,90 +139,17 @@ def singular(report: Report) -> None:
     report.times("SPSD as published / fastfs", t["SPSD"], t["fastfs"])
 
 
-# ------------------------------------------------------------------------------------------------------ what it finds
-
-
-def xor_100(seed: int, N: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    """100 fair coins; the label is the exclusive or of the first two."""
-    X = np.random.default_rng(seed).integers(0, 2, (N, 100)).astype(np.float64)
-    return X, (X[:, 0] != X[:, 1]).astype(int)
-
-
-def hypercube(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """50 samples around the corners of a 10-dimensional cube, 190 further features of noise."""
-    X, y = make_classification(
-        n_samples=50,
-        n_features=200,
-        n_informative=10,
-        n_redundant=0,
-        n_clusters_per_class=2,
-        class_sep=1,
-        shuffle=False,
-        random_state=seed,
-    )
-    return X, y
-
-
-def found(scores: np.ndarray, useful: set[int]) -> int:
-    """How many of the useful features are among as many top ones."""
-    return len(useful & set(np.argsort(-scores)[: len(useful)].tolist()))
-
-
-def quality(report: Report, seeds: int = 50) -> None:
-    """Selection experiments with known answers."""
-    report.heading(f"features found ({seeds} seeds)")
-    for factor, target in ((0.1, float(seeds)), (0.5, None), (1.0, None)):
-        hits = [found(fastfs.manifest_scores(*xor_100(s), sigma_factor=factor), {0, 1}) for s in range(seeds)]
-        report.row(
-            f"XOR-100, factor {factor}: runs with both on top", float(sum(h == 2 for h in hits)), at_least=target
-        )
-    for percentile, times, target in ((95.0, 3, 9.8), (95.0, 0, None), (90.0, 0, None)):
-        hits = [
-            found(
-                fastfs.manifest_scores(*hypercube(s), sigma="percentile", sigma_percentile=percentile, normalize=times),
-                set(range(10)),
-            )
-            for s in range(seeds)
-        ]
-        report.row(
-            f"hypercube, percentile {percentile:g}, normalised {times}x: of 10",
-            float(np.mean(hits)),
-            at_least=target,
-            note=f"median {np.median(hits):g}, least {min(hits)}",
-        )
-    folder = os.environ.get("FASTFS_TEST_DATA")
-    if folder is None:
-        print("Madelon skipped: FASTFS_TEST_DATA does not name a folder with madelon.npz")
-        return
-    data = np.load(Path(folder) / "madelon.npz")
-    X = data["X"].astype(np.float64)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    for factor, target in ((0.1, 20.0), (0.5, None), (1.0, None)):
-        scores = fastfs.manifest_scores(X, data["y"], sigma_factor=factor)
-        useful = np.isin(np.arange(len(scores)), list(MADELON_USEFUL))
-        report.row(
-            f"Madelon, factor {factor}: of 20",
-            float(found(scores, MADELON_USEFUL)),
-            at_least=target,
-            note=f"least useful {scores[useful].min():.1e}, best of the others {scores[~useful].max():.1e}",
-        )
-
-
 def main() -> int:
-    """Run the timings or the experiments; the exit code says whether every target was reached."""
+    """Run the timings; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="exact ManiFeSt")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 2000])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--quality", action="store_true", help="the selection experiments instead of the timings")
     args = parser.parse_args()
     harness.machine()
     report = Report()
-    if args.quality:
-        quality(report)
-    else:
-        for d in args.sizes:
-            timing(report, d, args.repeats)
-        singular(report)
+    for d in args.sizes:
+        timing(report, d, args.repeats)
+    singular(report)
     return report.finish()
 
 

@@ -123,6 +123,7 @@ Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run
 
 Kernel read_kernel(const fastfs_affinity_options* given) {
     const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
+    require(options.reserved == 0, "options.reserved must be 0");
     switch (options.kernel) {
         case FASTFS_RBF:
             require(options.sigma > 0 && std::isfinite(options.sigma),
@@ -132,9 +133,15 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
             return {Kernel::Kind::kSquaredDistance};
         case FASTFS_LINEAR:
             return {Kernel::Kind::kLinear};
+        case FASTFS_CUSTOM:
+            require(options.custom != nullptr, "a FASTFS_CUSTOM kernel needs its function: custom is null");
+            require(options.sigma > 0 && std::isfinite(options.sigma),
+                    "sigma must be a positive number, not " + text(options.sigma));
+            return {Kernel::Kind::kCustom, options.sigma, options.custom, options.user};
         default:
-            throw InvalidArgument("kernel must be FASTFS_RBF, FASTFS_SQEUCLIDEAN or FASTFS_LINEAR, not " +
-                                  std::to_string(options.kernel));
+            throw InvalidArgument(
+                "kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM, not " +
+                std::to_string(options.kernel));
     }
 }
 
@@ -168,7 +175,7 @@ void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
 std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
-           8 * X.n_cols() * p;
+           8 * X.n_cols() * (p + 1);
 }
 
 std::int64_t stored_affinity_memory(const Samples& X, const Run& run) {
@@ -423,16 +430,23 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
         run.step("pencil", 1.0);
         const SingleThreadedBlas held;
         Buffer<double> S(n * n);
-        for (std::int64_t j = 0; j < n; ++j) {
-            for (std::int64_t i = j; i < n; ++i) {
-                const double sum = K1[j * n + i] + K2[j * n + i], difference = K1[j * n + i] - K2[j * n + i];
-                K1[j * n + i] = difference;
-                S[j * n + i] = sum;
-                if (std::isfinite(sum) && std::isfinite(difference)) continue;
-                throw InvalidArgument("K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) +
-                                      ", column " + std::to_string(j));
+        auto for_lower = [n](auto&& f) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                for (std::int64_t i = j; i < n; ++i) f(i, j, j * n + i);
             }
-        }
+        };
+        for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
+            if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
+            throw InvalidArgument("K1 or K2 contains NaN or infinity: first at row " + std::to_string(i) + ", column " +
+                                  std::to_string(j));
+        });
+        require_semidefinite(n, K1, S.data());
+        require_semidefinite(n, K2, S.data());
+        for_lower([&](std::int64_t, std::int64_t, std::int64_t e) {
+            const double sum = K1[e] + K2[e], difference = K1[e] - K2[e];
+            K1[e] = difference;
+            S[e] = sum;
+        });
         const Pencil result = pencil(n, K1, S, run);
         *rank = static_cast<std::int64_t>(result.nu.size());
         std::copy(result.nu.begin(), result.nu.end(), nu);

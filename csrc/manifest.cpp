@@ -12,10 +12,12 @@
 
 #include "kernels/affinity.hpp"
 #include "kernels/isa/tiles.hpp"
+#include "kernels/low_rank.hpp"
 #include "kernels/spectral.hpp"
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -126,7 +128,13 @@ void normalize(double* K, std::int64_t d, int times) {
     std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
     for (int t = 0; t < times; ++t) {
         symv_lower(d, K, g.data(), Kg.data());
-        for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
+        for (std::size_t i = 0; i < g.size(); ++i) {
+            if (!(Kg[i] > 0)) {
+                throw NumericError("normalize divides by the root of a kernel's row sums, but that of feature " +
+                                   std::to_string(i) + " isn't positive: set normalize=0, or choose another kernel");
+            }
+            g[i] /= std::sqrt(g[i] * Kg[i]);
+        }
     }
     for (std::int64_t i = 0; i < d; ++i) {
         for (std::int64_t j = i; j < d; ++j)
@@ -140,15 +148,19 @@ std::int64_t rows_at_once(const Samples& X) {
     return X.is_sparse() ? X.n_rows() : std::max<std::int64_t>(kBytes / 8 / X.n_cols(), 256);
 }
 
-// Upper triangle of D2 = squared distances between the columns of these rows, in units of unit^2. They add up over
-// blocks of rows.
-void distances(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Run& run, double* D2) {
+// Upper triangle of D2 = squared distances between the columns of these rows; returns their squared norms; both in
+// units of unit^2. They add up over blocks of rows.
+std::vector<double> distances(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Run& run,
+                              double* D2) {
     const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
+    std::vector<double> norms(static_cast<std::size_t>(X.n_cols()), 0.0);
     for (std::int64_t first = 0; first < n; first += step) {
         const std::vector<std::int64_t> block(rows.begin() + first, rows.begin() + std::min(first + step, n));
         const Features<double> features(X, block, unit, Shift::kRow, run);
         squared_distances_upper(features, first > 0, run, D2);
+        features.add_original_norms(norms.data(), run);
     }
+    return norms;
 }
 
 // rest = all - part, upper triangles; what is no more than the rounding of `all` is 0, as between equal columns. False
@@ -169,9 +181,10 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
     return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
 }
 
-// (1): K of one side at one scale from its distances, upper triangles; K may be D2.
-void kernel(const double* D2, std::int64_t d, double unit, const Side& side, int which,
-            const fastfs_manifest_scale& scale, Run& run, double* K, Outcome& outcome) {
+// (1): K of one side at one scale from its distances and norms, upper triangles; K may be D2.
+void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
+            double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
+            Outcome& outcome) {
     const double sigma = scale.rule == FASTFS_SIGMA_GIVEN
                              ? scale.sigma[side.index] / unit
                              : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
@@ -180,9 +193,15 @@ void kernel(const double* D2, std::int64_t d, double unit, const Side& side, int
     parallel_for(run, (d + kTile - 1) / kTile, [&](std::int64_t block, int) {
         for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d); ++i) {
             if (K != D2) std::copy(D2 + i * d + i, D2 + (i + 1) * d, K + i * d + i);
-            tile_kernels<double>().exp_neg(K + i * d + i, d - i, per_distance);
+            if (!options.kernel) tile_kernels<double>().exp_neg(K + i * d + i, d - i, per_distance);
         }
     });
+    if (options.kernel) {
+        const Kernel custom{Kernel::Kind::kCustom, sigma * unit, options.kernel, options.user};
+        custom_kernel_upper(custom, norms, unit, run, K);
+        Buffer<double> scratch(d * d);
+        require_semidefinite(d, K, scratch.data());
+    }
     if (scale.normalize > 0) normalize(K, d, scale.normalize);
     outcome.sigma[which] = sigma * unit;
 }
@@ -199,28 +218,54 @@ void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<
 }
 
 // (2): the leading eigenpairs of M = W diag(mean_weight(nu)) W'. W is scaled back to what it was, but for columns with
-// nu = -1 or 1, which neither M nor D needs. M: d x d scratch.
-void mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M, Run& run,
-                     Outcome& outcome) {
+// nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; spare comes back.
+Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
+                               Buffer<double> spare, Run& run, Outcome& outcome) {
     std::vector<double> root(nu.begin(), nu.begin() + q);
     for (double& r : root) r = std::sqrt(mean_weight(r));
     scale_columns(W, d, q, root);
     syrk(d, q, 1.0, W, 0.0, M, run);
     run.checkpoint(0.2);
-    largest_eigenpairs(d, M, outcome.n_components, outcome.mean_values, outcome.mean_vectors, run);
+    spare = largest_eigenpairs(d, M, outcome.n_components, outcome.mean_values, outcome.mean_vectors, run,
+                               std::move(spare));
     for (double& r : root) r = r > 0 ? 1 / r : 0;
     scale_columns(W, d, q, root);
+    return spare;
 }
 
-// (3): D = W diag(difference_weight(nu)) W' = Wp Wp' - Wn Wn', the columns of positive and negative weight scaled by
-// the root of its magnitude. nu ascends, so the negative ones come first. Lower triangle of D.
-void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run) {
-    std::vector<double> root(nu.begin(), nu.begin() + q);
-    for (double& r : root) r = std::sqrt(std::abs(difference_weight(r)));
-    scale_columns(W, d, q, root);
-    const std::int64_t negative = std::lower_bound(nu.begin(), nu.begin() + q, 0.0) - nu.begin();
+// Lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight, scaled by
+// the root of its magnitude. The negative ones come first.
+void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run) {
+    std::vector<double> roots = weights;
+    for (double& w : roots) w = std::sqrt(std::abs(w));
+    const auto q = static_cast<std::int64_t>(weights.size());
+    scale_columns(W, d, q, roots);
+    const std::int64_t negative = std::lower_bound(weights.begin(), weights.end(), 0.0) - weights.begin();
     syrk(d, negative, -1.0, W, 0.0, D, run);
     syrk(d, q - negative, 1.0, W + negative * d, 1.0, D, run);
+}
+
+// (3): D = W diag(difference_weight(nu)) W'.
+void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run) {
+    std::vector<double> weights(nu.begin(), nu.begin() + q);
+    for (double& w : weights) w = difference_weight(w);
+    weighted_squares(W, weights, d, D, run);
+}
+
+// The leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends: the largest |lam| is always at
+// one of the ends that are left. Where there are fewer than asked for, the rest is 0.
+template <class F>
+void difference_components(const std::vector<double>& lam, F&& vector, std::int64_t d, Outcome& outcome) {
+    std::fill_n(outcome.difference_values, outcome.n_components, 0.0);
+    std::fill_n(outcome.difference_vectors, outcome.n_components * d, 0.0);
+    std::int64_t first = 0, last = static_cast<std::int64_t>(lam.size()) - 1;
+    for (std::int64_t c = 0; c < outcome.n_components && first <= last; ++c) {
+        const bool from_below = -lam[static_cast<std::size_t>(first)] > lam[static_cast<std::size_t>(last)];
+        const std::int64_t i = from_below ? first++ : last--;
+        outcome.difference_values[c] = lam[static_cast<std::size_t>(i)];
+        std::copy(vector(i), vector(i) + d, outcome.difference_vectors + c * d);
+        fix_sign(d, outcome.difference_vectors + c * d);
+    }
 }
 
 // (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors
@@ -249,24 +294,16 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
     }
     for (std::int64_t j = 0; j < d; ++j) r[j] = std::max(r[j], 0.0);
 
-    // Ascending values: the largest |lam| is always at one of the ends that are left, and only there are vectors
-    // complete.
-    for (std::int64_t c = 0, first = 0, last = d - 1; c < k; ++c) {
-        const bool from_below = -lam[static_cast<std::size_t>(first)] > lam[static_cast<std::size_t>(last)];
-        const std::int64_t i = from_below ? first++ : last--;
-        outcome.difference_values[c] = lam[static_cast<std::size_t>(i)];
-        std::copy(eigen.vector(i), eigen.vector(i + 1), outcome.difference_vectors + c * d);
-        fix_sign(d, outcome.difference_vectors + c * d);
-    }
+    difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, d, outcome);
 }
 
 // Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at its
-// ends too, where the weight is steep.
-void check_contrast(std::int64_t d, Outcome& outcome) {
+// ends too, where the weight is steep. diagonal: the size of the kernels' entries; n: of the matrices they are.
+void check_contrast(std::int64_t n, double diagonal, bool singular, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
-    const double rounding = static_cast<double>(d) * std::numeric_limits<double>::epsilon();
-    if (largest <= (outcome.rank < d ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
+    const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
+    if (largest <= diagonal * (singular ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
 }
@@ -289,7 +326,7 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, const Part
 
     if (outcome.n_components > 0) {
         part.step("components of the mean", 0.6);
-        mean_components(classes.W.data(), classes.nu, d, q, S.data(), run, outcome);
+        K1 = mean_components(classes.W.data(), classes.nu, d, q, S.data(), std::move(K1), run, outcome);
     }
 
     part.step("difference operator", 0.65);
@@ -300,13 +337,225 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, const Part
     scores(d, S.data(), std::move(K1), run, outcome);
 }
 
+// ---- forms of the paper, as the authors' program has them -----------------------------------------------------------
+
+struct Eigenpairs {
+    std::vector<double> w;  // ascending
+    Buffer<double> V;
+};
+
+Eigenpairs eigenpairs(std::int64_t n, double* A, Buffer<double> room, Run& run) {
+    SymmetricEigen eigen(n, A, run, std::move(room));
+    eigen.make_vectors(0, n, run);
+    return {eigen.values(), eigen.take_vectors()};
+}
+
+template <class F>
+std::vector<double> map(std::vector<double> values, F&& f) {
+    for (double& value : values) value = f(value);
+    return values;
+}
+
+double root(double x) { return std::sqrt(x); }
+double inverse_root(double x) { return 1 / std::sqrt(x); }
+double fourth_root(double x) { return std::sqrt(std::sqrt(std::max(x, 0.0))); }
+
+// log e, with what lies below the rounding of the largest e raised to that: the threshold of the public program.
+std::vector<double> clipped_log(const std::vector<double>& e) {
+    const double least = e.back() * static_cast<double>(e.size()) * std::numeric_limits<double>::epsilon();
+    return map(e, [&](double x) { return std::log(std::max(x, least)); });
+}
+
+void scale_rows(double* A, std::int64_t n, const std::vector<double>& factors) {
+    const auto m = static_cast<std::int64_t>(factors.size());
+    for (std::int64_t j = 0; j < n; ++j) {
+        for (std::int64_t i = 0; i < m; ++i) A[j * m + i] *= factors[static_cast<std::size_t>(i)];
+    }
+}
+
+void transpose(double* A, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; ++j) {
+        for (std::int64_t i = 0; i < j; ++i) std::swap(A[j * n + i], A[i * n + j]);
+    }
+}
+
+// The leading eigenpairs of M; w ascends, V holds its vectors. Where there are fewer than asked for, the rest is 0.
+void mean_components(const std::vector<double>& w, const double* V, std::int64_t d, Outcome& outcome) {
+    const auto n = static_cast<std::int64_t>(w.size());
+    for (std::int64_t c = 0; c < outcome.n_components; ++c) {
+        double* vector = outcome.mean_vectors + c * d;
+        outcome.mean_values[c] = c < n ? w[static_cast<std::size_t>(n - 1 - c)] : 0;
+        if (c < n) {
+            std::copy(V + (n - 1 - c) * d, V + (n - c) * d, vector);
+        } else {
+            std::fill_n(vector, d, 0.0);
+        }
+        fix_sign(d, vector);
+    }
+}
+
+// The eigenvalues above the rounding of the largest.
+std::int64_t numerical_rank(const std::vector<double>& w, std::int64_t d) {
+    const double cut = w.back() * static_cast<double>(d) * std::numeric_limits<double>::epsilon();
+    return w.end() - std::upper_bound(w.begin(), w.end(), std::max(cut, 0.0));
+}
+
+// Of the inverse of a singular kernel the public program makes NaN, or noise.
+void require_invertible(const std::vector<double>& w, const std::string& what) {
+    const auto d = static_cast<std::int64_t>(w.size());
+    if (numerical_rank(w, d) == d) return;
+    throw NumericError("form=\"spd\" needs the inverse of " + what +
+                       ", which is singular to rounding (eigenvalues from " + text(w.front()) + " to " +
+                       text(w.back()) + "): use form=\"pencil\", which inverts no kernel");
+}
+
+// For P = V diag(w) V' and Q (lower triangle): e, ascending, and B, in the place of Q, with P = B B', Q = B diag(e) B'.
+// They hold the eigenvalues e of P^(-1/2) Q P^(-1/2), in whose basis (2) and (3) act on each e alone. V and T, a
+// scratch, are destroyed.
+std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double* V, double* Q, Buffer<double>& T,
+                           Run& run) {
+    scale_columns(V, d, d, map(w, inverse_root));
+    mirror_lower(d, Q);
+    multiply('N', d, d, d, Q, d, V, d, T.data(), d, run);
+    multiply('T', d, d, d, V, d, T.data(), d, Q, d, run);
+    Eigenpairs inner = eigenpairs(d, Q, std::move(T), run);
+    scale_columns(V, d, d, w);
+    multiply('N', d, d, d, V, d, inner.V.data(), d, Q, d, run);
+    T = std::move(inner.V);
+    return inner.w;
+}
+
+// (2) and (3) as they are printed, K_l + 2 eps I in place of K_l as in the public program. Takes 5 d^2 doubles.
+void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part& part, Outcome& outcome) {
+    Run& run = part.run();
+    Buffer<double> A(d * d), B(d * d);
+    for (std::int64_t i = 0; i < d; ++i) {
+        K1[i * d + i] += 2 * std::numeric_limits<double>::epsilon();
+        K2[i * d + i] += 2 * std::numeric_limits<double>::epsilon();
+    }
+    part.step("mean of the class kernels", 0.4);
+    std::copy(K1.data(), K1.data() + d * d, A.data());
+    Eigenpairs first = eigenpairs(d, A.data(), std::move(B), run);
+    require_invertible(first.w, "the kernel of the first class");
+    std::vector<double> e = relate(d, first.w, first.V.data(), K2.data(), A, run);
+    require_invertible(e, "the kernel of the second class");
+    scale_columns(K2.data(), d, d, map(e, fourth_root));
+    syrk(d, d, 1.0, K2.data(), 0.0, first.V.data(), run);  // (2)
+
+    part.step("difference operator", 0.85);
+    Eigenpairs mean = eigenpairs(d, first.V.data(), std::move(A), run);
+    require_invertible(mean.w, "the mean of both kernels");
+    mean_components(mean.w, mean.V.data(), d, outcome);
+    e = relate(d, mean.w, mean.V.data(), K1.data(), first.V, run);
+    weighted_squares(K1.data(), clipped_log(e), d, first.V.data(), run);  // (3)
+    outcome.rank = d;
+
+    part.step("eigenvectors of the difference", 1.0);
+    scores(d, first.V.data(), std::move(mean.V), run, outcome);
+}
+
+void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
+
+// The same for the cores of two kernels, k x k, seen from principal vectors of their ranges: Vt diag(w_right) Vt' = B
+// B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
+std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
+                                 const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
+    multiply('N', k, k, k, U, k, Vt, k, A.data(), k, run);
+    scale_rows(A.data(), k, map(w_left, root));
+    scale_columns(A.data(), k, k, map(w_right, inverse_root));
+    multiply('T', k, k, k, A.data(), k, A.data(), k, B.data(), k, run);
+    Eigenpairs inner = eigenpairs(k, B.data(), std::move(A), run);
+    scale_rows(inner.V.data(), k, map(w_right, root));
+    multiply('N', k, k, k, Vt, k, inner.V.data(), k, B.data(), k, run);
+    A = std::move(inner.V);
+    return inner.w;
+}
+
+// Algorithm 2 (appendix B), for kernels of any rank, with the thresholds of the public program, whose default it is.
+// Cores and subspaces move apart from each other; D lies in the range of K1, so that the order of the classes counts.
+// Takes 9 d^2 doubles, if the rank is d.
+void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part& part, Outcome& outcome) {
+    constexpr double kEps = std::numeric_limits<double>::epsilon();
+    Run& run = part.run();
+    part.step("eigenvectors of the class kernels", 0.3);
+    Eigenpairs first = eigenpairs(d, K1.data(), Buffer<double>(d * d), run);
+    Eigenpairs second = eigenpairs(d, K2.data(), std::move(K1), run);
+    const std::int64_t k = std::min(numerical_rank(first.w, d), numerical_rank(second.w, d));
+    if (k == 0) throw NumericError("form=\"spsd\" needs kernels of positive rank, but one is zero");
+    keep_last(first.w, k);
+    keep_last(second.w, k);
+    const double *G1 = first.V.data() + (d - k) * d, *G2 = second.V.data() + (d - k) * d;
+    run.checkpoint();
+
+    part.step("mean of the class kernels", 0.65);
+    Buffer<double> A = std::move(K2), O1(d * d), O2(d * d);
+    std::vector<double> s(static_cast<std::size_t>(k));
+    multiply('T', k, k, d, G2, d, G1, d, A.data(), k, run);
+    gesdd(k, A.data(), s.data(), O2.data(), O1.data());  // O1 transposed
+    run.checkpoint();
+    Buffer<double> B(d * d);
+    std::vector<double> e = relate_cores(k, O2.data(), O1.data(), second.w, first.w, A, B, run);
+    scale_columns(B.data(), k, k, map(e, fourth_root));
+    syrk(k, k, 1.0, B.data(), 0.0, A.data(), run);
+    Eigenpairs mean = eigenpairs(k, A.data(), std::move(B), run);  // the core of M
+    const std::int64_t kept = std::min(k, numerical_rank(mean.w, d));
+
+    // The middle of the path between the subspaces: U1 cos(theta / 2) + (U2 - U1 U1' U2) sin(theta / 2) / sin(theta)
+    std::vector<double> cosine, sine;
+    const double apart = std::min(s.front(), 1.0) * static_cast<double>(k) * kEps;
+    for (double& value : s) {
+        value = std::min(value, 1.0);
+        const double theta = std::acos(value);
+        cosine.push_back(std::cos(theta / 2));
+        sine.push_back(1 - value > apart ? std::sin(theta / 2) / std::sin(theta) : 0);
+    }
+    transpose(O1.data(), k);
+    Buffer<double> C(d * d);
+    multiply('N', d, k, k, G1, d, O1.data(), k, A.data(), d, run);  // U1
+    multiply('N', d, k, k, G2, d, O2.data(), k, C.data(), d, run);  // U2
+    multiply('T', k, k, d, A.data(), d, C.data(), d, O2.data(), k, run);
+    multiply('N', d, k, k, A.data(), d, O2.data(), k, second.V.data(), d, run);
+    for (std::int64_t j = 0; j < k; ++j) {
+        const double c = cosine[static_cast<std::size_t>(j)], f = sine[static_cast<std::size_t>(j)];
+        for (std::int64_t i = j * d; i < (j + 1) * d; ++i) C[i] = c * A[i] + f * (C[i] - second.V[i]);
+    }
+    multiply('N', d, kept, k, C.data(), d, mean.V.data() + (k - kept) * k, k, second.V.data(), d, run);
+    const double* GM = second.V.data();
+    keep_last(mean.w, kept);
+    keep_last(first.w, kept);
+    G1 = first.V.data() + (d - kept) * d;
+    mean_components(mean.w, GM, d, outcome);
+    C = Buffer<double>();
+    mean.V = Buffer<double>();
+    outcome.rank = kept;
+
+    part.step("difference operator", 1.0);
+    multiply('T', kept, kept, d, G1, d, GM, d, A.data(), kept, run);
+    gesdd(kept, A.data(), s.data(), O1.data(), O2.data());  // of G1 and, transposed, of GM
+    run.checkpoint();
+    B = Buffer<double>(d * d);
+    e = relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run);
+    weighted_squares(B.data(), clipped_log(e), kept, A.data(), run);
+    const Eigenpairs difference = eigenpairs(kept, A.data(), std::move(B), run);  // the core of D
+    // The path from M to K1 ends at G1 O1.
+    multiply('N', kept, kept, kept, O1.data(), kept, difference.V.data(), kept, O2.data(), kept, run);
+    multiply('N', d, kept, kept, G1, d, O2.data(), kept, second.V.data(), d, run);
+    std::fill(outcome.scores.begin(), outcome.scores.end(), 0.0);
+    for (std::int64_t i = 0; i < kept; ++i) {  // (4)
+        const double *P = second.V.data() + i * d, weight = std::abs(difference.w[static_cast<std::size_t>(i)]);
+        for (std::int64_t j = 0; j < d; ++j) outcome.scores[static_cast<std::size_t>(j)] += weight * P[j] * P[j];
+    }
+    difference_components(difference.w, [&](std::int64_t i) { return second.V.data() + i * d; }, d, outcome);
+}
+
 // What a fit reads: the handle's data, and what the call asks for.
 struct Fit {
     const Samples& X;
     const std::vector<double>& row_maxima;
     const fastfs_manifest_options& options;
     const std::vector<fastfs_manifest_scale>& scales;
-    const double* all;  // upper triangle of the distances over all rows, or null
+    std::int32_t accuracy;  // that of the plan
+    const double* all;      // upper triangle of the distances over all rows, or null
     double unit_of_all;
 };
 
@@ -318,6 +567,7 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
     Buffer<double> D2[2];
     for (auto& buffer : D2) buffer = Buffer<double>(d * d);
     double unit[2];
+    std::vector<double> norms[2];
     bool done = false;
     if (fit.all) {
         const std::size_t smaller = problem[1].rows.size() < problem[0].rows.size();
@@ -328,31 +578,254 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
     for (std::size_t l : {0, 1}) {
         if (done) break;
         unit[l] = common_unit(fit.row_maxima, problem[l].rows);
-        distances(fit.X, problem[l].rows, unit[l], run, D2[l].data());
+        norms[l] = distances(fit.X, problem[l].rows, unit[l], run, D2[l].data());
     }
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
         const bool last = s + 1 == fit.scales.size();  // the distances have served: the kernels take their place
         Buffer<double> K[2];
         for (std::size_t l : {0, 1}) {
             Buffer<double> fresh = last ? Buffer<double>() : Buffer<double>(d * d);
-            kernel(D2[l].data(), d, unit[l], problem[l], static_cast<int>(l), fit.scales[s], run,
+            kernel(fit.options, D2[l].data(), norms[l], d, unit[l], problem[l], static_cast<int>(l), fit.scales[s], run,
                    last ? D2[l].data() : fresh.data(), outcomes[s]);
             K[l] = last ? std::move(D2[l]) : std::move(fresh);
         }
         const double begin = 0.05 + 0.95 * static_cast<double>(s) / static_cast<double>(fit.scales.size());
         const double end = 0.05 + 0.95 * static_cast<double>(s + 1) / static_cast<double>(fit.scales.size());
-        require(fit.options.form == FASTFS_PENCIL, "this form isn't built yet");
-        pencil_form(d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
-        check_contrast(d, outcomes[s]);
+        double diagonal = fit.options.kernel ? 0 : 1;
+        for (std::int64_t i = 0; fit.options.kernel && i < d; ++i) {
+            diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
+        }
+        constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
+        forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
+        check_contrast(d, diagonal, outcomes[s].rank < d, outcomes[s]);
     }
 }
 
-// One problem by low-rank kernels, at all scales.
-void wide_problem(const Fit&, const Problem&, const Part&, std::vector<Outcome>&) {
-    throw InvalidArgument("the low-rank forms aren't built yet");
+// ---- low-rank kernels
+// ------------------------------------------------------------------------------------------------
+
+// sigma of one side by a rule, from the pairs of some features.
+template <class T>
+double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& side, const fastfs_manifest_scale& scale,
+                     std::int32_t& warnings, Run& run) {
+    constexpr std::int64_t kSampled = 2000;
+    constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
+    const std::int64_t n = std::min(features.n_features(), kSampled);
+    const Features<double> some(features, Random(fit.options.seed, kStream).subset(features.n_features(), n), run);
+    Buffer<double> D2(n * n);
+    squared_distances_upper(some, false, run, D2.data());
+    return choose_sigma(D2.data(), n, scale, side.name, warnings, run) * features.unit();
 }
 
-std::int64_t wide_memory(const Samples&, const fastfs_manifest_options&, const Run&) { return 0; }
+// (1): K of one side at one scale.
+LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
+                        Buffer<double>& room, Run& run, Outcome& outcome) {
+    const double unit = common_unit(fit.row_maxima, side.rows);
+    auto choose = [&](const auto& features) {
+        outcome.sigma[which] = scale.rule == FASTFS_SIGMA_GIVEN
+                                   ? scale.sigma[side.index]
+                                   : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
+        const auto kind = fit.options.kernel ? Kernel::Kind::kCustom : Kernel::Kind::kRbf;
+        return Kernel{kind, outcome.sigma[which], fit.options.kernel, fit.options.user};
+    };
+    auto factor = [&](const auto& features, const Kernel& kernel) {
+        const auto& o = fit.options;
+        return fit.accuracy == FASTFS_HIGH ? nystrom(features, kernel, scale.normalize, o.rank, o.seed, room, run)
+                                           : landmarks(features, kernel, scale.normalize, o.rank, o.seed, room, run);
+    };
+    if (!fit.options.kernel && (fit.accuracy == FASTFS_HIGH || fit.X.is_float32())) {
+        const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
+        const Kernel kernel = choose(features);
+        if (float_tiles_serve(features, kernel)) return factor(features, kernel);
+    }
+    const Features<double> features(fit.X, side.rows, unit, Shift::kRow, run);
+    return factor(features, choose(features));
+}
+
+// Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
+// V', Z = V diag(w)^(-1/2) for the w that are more than rounding; A_l = Q' K_l Q.
+struct JointRange {
+    std::int64_t q;
+    Buffer<double> R, Z;  // d x k2, row-major; k2 x (q - k1)
+    Buffer<double> A[2];  // q x q
+};
+
+JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run) {
+    const std::int64_t k1 = K1.rank(), k2 = K2.rank();
+    const double *G1 = K1.G.data(), *G2 = K2.G.data();
+    JointRange joint;
+    joint.R = Buffer<double>(d * k2);
+    double* R = joint.R.data();
+
+    // R = G2 - G1 C, projected twice: C, then what is left of G1 in R.
+    Buffer<double> C = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, G2 + i0 * k2, k2, 1.0, part, k1);
+    });
+    const Buffer<double> rest = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        std::copy(G2 + i0 * k2, G2 + (i0 + rows) * k2, R + i0 * k2);
+        gemm('T', 'N', k2, rows, k1, -1.0, C.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, R + i0 * k2, k2, 1.0, part, k1);
+    });
+    Buffer<double> H = sum_over_rows(d, k2 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('T', 'N', k2, rows, k1, -1.0, rest.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        syrk_lower(k2, rows, 1.0, R + i0 * k2, k2, 1.0, part, k2);
+    });
+    for (std::int64_t e = 0; e < k1 * k2; ++e) C[e] += rest[e];
+
+    constexpr double kSmallest = 1e-10;
+    SymmetricEigen eigen(k2, H.data(), run);
+    const std::vector<double>& w = eigen.values();
+    const std::int64_t dropped = std::upper_bound(w.begin(), w.end(), kSmallest) - w.begin(), added = k2 - dropped;
+    eigen.make_vectors(dropped, k2, run);
+    const std::int64_t q = joint.q = k1 + added;
+
+    // T_l = Q' G_l, and A_l = T_l diag(w_l - delta_l) T_l' + delta_l I. T1 = [I; 0]; T2 = [C; diag(w)^(1/2) V'].
+    joint.Z = Buffer<double>(k2 * added);
+    Buffer<double> T2(q * k2), weighted(q * k2);
+    for (std::int64_t c = 0; c < k2; ++c) std::copy(C.data() + c * k1, C.data() + (c + 1) * k1, T2.data() + c * q);
+    for (std::int64_t a = 0; a < added; ++a) {
+        const double root = std::sqrt(w[static_cast<std::size_t>(dropped + a)]);
+        const double* v = eigen.vector(dropped + a);
+        for (std::int64_t c = 0; c < k2; ++c) {
+            joint.Z[a * k2 + c] = v[c] / root;
+            T2[c * q + k1 + a] = v[c] * root;
+        }
+    }
+    for (std::int64_t c = 0; c < k2; ++c) {
+        const double weight = K2.w[static_cast<std::size_t>(c)] - K2.delta;
+        for (std::int64_t i = 0; i < q; ++i) weighted[c * q + i] = weight * T2[c * q + i];
+    }
+    for (auto& A : joint.A) {
+        A = Buffer<double>(q * q);
+        std::fill_n(A.data(), q * q, 0.0);
+    }
+    gemm('N', 'T', q, q, k2, 1.0, weighted.data(), q, T2.data(), q, 0.0, joint.A[1].data(), q);
+    for (std::int64_t i = 0; i < q; ++i) {
+        joint.A[0][i * q + i] = i < k1 ? K1.w[static_cast<std::size_t>(i)] : K1.delta;
+        joint.A[1][i * q + i] += K2.delta;
+    }
+    return joint;
+}
+
+// Q U (row-major, rows of n) for U q x n, a block of rows at a time: use(first row, rows, values).
+template <class F>
+void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n, Run& run,
+                 F&& use) {
+    const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
+    Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
+    gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
+    std::vector<Buffer<double>> blocks;
+    for (int t = 0; t < run.n_threads(); ++t) blocks.emplace_back(kTile * n);
+    parallel_for(run, (d + kTile - 1) / kTile, [&](std::int64_t task, int slot) {
+        const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
+        double* block = blocks[static_cast<std::size_t>(slot)].data();
+        gemm('T', 'N', n, rows, k1, 1.0, U, joint.q, K1.G.data() + i0 * k1, k1, 0.0, block, n);
+        gemm('T', 'N', n, rows, k2, 1.0, ZU.data(), k2, joint.R.data() + i0 * k2, k2, 1.0, block, n);
+        use(i0, rows, block);
+    });
+}
+
+// Components that the joint range has, handed out as vectors over the features; the rest is 0.
+void expand_components(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
+                       std::int64_t wanted, Run& run, double* values, double* vectors) {
+    std::fill(values + n, values + wanted, 0.0);
+    std::fill(vectors + n * d, vectors + wanted * d, 0.0);
+    times_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t c = 0; c < n; ++c) vectors[c * d + i0 + i] = block[i * n + c];
+        }
+    });
+    for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
+}
+
+// (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the identity. There
+// |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in the range
+// r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
+void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const Part& part, Outcome& outcome) {
+    Run& run = part.run();
+    part.step("joint range of the class kernels", 0.9);
+    JointRange joint = joint_range(d, K1, K2, run);
+    const std::int64_t q = joint.q, n = std::min(outcome.n_components, q);
+    Buffer<double>&difference_of = joint.A[0], &sum_of = joint.A[1];
+    for (std::int64_t e = 0; e < q * q; ++e) {  // A1, A2 -> A1 - A2, A1 + A2
+        const double a1 = difference_of[e], a2 = sum_of[e];
+        difference_of[e] = a1 - a2;
+        sum_of[e] = a1 + a2;
+    }
+    Pencil classes = pencil(q, difference_of.data(), sum_of, run);
+    const auto rank = static_cast<std::int64_t>(classes.nu.size());
+    Buffer<double> D(q * q);
+    if (n > 0) {
+        Buffer<double> U(q * n);
+        Outcome within;
+        within.n_components = n;
+        within.mean_values = outcome.mean_values;
+        within.mean_vectors = U.data();
+        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), {}, run, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.mean_values,
+                          outcome.mean_vectors);
+    }
+    difference(classes.W.data(), classes.nu, q, rank, D.data(), run);
+    SymmetricEigen eigen(q, D.data(), run);
+    eigen.make_vectors(0, q, run);
+    const std::vector<double>& lam = eigen.values();
+
+    part.step("scores", 1.0);
+    const double c = 0.5 * std::sqrt(K1.delta * K2.delta) * std::abs(std::log(K1.delta / K2.delta));
+    times_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
+        for (std::int64_t i = 0; i < rows; ++i, B += q) {
+            double inside = 0, share = 0;
+            for (std::int64_t j = 0; j < q; ++j) {
+                const double square = B[j] * B[j];
+                share += square;
+                inside += square * std::abs(lam[static_cast<std::size_t>(j)]);
+            }
+            outcome.scores[static_cast<std::size_t>(i0 + i)] = inside + c * std::max(0.0, 1 - share);
+        }
+    });
+    if (n > 0) {
+        Buffer<double> U(q * n);
+        Outcome within;
+        within.n_components = n;
+        within.difference_values = outcome.difference_values;
+        within.difference_vectors = U.data();
+        difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, q, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.difference_values,
+                          outcome.difference_vectors);
+    }
+    outcome.rank = q;
+    check_contrast(q, std::max(K1.diagonal, K2.diagonal), rank < q, outcome);
+}
+
+// One problem by low-rank kernels, at all scales.
+void wide_problem(const Fit& fit, const Problem& problem, const Part& whole, std::vector<Outcome>& outcomes) {
+    const double n = static_cast<double>(fit.scales.size());
+    Buffer<double> room;
+    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+        const Part part = whole.within(static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
+        LowRank K[2];
+        for (std::size_t l : {0, 1}) {
+            part.step("low-rank kernel of a class", l == 0 ? 0.4 : 0.8);
+            const int which = static_cast<int>(l);
+            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, part.run(), outcomes[s]);
+            outcomes[s].kept_trace[l] = K[l].kept_trace;
+            if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_WARN_TRACE;
+        }
+        low_rank_form(fit.X.n_cols(), K[0], K[1], part, outcomes[s]);
+    }
+}
+
+// One side's low-rank kernel, and another one's while its features are there; then both and the joint range.
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
+    const std::int64_t d = X.n_cols(), G = 8 * d * o.rank;
+    const bool high = accuracy == FASTFS_HIGH;
+    const std::int64_t factor =
+        high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
+    const std::int64_t features =
+        high || X.is_float32() ? Features<float>::memory(X, X.n_rows()) : Features<double>::memory(X, X.n_rows());
+    const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
+    return G + factor + std::max(features, joint) + 8 * 40 * o.rank * o.rank;
+}
 
 bool pairwise(std::int64_t n_classes, const fastfs_manifest_options& options) {
     return n_classes == 2 || options.multiclass == FASTFS_OVO;
@@ -523,7 +996,8 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     // several problems do; and what is handed out, components as arrays and once more by the caller's language.
     const std::int64_t results = 8 * d * (n_scales * (n_classes + 2) + 4 * n_scales * n_components * plan.n_problems);
     const std::int64_t squares = 2 + 2 * (n_scales > 1) + (!pairs && distances_.size() == 0);
-    const std::int64_t solving = 16 * d * d + vectors_memory(d, run.n_threads());
+    constexpr std::int64_t arrays[] = {2, 3, 7};  // by form
+    const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
     plan.exact_bytes = 8 * d * d * squares + std::max(solving, gathering_memory(X_, run)) + results;
 
     constexpr std::int64_t kMostExact = 5000;
@@ -543,7 +1017,7 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, " +
                                                 std::to_string(2 * o.rank) + ", but is " +
                                                 std::to_string(n_components));
-        plan.bytes = wide_memory(X_, o, run) + results;
+        plan.bytes = wide_memory(X_, o, plan.accuracy, run) + results;
     }
     if (plan.accuracy == FASTFS_EXACT) {
         run.require_memory(plan.bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
@@ -571,9 +1045,10 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     const bool pairs = pairwise(n_classes, options), exact = plan.accuracy == FASTFS_EXACT;
 
     const SingleThreadedBlas held;
-    Fit fit{X_, row_maxima_, options, scales, nullptr, unit_};
+    Fit fit{X_, row_maxima_, options, scales, plan.accuracy, nullptr, unit_};
     Buffer<double> summed;
-    if (exact && (n_classes == 2 || !pairs)) {  // both sides of a problem together are all rows
+    // Both sides of a problem together are all rows. A custom kernel needs the norms of each as well.
+    if (exact && (n_classes == 2 || !pairs) && !options.kernel) {
         if (distances_.size() > 0) {
             fit.all = distances_.data();
         } else if (n_classes > 2) {

@@ -12,6 +12,7 @@ u = eps / 2, c_i the i-th column minus the row shifts (sparse input: the column 
 Together (2 N + 7) eps (n_i + n_j) to first order; `distance_bound` has 2 N + 8.
 """
 
+import ctypes
 import tracemalloc
 
 import numpy as np
@@ -23,6 +24,7 @@ from hypothesis.extra.numpy import arrays
 
 import fastfs
 from reference import affinity as oracle
+from reference.kernels import SIGNATURE, as_c_function
 
 DTYPES = [np.float32, np.float64]
 KERNELS = ["rbf", "sqeuclidean", "linear"]
@@ -651,7 +653,7 @@ def test_sigma_missing_or_not_wanted():
 
 
 def test_unknown_kernel():
-    with pytest.raises(ValueError, match="'rbf', 'sqeuclidean' or 'linear', not 'cosine'"):
+    with pytest.raises(ValueError, match="'sqeuclidean', 'linear' or a C function, not 'cosine'"):
         fastfs.affinity(data(4, 5), kernel="cosine")
 
 
@@ -739,3 +741,208 @@ def test_near_duplicates_keep_their_digits_in_float32(n, offset):
     D2 = fastfs.affinity(X, kernel="sqeuclidean")
     expected = oracle.sqeuclidean(X[:, :2].astype(float))[0, 1]
     assert abs(D2[0, 1] - expected) <= 1e-5 * expected
+
+
+# --------------------------------------------------------------------------------------------- kernels of your own
+
+
+def rational(d2, n_i, n_j, sigma):
+    """1 / (1 + d2 / sigma^2): positive definite, and as smooth as the distance bounds need."""
+    return 1 / (1 + d2 / sigma**2)
+
+
+def inner(d2, n_i, n_j, sigma):
+    return (n_i + n_j - d2) / 2
+
+
+CUSTOM = {
+    "dense": lambda X: X,
+    "strided": lambda X: np.asfortranarray(X)[::-1],
+    "offset": lambda X: X + np.arange(X.shape[0], dtype=X.dtype)[:, None],
+    "csr": sp.csr_matrix,
+    "csc": sp.csc_matrix,
+}
+
+
+@pytest.mark.parametrize("d", [1, 23, 192, 193, 400])
+@pytest.mark.parametrize("form", CUSTOM)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_custom_kernel(d, form, dtype):
+    X = CUSTOM[form](np.where(data(37, d, dtype) > 0.5, data(37, d, dtype), 0).astype(dtype))
+    exact = oracle.custom(X, rational, 2.0)
+    allowed = bound(X, "sqeuclidean", np.finfo(float).eps) / 2.0**2 + 2 * np.finfo(dtype).eps
+    K = fastfs.affinity(X, kernel=as_c_function(rational), sigma=2.0)
+    assert K.dtype == dtype
+    np.testing.assert_array_equal(K, K.T)
+    assert np.all(np.abs(K - exact) <= allowed)
+
+    V = data(d, 3, dtype)
+    product = fastfs.affinity_product(X, V, kernel=as_c_function(rational), sigma=2.0)
+    assert product.dtype == dtype
+    assert np.all(np.abs(product - exact @ V) <= (allowed + (d + 2) * np.finfo(dtype).eps) @ np.abs(V))
+
+
+def test_custom_kernel_of_chunks():
+    X = data(50, 400) + 3
+    exact = oracle.custom(X, rational, 2.0)
+    left, right = fastfs.GramAccumulator(400), fastfs.GramAccumulator(400)
+    left.update(X[:20])
+    right.update(sp.csr_matrix(X[20:30]))
+    right.update(X[30:])
+    left.merge(right)
+    K = left.affinity(kernel=as_c_function(rational), sigma=2.0)
+    np.testing.assert_array_equal(K, K.T)
+    norms = (X**2).sum(axis=0)
+    assert np.all(np.abs(K - exact) <= distance_bound(norms, 50, np.finfo(float).eps) / 2.0**2 + 1e-15)
+
+    K = left.affinity(kernel=as_c_function(inner))
+    assert np.all(np.abs(K - oracle.linear(X)) <= distance_bound(norms, 50, np.finfo(float).eps))
+
+
+@pytest.mark.parametrize("form", CUSTOM)
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
+def test_inner_products_can_be_recovered(form, scale):
+    X = CUSTOM[form](scale * (data(20, 250) + 100 * data(20, 1, seed=1)))
+    exact = oracle.linear(X)
+    norms = np.diag(exact)
+    K = fastfs.affinity(X, kernel=as_c_function(inner))
+    assert np.all(np.abs(K - exact) <= distance_bound(norms, 20, np.finfo(float).eps))
+
+
+def test_what_a_custom_kernel_is_given():
+    """Norms of the columns as they are, whatever was subtracted on the way; exact distances; sigma; no user data."""
+    seen = []
+
+    def look(tile, ld, n_rows, n_cols, row_norms, col_norms, sigma, user):
+        seen.append((n_rows, n_cols, sigma, user))
+        np.testing.assert_array_equal(np.ctypeslib.as_array(row_norms, (n_rows,)), norms[:n_rows])
+        np.testing.assert_array_equal(np.ctypeslib.as_array(col_norms, (n_cols,)), norms[:n_cols])
+        np.testing.assert_array_equal(np.ctypeslib.as_array(tile, (n_rows, ld))[:, :n_cols], D2)
+        seen.append("all right")
+
+    X = 1e6 + np.arange(60.0).reshape(4, 15) % 7  # integers: every sum is exact
+    X[:, 3] = 0
+    norms, D2 = (X**2).sum(axis=0), oracle.sqeuclidean(X)
+    for options in ({}, {"sigma": 2.5}):
+        fastfs.affinity(X, kernel=SIGNATURE(look), **options)
+    assert seen == [(15, 15, 1.0, None), "all right", (15, 15, 2.5, None), "all right"]
+
+
+def test_custom_kernel_has_the_same_bits_for_any_thread_count():
+    X, V = data(11, 600), data(600, 2)
+    kernel = as_c_function(rational)
+    one, two = (
+        (
+            fastfs.affinity(X, kernel=kernel, n_threads=n).tobytes(),
+            fastfs.affinity_product(X, V, kernel=kernel, n_threads=n).tobytes(),
+        )
+        for n in (1, 2)
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("function", [fastfs.affinity, lambda X, **o: fastfs.affinity_product(X, np.ones(300), **o)])
+def test_custom_kernel_that_is_not_finite(bad, function):
+    X = data(5, 300)
+    X[:, 210] = 0
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.where((n_i == 0) | (n_j == 0), bad, 1 / (1 + d2)))
+    with pytest.raises(
+        ValueError, match=r"the kernel returned NaN or infinity, as for features (210 and \d+|\d+ and 210)"
+    ):
+        function(X, kernel=kernel)
+
+
+def test_custom_kernel_beyond_float32():
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: 1e60 + 0 * d2)
+    assert np.all(fastfs.affinity(data(5, 4), kernel=kernel) == 1e60)
+    with pytest.raises(ValueError, match=r"1e\+60 for features 0 and 0, which float32 can't hold: give X as float64"):
+        fastfs.affinity(data(5, 4, np.float32), kernel=kernel)
+
+
+def test_custom_kernel_that_is_not_symmetric():
+    X = data(5, 4)
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: n_i + 0 * n_j)
+    norms = (X**2).sum(axis=0)
+    with pytest.raises(ValueError, match="the kernel is not symmetric: features 0, 1 give") as error:
+        fastfs.affinity(X, kernel=kernel)
+    assert f"give {norms[0]:g}, but 1, 0 give {norms[1]:g}" in str(error.value)
+
+    # Symmetric within the first 192 features and the others, but not between them.
+    X = data(5, 200)
+    X[:, 192:] += 100
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.where((n_i > 1000) & (n_j < 1000), 2.0, 1.0))
+    for function in (fastfs.affinity, lambda X, **options: fastfs.affinity_product(X, np.ones(200), **options)):
+        with pytest.raises(ValueError, match="features 0, 192 give 1, but 192, 0 give 2"):
+            function(X, kernel=kernel)
+    gram = fastfs.GramAccumulator(200)
+    gram.update(X)
+    with pytest.raises(ValueError, match="features 0, 192 give 1, but 192, 0 give 2"):
+        gram.affinity(kernel=kernel)
+
+
+def test_rounding_is_no_asymmetry():
+    X = data(5, 300)
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.sqrt(n_i) * (np.sqrt(n_j) / (1 + d2)))
+    K = fastfs.affinity(X, kernel=kernel)
+    np.testing.assert_array_equal(K, K.T)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [lambda *a: None, np.exp, np.zeros(3), 7, None, ctypes.CFUNCTYPE(None), ctypes.c_void_p(0)],
+    ids=["function", "ufunc", "array", "number", "none", "prototype", "pointer"],
+)
+def test_what_is_no_c_function(kernel):
+    with pytest.raises(
+        TypeError, match=r"a kernel of your own must be a C function, not .* compile it with @numba.cfunc"
+    ):
+        fastfs.affinity(data(5, 4), kernel=kernel)
+
+
+def test_c_function_of_another_signature():
+    integers = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, *[ctypes.c_int32] * 3, *[ctypes.c_void_p] * 2, ctypes.c_double, ctypes.c_void_p
+    )
+    with pytest.raises(TypeError, match=r"must have the signature void\(CPointer.* but takes \(c_void_p, c_int, c_int"):
+        fastfs.affinity(data(5, 4), kernel=integers(lambda *a: None))
+    returning = ctypes.CFUNCTYPE(ctypes.c_double, *SIGNATURE._argtypes_)
+    with pytest.raises(TypeError, match="and returns c_double"):
+        fastfs.affinity(data(5, 4), kernel=returning(lambda *a: 0.0))
+    with pytest.raises(TypeError, match="NULL"):
+        fastfs.affinity(data(5, 4), kernel=SIGNATURE())
+
+
+def test_custom_kernel_of_values_too_large_to_square():
+    with pytest.raises(ValueError, match="their squares overflow float64; divide X by a constant first"):
+        fastfs.affinity(1e160 * data(5, 4), kernel=as_c_function(rational))
+
+
+@pytest.mark.parametrize("sigma", [0, -1.0, np.nan, np.inf])
+def test_sigma_of_a_custom_kernel(sigma):
+    with pytest.raises(ValueError, match="sigma must be a positive number"):
+        fastfs.affinity(data(5, 4), kernel=as_c_function(rational), sigma=sigma)
+
+
+def test_numba():
+    numba = pytest.importorskip("numba")
+    signature = "void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double, voidptr)"
+
+    @numba.cfunc(signature)
+    def kernel(tile, ld, n_rows, n_cols, row_norms, col_norms, sigma, user):
+        for a in range(n_rows):
+            for b in range(n_cols):
+                tile[a * ld + b] = 1 / (1 + tile[a * ld + b] / sigma**2)
+
+    X = data(37, 400)
+    K = fastfs.affinity(X, kernel=kernel, sigma=2.0)
+    np.testing.assert_allclose(K, fastfs.affinity(X, kernel=as_c_function(rational), sigma=2.0), rtol=1e-15)
+
+    @numba.cfunc("void(CPointer(double), int64)")
+    def other(tile, ld):
+        tile[0] = 0.0
+
+    with pytest.raises(TypeError, match=r"must have the signature void\(.*but takes \(LP_c_double, c_long"):
+        fastfs.affinity(X, kernel=other)
+    with pytest.raises(TypeError, match="must be a C function"):
+        fastfs.affinity(X, kernel=numba.njit(lambda *a: None))

@@ -184,6 +184,26 @@ BAD_PARAMETERS = [
     ({"normalize": -1}, ValueError, ["normalize", "-1"]),
     ({"normalize": 1.5}, (ValueError, TypeError), ["normalize"]),
     ({"normalize": 2**40}, (ValueError, TypeError, OverflowError), ["normalize"]),
+    *(
+        ({"accuracy": a}, ValueError, ["accuracy", "'auto'", "'exact'", "'fast'", "'high'", repr(a)])
+        for a in ("low", "FAST", "", None, True, 2)
+    ),
+    *(
+        ({"form": f}, ValueError, ["form", "'pencil'", "'spd'", "'spsd'", repr(f)])
+        for f in ("SPD", "cholesky", None, 0, ["spd"])
+    ),
+    *(({"multiclass": m}, ValueError, ["multiclass", "'ovr'", "'ovo'", "'raise'", repr(m)]) for m in ("all", None, 1)),
+    *(({"kernel": k}, ValueError, ["kernel", "'rbf'", repr(k)]) for k in ("cosine", "RBF")),
+    *(({"kernel": k}, (ValueError, TypeError), ["kernel", repr(k)]) for k in (None, 2.5)),
+    *(({"rank": r}, ValueError, ["rank", str(r)]) for r in (0, -1, -(2**31))),
+    *(({"rank": r}, (ValueError, TypeError), ["rank"]) for r in (1.5, "many", None, 2**70)),
+    *(({"random_state": r}, ValueError, ["random_state", str(r)]) for r in (-1, 2**70)),
+    *(({"random_state": r}, (ValueError, TypeError), ["random_state"]) for r in (1.5, "seed", object(), [1])),
+    *(
+        ({"accuracy": a, "form": f, "rank": 1}, ValueError, ["pencil", "fast", "high"])
+        for a in ("fast", "high")
+        for f in ("spd", "spsd")
+    ),
     ({"max_memory": 0}, ValueError, ["max_memory", "0"]),
     ({"max_memory": -5}, ValueError, ["max_memory", "-5"]),
     ({"max_memory": "plenty"}, ValueError, ["max_memory", "'4G'", "'plenty'"]),
@@ -209,6 +229,7 @@ BAD_IN_ESTIMATOR = [
     ({"n_components": -1}, ValueError, ["n_components", "6 features", "-1"]),
     ({"n_components": 7}, ValueError, ["n_components", "6 features", "7"]),
     ({"n_components": 1.5}, (ValueError, TypeError), ["n_components"]),
+    ({"n_components": 3, "accuracy": "fast", "rank": 1}, ValueError, ["n_components", "rank", "3"]),
     ({"n_jobs": 0}, ValueError, ["n_jobs", "0"]),
     ({"n_jobs": 1.5}, (ValueError, TypeError), ["n_jobs"]),
     ({"n_features_to_select": 7}, ValueError, ["n_features_to_select", "6 features", "7"]),
@@ -259,6 +280,26 @@ def test_too_little_memory():
     fastfs.manifest_scores(X, Y, max_memory=needed)
 
 
+def test_too_little_memory_for_exact_advises_fast():
+    wide = RNG.normal(size=(10, 1000))
+    with pytest.raises(MemoryError) as raised:
+        fastfs.manifest_scores(wide, np.arange(10) % 2, accuracy="exact", max_memory="10M")
+    assert_one_sentence(raised, "needs", "(10485760 bytes)", 'accuracy="fast"', "max_memory")
+
+
+@pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
+@pytest.mark.parametrize("accuracy", ["fast", "high", "auto"])
+def test_too_little_memory_for_the_wide_form(accuracy):
+    wide, y = RNG.normal(size=(10, 6000)), np.arange(10) % 2
+    with pytest.raises(MemoryError) as raised:
+        fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=1000)
+    assert_one_sentence(raised, "(1000 bytes)", "max_memory", "rank")
+    needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+    assert 8 * 6000 * 20 < needed < 6000**2  # far from d x d
+    if accuracy != "high":
+        assert np.all(np.isfinite(fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=needed)))
+
+
 def test_more_memory_than_any_machine_has():
     wide = np.broadcast_to(1.0, (2, 3_000_000))
     with pytest.raises(MemoryError, match=r"needs 28\d{4}\.\d\d GB"):  # 32 d^2 bytes
@@ -273,6 +314,100 @@ def test_sizes_of_memory(text, n_bytes):
     wide = np.broadcast_to(1.0, (2, 30_000))
     with pytest.raises(MemoryError, match=rf"\({n_bytes} bytes\): "):
         fastfs.manifest_scores(wide, [0, 1], accuracy="exact", max_memory=text)
+
+
+# ----------------------------------------------------------------------------------------------------------- row chunks
+
+
+def chunks_of(*parts):
+    return iter(parts)
+
+
+BAD_CHUNKS = {
+    "changing width": (lambda: chunks_of(X[:10], X[10:, :5]), ["chunk 1", "6", "5"]),
+    "changing width in the last one": (lambda: chunks_of(X[:10], X[10:19], X[19:, :1]), ["chunk 2", "6", "1"]),
+    "changing width, sparse": (lambda: chunks_of(*(sp.csr_matrix(part) for part in (X[:9], X[9:, :4]))), ["6", "4"]),
+    "none": (lambda: chunks_of(), ["chunk", "no rows"]),
+    "no rows": (lambda: chunks_of(X[:0], X[:0]), ["no rows"]),
+    "1-D": (lambda: chunks_of(X[:10], X[10]), ["2-D", "1"]),
+    "not arrays": (lambda: chunks_of(X[:10], None), []),
+    "strings": (lambda: chunks_of(X[:10], X[10:].astype(str).astype(object) + "!"), ["!"]),
+    "complex": (lambda: chunks_of(X[:10], X[10:] + 1j), ["omplex"]),
+    "dense and sparse": (lambda: chunks_of(X[:10], sp.csr_matrix(X[10:])), ["dense", "sparse"]),
+    "too few rows": (lambda: chunks_of(X[:10], X[10:15]), ["15", "20"]),
+    "too many rows": (lambda: chunks_of(X, X[:3]), ["23", "20"]),
+    "one feature": (lambda: chunks_of(X[:10, :1], X[10:, :1]), ["1"]),
+    **{
+        f"{name} in {what}": (
+            lambda form=form, value=value: chunks_of(
+                *(form(part) for part in np.split(replaced(13, 2, value), [7, 12]))
+            ),
+            ["row 13, column 2"],
+        )
+        for name, value in (("NaN", np.nan), ("infinity", np.inf))
+        for what, form in (
+            ("dense", np.asarray),
+            ("float32", np.float32),
+            ("CSR", sp.csr_matrix),
+            ("CSC", sp.csc_matrix),
+            ("frames", pd.DataFrame),
+        )
+    },
+}
+
+
+@both
+@pytest.mark.parametrize("name", BAD_CHUNKS)
+def test_bad_chunks(call, name):
+    make, parts = BAD_CHUNKS[name]
+    with pytest.raises((ValueError, TypeError)) as raised:
+        call(make(), Y)
+    assert_one_sentence(raised, *parts)
+    assert_works()
+
+
+@both
+def test_chunks_that_were_used_up(call):
+    parts = iter([X[:10], X[10:]])
+    call(parts, Y)
+    with pytest.raises(ValueError, match="used up"):
+        call(parts, Y)
+
+
+@both
+@pytest.mark.parametrize("error", [OSError("disk gone"), ZeroDivisionError("mine"), KeyboardInterrupt()])
+def test_an_exception_of_the_iterator_comes_through(call, error):
+    def parts():
+        yield X[:10]
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        call(parts(), Y)
+    assert raised.value is error
+    assert_works()
+
+
+@both
+def test_chunks_of_several_kinds(call, tmp_path):
+    """Of float32 and float64, of any order and strides, of pandas reading a file: rows are rows."""
+    expected = call(X.astype(np.float32).astype(float), Y)
+    single = X.astype(np.float32)
+    wide = np.zeros((7, 12))
+    wide[:, ::2] = single[13:]
+    kinds = [single[:5], np.asfortranarray(single[5:13].astype(float)), wide[:, ::2]]
+    np.testing.assert_allclose(call(iter(kinds), Y), expected, rtol=1e-9)
+    pd.DataFrame(single.astype(float)).to_csv(tmp_path / "X.csv", index=False, float_format="%.17g")
+    with pd.read_csv(tmp_path / "X.csv", chunksize=6) as reader:
+        np.testing.assert_allclose(call(reader, Y), expected, rtol=1e-9)
+    empty = [X[:0], *np.split(X, [3]), X[:0]]
+    np.testing.assert_allclose(call(iter(empty), Y), call(X, Y), rtol=1e-9)
+
+
+def test_memory_of_copied_chunks():
+    """Each chunk that has to be converted comes off the budget."""
+    parts = [np.ones((1000, 50), dtype=np.int64) for _ in range(20)]  # 8 MB as float64, at most 0.4 MB at a time
+    with pytest.raises(MemoryError, match="max_memory"):
+        fastfs.manifest_scores(iter(parts), np.arange(20_000) % 2, max_memory="4M")
 
 
 # --------------------------------------------------------------------------------------------- odd data: named warnings
@@ -362,6 +497,100 @@ def test_huge_and_tiny_scales(call, scale):
 def test_classes_of_very_different_scales(call):
     data = X * np.where(Y == 1, 1e150, 1e-150)[:, None]
     np.testing.assert_allclose(call(data, Y), call(X, Y), rtol=1e-9)
+
+
+WIDE = np.random.default_rng(1).normal(size=(20, 60))
+low_rank = pytest.mark.parametrize("accuracy", ["fast", "high"])
+
+
+@low_rank
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_bad_values_in_the_wide_form(accuracy, value):
+    data = WIDE.copy()
+    data[3, 58] = value
+    for form in (np.asarray, np.float32, sp.csr_matrix):
+        with pytest.raises(ValueError, match="row 3, column 58"):
+            fastfs.manifest_scores(form(data), Y, accuracy=accuracy, rank=10)
+
+
+@low_rank
+def test_no_distances_in_the_wide_form(accuracy):
+    data = WIDE.copy()
+    data[Y == 1] = 3.0
+    with pytest.raises(ValueError, match="class sick") as raised:
+        fastfs.manifest_scores(data, np.array(["healthy", "sick"])[Y], accuracy=accuracy, rank=10)
+    assert_one_sentence(raised, "distances")
+
+
+@pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
+@low_rank
+def test_most_distances_zero_in_the_wide_form(accuracy):
+    data = WIDE.copy()
+    data[Y == 1, 12:] = 0.5
+    with warned("features are equal in class 1", "positive distances"):
+        scores = fastfs.manifest_scores(data, Y, accuracy=accuracy, rank=10)
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+@pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
+@low_rank
+def test_one_sample_in_a_class_of_the_wide_form(accuracy):
+    with warned("one sample only in class 1"):
+        scores = fastfs.manifest_scores(WIDE[:11], Y[:11], accuracy=accuracy, rank=10)
+    assert np.all(np.isfinite(scores))
+    assert scores.max() > 0
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@low_rank
+@pytest.mark.parametrize("sigma", [1e-300, 1e-100, 1e-3, 1e3, 1e100, 1e300])
+def test_any_sigma_in_the_wide_form(accuracy, sigma):
+    scores = fastfs.manifest_scores(WIDE, Y, sigma=(sigma, sigma), accuracy=accuracy, rank=10)
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores >= 0)
+    assert scores.max() <= 1e-3  # every kernel is I or 1 1' then
+
+
+@pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
+@low_rank
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+def test_huge_and_tiny_scales_in_the_wide_form(accuracy, scale):
+    options = {"accuracy": accuracy, "rank": 15}
+    expected = fastfs.manifest_scores(WIDE, Y, **options)
+    tolerance = {"fast": 1e-8, "high": 5e-5}[accuracy] * expected.max()
+    np.testing.assert_allclose(fastfs.manifest_scores(WIDE * scale, Y, **options), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@low_rank
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_of_extreme_values_in_the_wide_form(accuracy, seed):
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(8, 40)) * 10.0 ** rng.integers(-300, 300, size=(8, 40))
+    scores = fastfs.manifest_scores(data, np.arange(8) % 2, accuracy=accuracy, rank=10)
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores >= 0)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@low_rank
+@pytest.mark.parametrize("data", ["constant", "one distinct", "binary", "two distinct"])
+def test_hardly_any_rank_in_the_wide_form(accuracy, data):
+    """Kernels of rank 1 or 2, where landmarks run out at once."""
+    rng = np.random.default_rng(0)
+    X = {
+        "constant": lambda: np.ones((20, 60)),
+        "one distinct": lambda: np.where(np.arange(60) == 7, rng.normal(size=(20, 1)), 1.0),
+        "binary": lambda: rng.integers(0, 2, size=(20, 60)).astype(float),
+        "two distinct": lambda: rng.normal(size=(20, 2))[:, np.arange(60) % 2],
+    }[data]()
+    scores = fastfs.manifest_scores(X, Y, sigma=(2.0, 3.0), accuracy=accuracy, rank=15)
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores >= 0)
+    exact = fastfs.manifest_scores(X, Y, sigma=(2.0, 3.0))
+    if data != "binary":
+        assert np.abs(scores - exact).max() <= 5e-3 * max(exact.max(), 1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -471,6 +700,36 @@ def test_a_stopped_fit_leaves_the_estimator_unfitted():
     with pytest.raises(Stop):
         estimator.fit(RNG.normal(size=(2000, 1500)), np.arange(2000) % 2)
     assert not hasattr(estimator, "scores_")
+    assert_works()
+
+
+STOPPABLE = {
+    "fast": (30_000, {"accuracy": "fast", "rank": 100}, 2),
+    "high": (8000, {"accuracy": "high", "rank": 50}, 2),
+    "classes": (500, {"accuracy": "exact"}, 10),
+    "pairs": (250, {"accuracy": "exact", "multiclass": "ovo"}, 10),
+}
+
+
+@pytest.mark.parametrize("kind", STOPPABLE)
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_fit_can_be_stopped_anywhere(kind, n_threads):
+    """At the first report, and in the middle; shares of the work never go back."""
+    d, options, n_classes = STOPPABLE[kind]
+    data, y = np.random.default_rng(0).normal(size=(80, d)).astype(np.float32), np.arange(80) % n_classes
+    for limit in (0.0, 0.4):
+        shares = []
+
+        def stop(step, share, limit=limit, shares=shares):
+            assert step
+            shares.append(share)
+            if share >= limit:
+                raise Stop
+
+        with pytest.raises(Stop):
+            fastfs.manifest_scores(data, y, n_threads=n_threads, progress=stop, **options)
+        assert shares == sorted(shares)
+        assert 0 <= shares[-1] <= 1
     assert_works()
 
 

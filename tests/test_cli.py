@@ -10,11 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import anndata
 import numpy as np
 import pandas
+import pyarrow.parquet
 import pytest
 
 import fastfs
+import fastfs.cli
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 6))
@@ -38,6 +41,9 @@ def write_text(path, X=X, y=Y, names=NAMES, separator=",", label="status"):
     lines += [separator.join([*map(repr, row), str(name)]) for row, name in zip(X.tolist(), y, strict=True)]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+SCORE = ["score", "cells.csv", "--label", "status", "--method", "manifest"]
 
 
 @pytest.fixture
@@ -152,6 +158,165 @@ def test_options_reach_the_method(table):
         expected = np.sort(fastfs.manifest_scores(X[:, keep], Y, **parameters))[::-1]
         found = [float(row["score"]) for row in read_csv(table.parent / "r.csv")]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_formats_give_what_csv_gives(table):
+    folder = table.parent
+    samples = [f"s{i}" for i in range(len(Y))]
+    frame = pandas.DataFrame(X, samples, NAMES)
+    frame.assign(status=Y).to_parquet(folder / "cells.parquet")
+    frame.T.to_csv(folder / "genes.tsv", sep="\t")
+    frame.T.to_parquet(folder / "genes.parquet")
+    meta = pandas.DataFrame({"status": Y}, samples)
+    meta[::-1].to_csv(folder / "meta.csv")
+    (folder / "labels.txt").write_text("\n".join(Y))
+    anndata.AnnData(X, meta, pandas.DataFrame(index=NAMES)).write_h5ad(folder / "cells.h5ad")
+    entries = "".join(f"{j + 1} {i + 1} {X[i, j]!r}\n" for i in range(24) for j in range(6))
+    header = "%%MatrixMarket matrix coordinate real general\n"
+    (folder / "matrix.mtx").write_text(f"{header}6 24 144\n{entries}".replace("np.float64(", "").replace(")", ""))
+    (folder / "features.tsv").write_text("".join(f"{name}\n" for name in NAMES))
+    by_name = ["--labels", "meta.csv", "--label", "status"]
+    expected = fastfs.manifest_scores(X, Y)
+    for file, options in (
+        ("cells.parquet", ["--label", "status"]),
+        ("cells.h5ad", ["--label", "status"]),
+        ("genes.tsv", ["--transpose", *by_name]),
+        ("genes.parquet", ["--transpose", *by_name]),
+        ("matrix.mtx", ["--transpose", "--labels", "labels.txt"]),
+        ("matrix.mtx", ["--transpose", "--labels", "labels.txt", "--feature-names", "features.tsv"]),
+    ):
+        finished = run("score", file, *options, "--method", "manifest", "--out", "r.csv", cwd=folder)
+        assert finished.returncode == 0, finished.stderr
+        assert "(healthy: 12, sick: 12)" in finished.stderr
+        rows = read_csv(folder / "r.csv")
+        assert [row["feature"] for row in rows] == [NAMES[j] for j in np.argsort(-expected)]
+        np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(expected)[::-1], rtol=1e-9)
+
+
+def test_ranking_to_parquet(table):
+    finished = run(*SCORE, "--ignore", "g5", "--out", "r.parquet", cwd=table.parent)
+    assert finished.returncode == 0, finished.stderr
+    found = pyarrow.parquet.read_table(table.parent / "r.parquet")
+    assert found.column_names == ["rank", "feature", "index", "score"]
+    scores = fastfs.manifest_scores(X[:, :5], Y)
+    np.testing.assert_allclose(found["score"].to_numpy(), np.sort(scores)[::-1], rtol=1e-9)
+    about = json.loads(found.schema.metadata[b"fastfs"])
+    assert about["method"] == "manifest"
+    assert about["reading"] == {"label": "status", "ignore": ["g5"]}
+    assert about["classes"] == {"healthy": 12, "sick": 12}
+
+
+def test_two_of_three_classes(tmp_path):
+    y = np.array(["healthy", "very sick, or so", "sick"] * 8)
+    lines = [",".join([*NAMES, "status"]), *(",".join([*map(repr, X[i].tolist()), f'"{y[i]}"']) for i in range(24))]
+    (tmp_path / "cells.csv").write_text("\n".join(lines))
+    finished = run(*SCORE, "--classes", 'healthy, "very sick, or so"', "--out", "r.json", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert "6 features of 16 samples (healthy: 8, very sick, or so: 8)" in finished.stderr
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert found["reading"]["classes"] == ["healthy", "very sick, or so"]
+    expected = fastfs.manifest_scores(X[y != "sick"], y[y != "sick"])
+    np.testing.assert_allclose(found["ranking"][0]["score"], expected.max(), rtol=1e-9)
+
+
+def test_method_options(table):
+    for options, parameters in (
+        (["sigma_factor=0.1", "normalize=3"], {"sigma_factor": 0.1, "normalize": 3}),
+        (["sigma=0.5,0.75"], {"sigma": (0.5, 0.75)}),
+        (["sigma = (0.5, 0.75)"], {"sigma": (0.5, 0.75)}),
+        (["sigma=percentile", "sigma-percentile=90"], {"sigma": "percentile", "sigma_percentile": 90}),
+        (["sigma_percentile=90.0"], {"sigma": "percentile", "sigma_percentile": 90}),
+    ):
+        arguments = [part for option in options for part in ("--method-option", option)]
+        finished = run(*SCORE, *arguments, "--out", "r.csv", cwd=table.parent)
+        assert finished.returncode == 0, finished.stderr
+        found = [float(row["score"]) for row in read_csv(table.parent / "r.csv")]
+        expected = np.sort(fastfs.manifest_scores(X, Y, **parameters))[::-1]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+# A method of several classes that says how it worked. Class k scores the features as they stand, from feature k on.
+STUB = """
+import numpy as np
+import fastfs, fastfs.cli
+from sklearn.base import BaseEstimator
+class Stub(BaseEstimator):
+    def __init__(self, verbose=False, n_jobs=None, max_memory=None, shift=0, why=None):
+        self.verbose, self.n_jobs, self.max_memory, self.shift, self.why = verbose, n_jobs, max_memory, shift, why
+    def fit(self, X, y):
+        if not isinstance(self.shift, int):
+            raise TypeError(f"shift must be an int, not {self.shift!r}")
+        self.classes_ = np.unique(y)
+        d = X.shape[1]
+        shifts = range(self.shift, self.shift + len(self.classes_))
+        self.class_scores_ = np.array([np.roll(np.arange(d, 0.0, -1), k) for k in shifts])
+        self.scores_ = self.class_scores_.mean(axis=0)
+        self.ranking_ = np.argsort(np.argsort(-self.scores_, kind="stable")) + 1
+        self.accuracy_, self.accuracy_reason_ = "fast", self.why
+        return self
+fastfs.Stub = Stub
+fastfs.cli.METHODS["stub"] = "Stub"
+"""
+
+
+@pytest.fixture
+def three_classes(tmp_path):
+    return write_text(tmp_path / "cells.csv", y=["1", "20", "3"] * 8)
+
+
+def score_stub(file, *options):
+    arguments = "score", file, "--label", "status", "--method", "stub"
+    return run(*arguments, *options, cwd=file.parent, script=STUB)
+
+
+def test_scores_of_each_class_in_files(three_classes):
+    for name in ("r.csv", "r.json", "r.parquet"):
+        finished = score_stub(three_classes, "--out", name, "--method-option", "why='there are 6 of them'")
+        assert finished.returncode == 0, finished.stderr
+        assert finished.stderr.strip() == (
+            "Stub scored 6 features of 24 samples (1: 8, 3: 8, 20: 8) in the fast form (there are 6 of them); "
+            f"wrote 6 features to {name}."
+        )
+    rows = read_csv(three_classes.parent / "r.csv")
+    assert list(rows[0]) == ["rank", "feature", "index", "score", "score_1", "score_3", "score_20"]
+    assert [row["feature"] for row in rows] == ["g2", "g1", "g3", "g0", "g4", "g5"]
+    assert [float(row["score_20"]) for row in rows] == [6, 1, 5, 2, 4, 3]
+    found = json.loads((three_classes.parent / "r.json").read_text())
+    assert (found["accuracy"], found["accuracy_reason"]) == ("fast", "there are 6 of them")
+    assert found["ranking"][0] == {"rank": 1, "feature": "g2", "index": 2, "score": 5.0, "score_1": 4.0, "score_3": 5.0,
+                                   "score_20": 6.0}  # fmt: skip
+    table = pyarrow.parquet.read_table(three_classes.parent / "r.parquet")
+    assert table["score_20"].to_pylist() == [6, 1, 5, 2, 4, 3]
+    assert json.loads(table.schema.metadata[b"fastfs"])["accuracy"] == "fast"
+
+
+def test_highest_class_on_the_terminal(three_classes):
+    finished = score_stub(three_classes, "--top", 3)
+    assert finished.returncode == 0, finished.stderr
+    assert "(1: 8, 3: 8, 20: 8) in the fast form." in finished.stderr
+    heading, *lines = (
+        re.split(r" *[┃│] *", line)[1:-1] for line in finished.stdout.splitlines() if "g" in line or "rank" in line
+    )
+    assert heading[:5] == ["rank", "feature", "index", "score", "highest in"]
+    assert [line[:5] for line in lines] == [
+        ["1", "g2", "2", "5", "20"], ["2", "g1", "1", "4", "3"], ["3", "g3", "3", "4", "20"],
+    ]  # fmt: skip
+
+
+def test_scores_of_each_of_two_classes_are_not_shown(three_classes):
+    finished = score_stub(three_classes, "--classes", "1,20", "--out", "r.csv")
+    assert finished.returncode == 0, finished.stderr
+    assert list(read_csv(three_classes.parent / "r.csv")[0]) == ["rank", "feature", "index", "score"]
+
+
+def test_many_classes_are_summed_up(tmp_path):
+    file = write_text(tmp_path / "cells.csv", y=[f"c{i:02}" for i in range(24)])
+    assert "c08: 1, c09: 1, and 14 classes more) in" in score_stub(file).stderr
+
+
+def test_types_that_an_option_gives(three_classes):
+    assert_one_sentence(score_stub(three_classes, "--method-option", "shift=1.5"), "shift must be an int, not 1.5")
+    assert_one_sentence(score_stub(three_classes, "--sigma", "median"), "no option --sigma")
 
 
 def test_colon_from_a_file(tmp_path):
@@ -278,24 +443,63 @@ BAD_TABLES = {
     "unknown method": (write_text, ["--method", "magic"], ["magic", "manifest"]),
     "unknown option": (write_text, ["--magic"], ["--magic"]),
     "no threads": (write_text, ["--threads", "0"], ["--threads"]),
-    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv or .json"]),
+    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv, .json or .parquet"]),
     "wrong picture": (write_text, ["--plot", "r.csv"], [".png"]),
     "no such folder": (write_text, ["--out", "nowhere/r.csv"], ["nowhere"]),
     "onto the input": (write_text, ["--out", "bad.csv"], ["input"]),
+    "onto the labels": (write_text, ["--labels", "r.csv"], ["input"]),
+    "no labels file": (write_text, ["--labels", "nowhere.txt"], ["no file 'nowhere.txt'"]),
+    "class unknown": (write_text, ["--classes", "sick, heathy"], ["'heathy'", "did you mean 'healthy'"]),
+    "no class": (write_text, ["--classes", " "], ["--classes"]),
+    "one class kept": (write_text, ["--classes", "sick"], ["class"]),
+    "transposed by mistake": (write_text, ["--transpose"], ["'status' as a column", "leave out --transpose"]),
+    "layer of CSV": (write_text, ["--layer", "log"], ["H5AD", "--layer"]),
+    "parameter unknown": (
+        write_text,
+        ["--method-option", "sigma-fctor=2"],
+        ["'sigma_fctor'", "normalize, ", "did you mean 'sigma_factor'"],
+    ),
+    "no value": (write_text, ["--method-option", "sigma"], ["NAME=VALUE", "'sigma'"]),
+    "wrong value": (write_text, ["--method-option", "sigma_factor=-1"], ["sigma_factor"]),
+    "value of a wrong type": (write_text, ["--method-option", "normalize=three"], ["normalize", "three"]),
+    "both ways": (
+        write_text,
+        ["--normalize", "3", "--method-option", "normalize=3"],
+        ["--normalize and", "one of them"],
+    ),
+    "twice": (write_text, ["--method-option", "normalize=3", "--method-option", "normalize=2"], ["normalize", "twice"]),
+    "parameter without effect": (
+        write_text,
+        ["--sigma", "percentile", "--method-option", "sigma_factor=0.5"],
+        ["--sigma-factor needs --sigma median"],
+    ),
+    "threads by parameter": (write_text, ["--method-option", "n_jobs=2"], ["--threads"]),
+    "memory by parameter": (write_text, ["--method-option", "max-memory=2G"], ["--max-memory"]),
+    "number by parameter": (write_text, ["--method-option", "n_features_to_select=2"], ["--top"]),
+    "progress by parameter": (write_text, ["--method-option", "verbose=True"], ["terminal"]),
 }
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)
-def test_bad_input(case, tmp_path):
+def test_bad_input(case, tmp_path, monkeypatch, capsys):
+    """In this process, which saves the start of a hundred others."""
     make, options, parts = BAD_TABLES[case]
     file = tmp_path / "bad.csv"
     make(file)
     before = file.read_bytes() if file.is_file() else None
+    monkeypatch.chdir(tmp_path)
     defaults = ["--label", "status", "--method", "manifest", "--out", "r.csv"]
-    finished = run("score", file, *defaults, *options, cwd=tmp_path)
-    assert_one_sentence(finished, *parts)
+    code = fastfs.cli.run(["score", "bad.csv", *defaults, *options])
+    assert_one_sentence(subprocess.CompletedProcess([], code, *capsys.readouterr()), *parts)
     assert [path.name for path in tmp_path.iterdir()] == ([] if case == "no file" else ["bad.csv"])
     assert before is None or file.read_bytes() == before
+
+
+def test_missing_values_with_features_in_rows(tmp_path):
+    lines = ["gene," + ",".join(f"s{i}" for i in range(24)), "status," + ",".join(Y)]
+    lines += [",".join([name, *map(repr, row)]) for name, row in zip(NAMES, with_value(np.nan).T.tolist(), strict=True)]
+    (tmp_path / "cells.csv").write_text("\n".join(lines))
+    assert_one_sentence(run(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 2 'g2'")
 
 
 def test_labels_of_another_length(tmp_path):
@@ -322,22 +526,29 @@ sys.meta_path.insert(0, Missing())
     [
         ("typer", "cli", ["info"]),
         ("rich", "cli", ["--help"]),
-        ("pandas", "cli", ["score", "cells.csv", "--label", "status", "--method", "manifest"]),
-        ("matplotlib", "plot", ["score", "cells.csv", "--label", "status", "--method", "manifest", "--plot", "r.png"]),
+        ("pyarrow", "parquet", ["score", "x.parquet", "--label", "status", "--method", "manifest"]),
+        ("pyarrow", "parquet", [*SCORE, "--out", "r.parquet"]),
+        ("anndata", "h5ad", ["score", "x.h5ad", "--label", "status", "--method", "manifest"]),
+        ("matplotlib", "plot", [*SCORE, "--plot", "r.png"]),
         ("matplotlib", "plot", ["demo"]),
     ],
 )
 def test_missing_extra(module, extra, arguments, table):
+    for name in ("x.parquet", "x.h5ad"):
+        (table.parent / name).write_text("never read")
     finished = run(*arguments, cwd=table.parent, script=without(module))
     assert_one_sentence(finished, module, f"python -m pip install 'scikit-fastfs[{extra}]'")
-    assert [path.name for path in table.parent.iterdir()] == ["cells.csv"]
+    assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", "x.h5ad", "x.parquet"]
 
 
-def test_npz_without_pandas(tmp_path):
-    np.savez(tmp_path / "cells.npz", X=X, y=Y)
-    finished = run("score", "cells.npz", "--method", "manifest", cwd=tmp_path, script=without("pandas", "matplotlib"))
+@pytest.mark.parametrize("file", ["cells.csv", "cells.npz"])
+def test_text_and_npz_need_no_further_package(table, file):
+    np.savez(table.parent / "cells.npz", X=X, status=Y, feature_names=NAMES)
+    script = without("pandas", "pyarrow", "anndata", "h5py", "matplotlib")
+    arguments = "score", file, "--label", "status", "--method", "manifest"
+    finished = run(*arguments, cwd=table.parent, script=script)
     assert finished.returncode == 0, finished.stderr
-    assert "x0" in finished.stdout
+    assert "g0" in finished.stdout
 
 
 INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"

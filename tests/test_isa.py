@@ -9,6 +9,8 @@ import pytest
 
 from reference import affinity as oracle
 from reference import manifest as manifest_oracle
+from reference.data import factor_model, repeated_columns
+from reference.tolerance import SINGULAR, assert_close
 
 ISAS = ["base", "avx2", "avx512"]
 
@@ -26,6 +28,7 @@ def test_the_message_names_known_sets(available):
 
 COMPUTE = """
 import sys
+import warnings
 import numpy as np
 import scipy.sparse
 import fastfs
@@ -41,6 +44,14 @@ for dtype in ("float32", "float64"):
     row = scipy.sparse.csr_matrix(given[f"x {dtype}"])
     results[f"exp {dtype}"] = fastfs.affinity(row, sigma=1.0)[0]
 results["manifest"] = fastfs.manifest_scores(given["X"], given["y"])
+results["classes"] = fastfs.manifest_scores(given["X"][:, :90], np.arange(30) % 3)
+# Every feature a landmark, and copies of a few features: what is drawn doesn't matter, see test_manifest_wide.py.
+warnings.simplefilter("ignore", fastfs.DataWarning)
+for dtype in ("float32", "float64"):
+    X, y = given["factors"].astype(dtype), given["factor labels"]
+    results[f"landmarks {dtype}"] = fastfs.manifest_scores(X, y, accuracy="fast", rank=20)
+    X, y = given["copies"].astype(dtype), given["copy labels"]
+    results[f"one pass {dtype}"] = fastfs.manifest_scores(X, y, accuracy="high", rank=50)
 np.savez(sys.argv[2], **results)
 """
 
@@ -57,6 +68,11 @@ def given(tmp_path_factory):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 300)), np.repeat([0, 1], 15)
     given = {"X": X, "y": y} | {f"x {dtype}": arguments_of_exp(dtype) for dtype in ("float32", "float64")}
+    # Values that float32 holds, so that both dtypes mean the same data.
+    given["factors"], given["factor labels"] = factor_model(40, 80, 5)
+    given["copies"], given["copy labels"] = repeated_columns(40, 400, 12)
+    for name in ("factors", "copies"):
+        given[name] = given[name].astype(np.float32).astype(float)
     path = tmp_path_factory.mktemp("isa") / "given.npz"
     np.savez(path, **given)
     return path, given
@@ -124,12 +140,32 @@ def test_manifest(result, given):
     assert np.abs(result["manifest"] - exact).max() <= 1e-9 * exact.max()
 
 
+def test_classes(result, given):
+    exact = manifest_oracle.manifest_classes(given[1]["X"][:, :90], np.arange(30) % 3).scores
+    assert_close(result["classes"], exact, 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_manifest_from_landmarks(result, given, dtype):
+    X, y = given[1]["factors"], given[1]["factor labels"]
+    expected, *_ = manifest_oracle.wide(X, y, lambda K: manifest_oracle.leading(K, 20))
+    assert_close(result[f"landmarks {dtype}"], expected, 1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_manifest_from_one_pass(result, given, dtype):
+    exact = manifest_oracle.manifest(given[1]["copies"], given[1]["copy labels"], singular=True).scores
+    assert_close(result[f"one pass {dtype}"], exact, 3e-3)
+
+
 def test_sets_agree_with_each_other(computed, available):
     if len(available) < 2:
         pytest.skip("this machine has one instruction set only")
     first, *others = computed.values()
     for other in others:
-        for what in first:
+        for what in (name for name in first if name.startswith(("landmarks", "one pass"))):
+            assert_close(other[what], first[what], {"l": 1e-7, "o": SINGULAR}[what[0]])
+        for what in (name for name in first if not name.startswith(("landmarks", "one pass"))):
             # Both are within the oracle's bound; the sums of 30 terms differ by their order and by contracted products.
             eps = np.finfo(first[what].dtype).eps
             np.testing.assert_allclose(other[what], first[what], rtol=4 * 68 * eps, atol=4 * 68 * eps, err_msg=what)

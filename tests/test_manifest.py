@@ -1,16 +1,5 @@
-"""ManiFeSt's scores: the oracle, the properties of the method, and what is known of real and planted data.
-
-Tolerances:
-
-* `full_rank_tolerance`: (N + d) eps (cond K1 + cond K2) times the largest entry of K1 + K2, absolute. The equations
-  invert the kernels, so that rounding errors, N eps of the distances and d eps of the eigenvalues, come back multiplied
-  by their condition, in the oracle and in the core. Kernels for which that exceeds `PROMISED` = 1e-9 of the largest
-  score, which the project promises, are not compared this way.
-* `SINGULAR` = 1e-4 of the largest score for kernels that are singular to rounding: h(mu) has infinite slope at 0 and 1,
-  and the rank cut decides differently on eigenvalues near it. More digits aren't there.
-* `singular_noise`: a rounding error of d eps in a mu of 0 or 1 becomes h(d eps), 5e-7 for d = 4, absolute: scores below
-  it are rounding.
-"""
+"""ManiFeSt's scores for two classes: the oracle, the properties of the method, and what is known of real and planted
+data. The tolerances are those of reference/tolerance.py."""
 
 import functools
 import warnings
@@ -27,25 +16,7 @@ from threadpoolctl import threadpool_limits
 import fastfs
 from fastfs import ManiFeSt, _base
 from reference import manifest as oracle
-
-EPS = np.finfo(float).eps
-PROMISED = 1e-9
-SINGULAR = 1e-4
-
-
-def full_rank_tolerance(K1, K2, n):
-    return (n + len(K1)) * EPS * (np.linalg.cond(K1) + np.linalg.cond(K2)) * (K1 + K2).max()
-
-
-def singular_noise(K1, K2):
-    delta = len(K1) * EPS
-    h = 0.5 * np.sqrt(delta * (1 - delta)) * abs(np.log(delta) - np.log1p(-delta))
-    return h * (K1 + K2).max()
-
-
-def assert_close(scores, expected, relative, absolute=0.0):
-    assert np.all(np.isfinite(scores))
-    assert np.abs(scores - expected).max() <= relative * expected.max() + absolute
+from reference.tolerance import EPS, PROMISED, SINGULAR, assert_close, full_rank_tolerance, singular_noise
 
 
 def assert_agrees(X, y, *, n_threads=1, choose=None, **options):
@@ -494,6 +465,26 @@ def test_components_of_repeated_eigenvalues(seed):
         V, w = fitted.difference_eigenvectors_, fitted.difference_eigenvalues_
         np.testing.assert_allclose(D @ V, V * w, rtol=0, atol=1e-9 * np.abs(w).max())
         np.testing.assert_allclose(V.T @ V, np.eye(k), rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*zero up to rounding:fastfs.DataWarning")
+@pytest.mark.parametrize(
+    "d, seed, factor", [(20, 0, 0.05), (20, 9, 0.02), (100, 4, 0.02), (257, 4, 0.01), (300, 9, 0.01)]
+)
+def test_components_of_kernels_near_the_identity(d, seed, factor):
+    """Eigenvalues that agree to many digits, of which LAPACK's range routines lose some."""
+    X = np.random.default_rng(seed).integers(0, 3, size=(30, d)).astype(float)
+    y = np.arange(30) % 3 == 1
+    expected = oracle.manifest(X, y, sigma_factor=factor)
+    for k in (1, 2):
+        found = fit(X, y, n_components=k, sigma_factor=factor)
+        for operator, values, vectors in (
+            (expected.M, found.mean_eigenvalues_, found.mean_eigenvectors_),
+            (expected.D, found.difference_eigenvalues_, found.difference_eigenvectors_),
+        ):
+            assert np.linalg.norm(operator @ vectors - vectors * values, 2) <= PROMISED
+            assert np.linalg.norm(vectors.T @ vectors - np.eye(k), 2) <= 8 * d * EPS
+            np.testing.assert_allclose(np.abs(values).max(), np.linalg.norm(operator, 2), atol=PROMISED)
 
 
 def test_threads_of_blas_change_no_bit():

@@ -28,15 +28,23 @@ def long_call(progress, n_threads=2):
     fastfs.affinity_product(wide, np.ones(20000), kernel="linear", progress=progress, n_threads=n_threads)
 
 
+@pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_callers_do_not_disturb_each_other(n_threads):
     def affinity(seed):
         return fastfs.affinity(X + seed, sigma=3.0, n_threads=n_threads).tobytes()
 
-    def scores(seed):  # LAPACK's own threads decide on its bits, so it gets one
-        return fastfs.manifest_scores(X + np.sin(seed * X), Y, n_threads=1).tobytes()
+    def scores(seed):
+        return fastfs.manifest_scores(X + np.sin(seed * X), Y, n_threads=n_threads).tobytes()
 
-    jobs = [(f, seed) for f in (affinity, scores) for seed in range(6)]
+    def classes(seed):
+        return fastfs.manifest_scores(X[:, seed::5], Y + 2 * (X[:, 0] > 0.5), n_threads=n_threads).tobytes()
+
+    def wide(seed):
+        options = {"accuracy": ("fast", "high")[seed % 2], "rank": 20, "random_state": seed}
+        return fastfs.manifest_scores(X, Y, n_threads=n_threads, **options).tobytes()
+
+    jobs = [(f, seed) for f in (affinity, scores, classes, wide) for seed in range(4)]
     alone = [f(seed) for f, seed in jobs]
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda job: job[0](job[1]), jobs))
@@ -176,6 +184,9 @@ def cancelled(blas_threads):
 ENDINGS = {
     "success": lambda _: fastfs.manifest_scores(X, Y),
     "success on one thread": lambda _: fastfs.manifest_scores(X, Y, n_threads=1),
+    "success with few landmarks": lambda _: fastfs.manifest_scores(X, Y, accuracy="fast", rank=20, sigma_factor=2.0),
+    "success with test vectors": lambda _: fastfs.manifest_scores(X, Y, accuracy="high", rank=20, sigma_factor=2.0),
+    "success with classes": lambda _: fastfs.manifest_scores(X, np.arange(40) % 3),
     "product": lambda _: fastfs.affinity_product(X, np.ones(300), sigma=1.0),
     "error": failing,
     "refusal": refused,
@@ -207,36 +218,50 @@ def test_threads_share_an_accumulator():
 
 
 PEAK = """
-import sys
+import sys, warnings
 import numpy as np
+import scipy.sparse
 import fastfs
 
 def resident(key):
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(key))
 
-d, singular = 1200, sys.argv[1] == "singular"
+warnings.simplefilter("ignore")
+case = sys.argv[1].split()
+d = {"fast": 40_000, "high": 10_000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
+options = {"rank": 40, "accuracy": case[0] if case[0] in ("fast", "high") else "exact"}
+if case[0] in ("spd", "spsd"):
+    options["form"] = case[0]
+if case[0] in ("ovr", "ovo"):
+    options["multiclass"] = case[0]
+y = np.arange(40) % (3 if case[0] in ("ovr", "ovo") else 2)
 X = np.random.default_rng(0).normal(size=(40, d))
-if singular:
+if "singular" in case:
     X[:, -100:] = X[:, :100]
-y = np.arange(40) % 2
-fastfs.manifest_scores(X[:, :50], y)
+if "sparse" in case:
+    X = scipy.sparse.random(40, d, density=0.05, format="csr", random_state=0)
+make = (lambda: iter([X[:7], X[7:]])) if "chunks" in case else (lambda: X)
+fastfs.manifest_scores(X[:, :400], y, **options)  # BLAS makes its own buffers once
 with open("/proc/self/clear_refs", "w") as refs:
     refs.write("5")
 before = resident("VmRSS")
 try:
-    fastfs.manifest_scores(X, y, accuracy="exact", max_memory=1)
+    fastfs.manifest_scores(make(), y, max_memory=1, **options)
 except MemoryError as error:
     announced = int(str(error).split("(")[1].split()[0])
-fastfs.manifest_scores(X, y)
+fastfs.manifest_scores(make(), y, **options)
 print(resident("VmHWM") - before, announced)
 """
 
+PEAK_CASES = ["pencil", "pencil singular", "pencil chunks", "spd", "spsd", "spsd singular"]
+PEAK_CASES += ["ovr", "ovo", "fast", "fast sparse", "high"]
+
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")
-@pytest.mark.parametrize("rank", ["full", "singular"])
-def test_memory_announced_is_not_exceeded(rank):
-    done = subprocess.run([sys.executable, "-c", PEAK, rank], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("case", PEAK_CASES)
+def test_memory_announced_is_not_exceeded(case):
+    done = subprocess.run([sys.executable, "-c", PEAK, case], capture_output=True, text=True, check=True)
     peak, announced = map(int, done.stdout.split())
     # BLAS keeps buffers of its own, some MB however large the matrices are.
     assert 0.5 * announced < peak <= announced + 16e6

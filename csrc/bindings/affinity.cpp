@@ -3,11 +3,16 @@
 namespace fastfs::bindings {
 namespace {
 
-fastfs::affinity_options kernel_options(const std::string& kernel, double sigma) {
-    if (kernel == "rbf") return fastfs::rbf(sigma);
-    if (kernel == "sqeuclidean") return fastfs::sqeuclidean();
-    if (kernel == "linear") return fastfs::linear();
-    throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear', not '" + kernel + "'");
+// kernel: the name of one, or the address of a fastfs_tile_kernel.
+fastfs::affinity_options kernel_options(const py::object& kernel, double sigma) {
+    if (py::isinstance<py::int_>(kernel)) {
+        return fastfs::custom(reinterpret_cast<fastfs_tile_kernel>(kernel.cast<std::uintptr_t>()), sigma);
+    }
+    const auto name = kernel.cast<std::string>();
+    if (name == "rbf") return fastfs::rbf(sigma);
+    if (name == "sqeuclidean") return fastfs::sqeuclidean();
+    if (name == "linear") return fastfs::linear();
+    throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear', not '" + name + "'");
 }
 
 // The caller's array, if it has given one that fits, or a fresh one.
@@ -24,7 +29,7 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     return array;
 }
 
-py::array affinity(const py::object& X_, const std::string& kernel, double sigma, const py::object& out_, int n_threads,
+py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_, int n_threads,
                    std::int64_t max_memory, py::object progress) {
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
@@ -53,7 +58,7 @@ py::array affinity_product(const Matrix& X, const fastfs::affinity_options& opti
     return out;
 }
 
-py::array affinity_product_any(const py::object& X_, const py::array& V, const std::string& kernel, double sigma,
+py::array affinity_product_any(const py::object& X_, const py::array& V, const py::object& kernel, double sigma,
                                int n_threads, std::int64_t max_memory, py::object progress) {
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
@@ -92,8 +97,8 @@ void bind_affinity(py::module_& m) {
         .def("merge", &fastfs::gram::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
             "affinity",
-            [](const fastfs::gram& self, const std::string& kernel, double sigma, int n_threads,
-               std::int64_t max_memory, py::object progress) {
+            [](const fastfs::gram& self, const py::object& kernel, double sigma, int n_threads, std::int64_t max_memory,
+               py::object progress) {
                 const auto options = kernel_options(kernel, sigma);
                 const auto d = self.n_features();
                 auto out = py::array_t<double>({d, d});

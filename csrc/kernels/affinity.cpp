@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "kernels/isa/tiles.hpp"
 #include "support/errors.hpp"
@@ -33,49 +36,105 @@ T rbf_scale(double sigma, double unit) {
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
 
-// Turns the Gram tile of blocks I <= J into kernel values.
-template <class T>
-class Epilogue {
-  public:
-    Epilogue(const Features<T>& features, const Kernel& kernel)
-        : features_(features), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, features.unit())) {}
+}  // namespace
 
-    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const {
-        const T* norms = features_.squared_norms();
-        std::int64_t marks = 0;
-        T mark{};
-        switch (kernel_.kind) {
-            case Kernel::Kind::kLinear:
-                return;
-            case Kernel::Kind::kSquaredDistance:
-                marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>);
-                mark = TileKernels<T>::kMarkedDistance;
-                break;
-            case Kernel::Kind::kRbf:
-                marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, norms + i0, norms + j0, kFewDigits<T>, scale_);
-                mark = TileKernels<T>::kMarkedAffinity;
-                break;
-        }
-        if (marks == 0) return;
-        for (std::int64_t a = 0; a < ni; ++a) {
-            run.checkpoint();
-            T* row = tile + a * kTile;
+// A kernel of the caller's: what it is given, and the checks of what comes back.
+class CustomKernel {
+  public:
+    // norms: |x_i|^2 of both sides; largest: what the output can hold. same: both sides are the same features.
+    CustomKernel(const Kernel& kernel, std::vector<double> left, std::vector<double> right, bool same, double largest)
+        : kernel_(kernel), left_(std::move(left)), right_(std::move(right)), same_(same), largest_(largest) {}
+
+    // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
+    // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
+                    std::int64_t ld) const {
+        const bool diagonal = same_ && i0 == j0;
+        if (diagonal) mirror(tile, ld, ni);
+        std::vector<double> exchanged;
+        if (same_ && i0 == 0 && j0 == kTile) {
+            exchanged.resize(static_cast<std::size_t>(ni * nj));
             for (std::int64_t b = 0; b < nj; ++b) {
-                if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
+                for (std::int64_t a = 0; a < ni; ++a)
+                    exchanged[static_cast<std::size_t>(b * ni + a)] = tile[a * ld + b];
             }
+            call(right_.data() + j0, j0, nj, left_.data() + i0, i0, ni, exchanged.data(), ni);
+        }
+        call(left_.data() + i0, i0, ni, right_.data() + j0, j0, nj, tile, ld);
+        if (diagonal) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, tile, ld);
+            mirror(tile, ld, ni);
+        } else if (!exchanged.empty()) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, exchanged.data(), ni);
         }
     }
 
   private:
-    T by_differences(std::int64_t i, std::int64_t j) const {
-        const T d2 = i == j ? T(0) : features_.squared_distance(i, j);
-        return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+    // The lower triangle from the upper one, to the bit: sparse sums may go in another order there.
+    static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
+        for (std::int64_t a = 0; a < n; ++a) {
+            for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
+        }
     }
 
-    const Features<T>& features_;
-    const Kernel& kernel_;
-    const T scale_;
+    void call(const double* row_norms, std::int64_t i0, std::int64_t ni, const double* column_norms, std::int64_t j0,
+              std::int64_t nj, double* tile, std::int64_t ld) const {
+        kernel_.function(tile, ld, ni, nj, row_norms, column_norms, kernel_.sigma, kernel_.user);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) {
+                const double value = tile[a * ld + b];
+                if (std::abs(value) <= largest_) continue;
+                const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
+                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
+                                                   ", which float32 can't hold: give X as float64");
+                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
+            }
+        }
+    }
+
+    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it.
+    static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                                  const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
+        double largest = 0;
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) largest = std::max(largest, std::abs(tile[a * ld + b]));
+        }
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) {
+                const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
+                if (std::abs(ij - ji) <= 1e-8 * std::max(std::abs(ij), std::abs(ji)) + 1e-13 * largest) continue;
+                const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
+                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
+                                      ", but " + j + ", " + i + " give " + text(ji));
+            }
+        }
+    }
+
+    const Kernel kernel_;
+    const std::vector<double> left_, right_;
+    const bool same_;
+    const double largest_;
 };
+
+namespace {
+
+// |x_i|^2 in units of the data. No kernel is given infinity.
+std::vector<double> data_norms(std::vector<double> norms, double square) {
+    for (double& norm : norms) {
+        norm *= square;
+        if (4 * norm <= std::numeric_limits<double>::max()) continue;
+        throw InvalidArgument(
+            "the values of X are too large: their squares overflow float64; divide X by a constant first");
+    }
+    return norms;
+}
+
+template <class T>
+std::vector<double> data_norms(const Features<T>& features, Run& run) {
+    std::vector<double> norms(static_cast<std::size_t>(features.n_features()), 0.0);
+    features.add_original_norms(norms.data(), run);
+    return data_norms(std::move(norms), features.unit() * features.unit());
+}
 
 // Calls tile(I, J, slot) for all pairs of blocks with I <= J.
 template <class F>
@@ -110,10 +169,11 @@ std::vector<Buffer<T>> scratch(int n_threads, std::int64_t size = kTile * kTile)
     return buffers;
 }
 
-// Kernel values have no unit for RBF; the others carry unit^2, which may not fit the output.
+// Kernel values have no unit for RBF, and that of the data for a custom kernel; the others carry unit^2, which may not
+// fit the output.
 template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
-    if (kernel.kind == Kernel::Kind::kRbf) return 1;
+    if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
     const double factor = features.unit() * features.unit();
     const double largest = 4 * factor * static_cast<double>(features.largest_squared_norm());
     require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
@@ -128,16 +188,88 @@ template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;
     constexpr double kLargestExponent = 1e3;
-    if (features.n_samples() > kManySamples) return false;
+    if (features.n_samples() > kManySamples || kernel.kind == Kernel::Kind::kCustom) return false;
     return kernel.kind != Kernel::Kind::kRbf ||
            static_cast<double>(features.largest_squared_norm()) * rbf_scale<double>(kernel.sigma, features.unit()) <=
                kLargestExponent;
 }
 
+template <class T>
+KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
+                            double largest)
+    : left_(left), right_(right), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, left.unit())) {
+    if (kernel.kind != Kernel::Kind::kCustom) return;
+    custom_ =
+        std::make_unique<CustomKernel>(kernel, data_norms(left, run), data_norms(right, run), &left == &right, largest);
+}
+
+template <class T>
+KernelTiles<T>::~KernelTiles() = default;
+
+template <class T>
+void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                                Run& run) const {
+    left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
+    const T *row_norms = left_.squared_norms() + i0, *column_norms = right_.squared_norms() + j0;
+    std::int64_t marks = 0;
+    T mark{};
+    switch (kernel_.kind) {
+        case Kernel::Kind::kLinear:
+            return;
+        case Kernel::Kind::kSquaredDistance:
+        case Kernel::Kind::kCustom:
+            marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>);
+            mark = TileKernels<T>::kMarkedDistance;
+            break;
+        case Kernel::Kind::kRbf:
+            marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>, scale_);
+            mark = TileKernels<T>::kMarkedAffinity;
+            break;
+    }
+    for (std::int64_t a = 0; a < ni && marks > 0; ++a) {
+        run.checkpoint();
+        T* row = tile + a * kTile;
+        for (std::int64_t b = 0; b < nj; ++b) {
+            if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
+        }
+    }
+    if constexpr (sizeof(T) == sizeof(double)) {
+        if (!custom_) return;
+        const double square = left_.unit() * left_.unit();
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = 0; b < nj; ++b) tile[a * kTile + b] *= square;
+        }
+        (*custom_)(i0, ni, j0, nj, tile, kTile);
+    }
+}
+
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
+    const auto d = static_cast<std::size_t>(features.n_features());
+    std::vector<double> diagonal(d, kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
+    if (kernel.kind != Kernel::Kind::kCustom) return diagonal;
+    std::vector<double> norms = data_norms(features, run);
+    const CustomKernel custom(kernel, norms, norms, false, std::numeric_limits<double>::max());
+    for (std::size_t i = 0; i < d; ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        custom(at, 1, at, 1, &diagonal[i], 1);
+        if (diagonal[i] >= 0) continue;
+        throw NumericError("a kernel is not positive semidefinite: it returned " + text(diagonal[i]) + " for feature " +
+                           std::to_string(i) + " with itself");
+    }
+    return diagonal;
+}
+
+template <class T>
+T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
+    const T d2 = left_.squared_distance(i, right_, j);
+    return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+}
+
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out) {
     const std::int64_t d = features.n_features();
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<Out>::max());
     const Out factor = output_factor<T, Out>(features, kernel);
     const bool stream = streamed(out, d);
     const auto store = store_tile<T, Out>();
@@ -147,17 +279,15 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
         if (I != J) {
             const std::int64_t i0 = I * kTile;
-            features.gram_tile(i0, kTile, j0, nj, tile, run);
-            epilogue(i0, kTile, j0, nj, tile, run);
+            kernel_tile(i0, kTile, j0, nj, tile, run);
             store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
             return;
         }
-        // On the diagonal in steps, each from its own columns on.
-        const std::int64_t step = features.alignment();
+        // On the diagonal in steps, each from its own columns on; a custom kernel takes it whole.
+        const std::int64_t step = kernel.kind == Kernel::Kind::kCustom ? kTile : features.alignment();
         for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
             const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
-            features.gram_tile(i0, rows, i0, cols, tile, run);
-            epilogue(i0, rows, i0, cols, tile, run);
+            kernel_tile(i0, rows, i0, cols, tile, run);
             // Sparse sums may go in another order below the diagonal.
             for (std::int64_t a = 0; a < rows; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
@@ -172,13 +302,12 @@ template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out) {
     const std::int64_t d = features.n_features();
     const Kernel kernel{Kernel::Kind::kSquaredDistance};
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run);
     auto tiles = scratch<T>(run.n_threads());
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();
-        features.gram_tile(i0, ni, j0, nj, tile, run);
-        epilogue(i0, ni, j0, nj, tile, run);
+        kernel_tile(i0, ni, j0, nj, tile, run);
         for (std::int64_t a = 0; a < ni; ++a) {
             const T* from = tile + a * kTile;
             T* to = out + (i0 + a) * d + j0;
@@ -187,11 +316,32 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
     });
 }
 
+void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
+    const auto d = static_cast<std::int64_t>(norms.size());
+    const double square = unit * unit;
+    const std::vector<double> scaled = data_norms(norms, square);
+    const CustomKernel custom(kernel, scaled, scaled, true, std::numeric_limits<double>::max());
+    auto tiles = scratch<double>(run.n_threads());
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        double* tile = tiles[static_cast<std::size_t>(slot)].data();
+        auto first = [&](std::int64_t a) { return I == J ? a : 0; };
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const double* row = K + (i0 + a) * d + j0;
+            for (std::int64_t b = first(a); b < nj; ++b) tile[a * kTile + b] = square * row[b];
+        }
+        custom(i0, ni, j0, nj, tile, kTile);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            std::copy(tile + a * kTile + first(a), tile + a * kTile + nj, K + (i0 + a) * d + j0 + first(a));
+        }
+    });
+}
+
 template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out) {
     const std::int64_t d = features.n_features(), blocks = n_blocks(d);
-    const Epilogue<T> epilogue(features, kernel);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run);
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;
@@ -213,8 +363,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
         for (std::int64_t J = 0; J < blocks; ++J) {
             run.checkpoint();
             const std::int64_t j0 = J * kTile, nj = block_size(d, J);
-            features.gram_tile(i0, ni, j0, nj, tile, run);
-            epilogue(i0, ni, j0, nj, tile, run);
+            kernel_tile(i0, ni, j0, nj, tile, run);
             gemm('N', 'N', p, ni, nj, T(1), v.data() + j0 * p, p, tile, kTile, T(0), part, p);
             for (std::int64_t e = 0; e < ni * p; ++e) sum[e] += static_cast<double>(part[e]);
         }
@@ -227,9 +376,12 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
     });
 }
 
-std::int64_t tile_memory(int n_threads, std::int64_t p) { return n_threads * (8 * kTile * kTile + 16 * kTile * p); }
+std::int64_t tile_memory(int n_threads, std::int64_t p) {
+    return n_threads * (8 * kTile * kTile + 16 * kTile * p) + 8 * kTile * kTile;  // one to check a custom kernel
+}
 
-Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features), shift_sums_(static_cast<std::size_t>(n_features), 0.0) {
+Gram::Gram(std::int64_t n_features, Run& run)
+    : d_(n_features), shift_sums_(static_cast<std::size_t>(n_features), 0.0), norms_(shift_sums_) {
     run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
                        "raise max_memory, or give fewer features");
     sums_ = Buffer<double>(d_ * d_);
@@ -255,7 +407,7 @@ void Gram::update(const Samples& chunk, Run& run) {
     for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
         double* tile = tiles[static_cast<std::size_t>(slot)].data();
-        features.gram_tile(i0, ni, j0, nj, tile, run);
+        features.gram_tile(i0, ni, features, j0, nj, tile, run);
         store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
     std::vector<double> shift_sums(static_cast<std::size_t>(d_));
@@ -265,6 +417,9 @@ void Gram::update(const Samples& chunk, Run& run) {
         shift_sums_[static_cast<std::size_t>(i)] += shift_sums[static_cast<std::size_t>(i)] * features.unit();
     }
     for (double shift : features.row_shifts()) squared_shifts_ += shift * shift;
+    std::vector<double> norms(static_cast<std::size_t>(d_), 0.0);
+    features.add_original_norms(norms.data(), run);
+    for (std::size_t i = 0; i < norms.size(); ++i) norms_[i] += square * norms[i];
     n_rows_ += chunk.n_rows();
 }
 
@@ -274,6 +429,7 @@ void Gram::merge(const Gram& other) {
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
         shift_sums_[static_cast<std::size_t>(i)] += other.shift_sums_[static_cast<std::size_t>(i)];
+        norms_[static_cast<std::size_t>(i)] += other.norms_[static_cast<std::size_t>(i)];
     }
     squared_shifts_ += other.squared_shifts_;
     n_rows_ += other.n_rows_;
@@ -281,7 +437,8 @@ void Gram::merge(const Gram& other) {
 
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "no chunk has been given yet");
-    run.require_memory(8 * d_ * d_, "the affinity of " + std::to_string(d_) + " features",
+    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()),
+                       "the affinity of " + std::to_string(d_) + " features",
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
     run.step("affinity", 1.0);
     const double scale = rbf_scale<double>(kernel.sigma, 1.0);
@@ -302,6 +459,7 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
             if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);
         }
     });
+    if (kernel.kind == Kernel::Kind::kCustom) custom_kernel_upper(kernel, norms_, 1.0, run, out);
     const bool stream = streamed(out, d_);
     const auto store = store_tile<double, double>();
     for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int) {
@@ -316,12 +474,17 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     });
 }
 
+template class KernelTiles<float>;
+template class KernelTiles<double>;
+template std::vector<double> kernel_diagonal(const Features<float>&, const Kernel&, Run&);
+template std::vector<double> kernel_diagonal(const Features<double>&, const Kernel&, Run&);
 template bool float_tiles_serve(const Features<float>&, const Kernel&);
 template void affinity(const Features<float>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, float*);
 template void affinity(const Features<double>&, const Kernel&, Run&, double*);
 template void squared_distances_upper(const Features<double>&, bool, Run&, double*);
 template void affinity_product(const Features<float>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<float>&, const Kernel&, const double*, std::int64_t, Run&, double*);
 template void affinity_product(const Features<double>&, const Kernel&, const float*, std::int64_t, Run&, float*);
 template void affinity_product(const Features<double>&, const Kernel&, const double*, std::int64_t, Run&, double*);
 

@@ -3,21 +3,53 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
 
 #include "kernels/features.hpp"
 
 namespace fastfs::core {
 
 struct Kernel {
-    enum class Kind { kRbf, kSquaredDistance, kLinear } kind;
-    double sigma = 1;  // kRbf only
+    enum class Kind { kRbf, kSquaredDistance, kLinear, kCustom } kind;
+    double sigma = 1;                       // kRbf and kCustom
+    fastfs_tile_kernel function = nullptr;  // kCustom only, as is user
+    void* user = nullptr;
     Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
 };
 
 // Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose
-// error grows with |z|^2 / sigma^2.
+// error grows with |z|^2 / sigma^2. A kernel of the caller's takes double ones.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
+
+class CustomKernel;
+
+// Kernel values between two sets of features: all with all, or all with some (Features' second constructor).
+template <class T>
+class KernelTiles {
+  public:
+    // largest: what the caller's output can hold.
+    KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
+                double largest = std::numeric_limits<double>::max());
+    ~KernelTiles();
+
+    // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+
+  private:
+    T by_differences(std::int64_t i, std::int64_t j) const;
+
+    const Features<T>&left_, &right_;
+    const Kernel kernel_;
+    const T scale_;
+    std::unique_ptr<const CustomKernel> custom_;
+};
+
+// K_ii of an RBF or custom kernel.
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 
 // out (d x d, row-major) = kernel of all pairs.
 template <class T, class Out>
@@ -27,6 +59,10 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
 // what lies below the diagonal is left alone. Column-major LAPACK sees a lower triangle.
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
+
+// Upper triangle of K (d x d, row-major): squared distances -> values of a custom kernel, which is given them and the
+// norms |x_i|^2 as they are in the data; both are in units of unit^2 here. What lies below the diagonal is left alone.
+void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);
 
 // out (d x p, row-major) = K V, K never stored.
 template <class T, class Out>
@@ -40,7 +76,7 @@ std::int64_t tile_memory(int n_threads, std::int64_t p = 0);
 class Gram {
   public:
     Gram(std::int64_t n_features, Run& run);
-    static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 1); }
+    static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 2); }
 
     void update(const Samples& chunk, Run& run);
     void merge(const Gram& other);
@@ -54,6 +90,7 @@ class Gram {
     Buffer<double> sums_;             // upper triangle of sum_n z_ni z_nj, z the rows less their shifts m_n
     std::vector<double> shift_sums_;  // sum_n m_n z_ni, to undo the shift for the linear kernel
     double squared_shifts_ = 0;       // sum_n m_n^2
+    std::vector<double> norms_;       // |x_i|^2
 };
 
 }  // namespace fastfs::core

@@ -71,6 +71,29 @@ Features<T>::Features(const Samples& X, const std::vector<std::int64_t>& rows, d
 }
 
 template <class T>
+template <class From>
+Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run)
+    : n_features_(static_cast<std::int64_t>(columns.size())),
+      n_samples_(all.n_samples_),
+      sparse_(all.sparse_),
+      unit_(all.unit_),
+      row_shifts_(all.row_shifts_),
+      squared_norms_(n_features_) {
+    if (sparse_) {
+        copy_sparse(all, columns);
+    } else {
+        dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
+        std::fill_n(dense_.data(), dense_.size(), T(0));
+        for (std::int64_t i = 0; i < n_features_; ++i) {
+            const From* from = all.feature(columns[static_cast<std::size_t>(i)]);
+            T* to = dense_.data() + i / kPanel<T> * panel_stride() + i % kPanel<T>;
+            for (std::int64_t n = 0; n < n_samples_; ++n) to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
+        }
+    }
+    sum_squares(run);
+}
+
+template <class T>
 std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
     if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + n_rows * index;
@@ -215,6 +238,45 @@ void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>&
     for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
 }
 
+// `all` is a Features of either type.
+template <class T>
+void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& columns) {
+    column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
+    column_begins_[0] = 0;
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        const std::int64_t c = columns[static_cast<std::size_t>(i)];
+        column_begins_[i + 1] = column_begins_[i] + all.column_begins_[c + 1] - all.column_begins_[c];
+    }
+    const std::int64_t stored = column_begins_[n_features_];
+    column_values_ = Buffer<T>(stored);
+    column_rows_ = Buffer<std::int64_t>(stored);
+    block_values_ = Buffer<T>(stored);
+    block_columns_ = Buffer<std::uint8_t>(stored);
+    segments_.resize(static_cast<std::size_t>((n_features_ + kTile - 1) / kTile));
+    std::vector<std::pair<std::int64_t, std::int64_t>> by_row;  // row and place of each entry of a block
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        if (i % kTile == 0) by_row.clear();
+        std::int64_t from = all.column_begins_[columns[static_cast<std::size_t>(i)]];
+        for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e, ++from) {
+            column_values_[e] = static_cast<T>(all.column_values_[from]);
+            column_rows_[e] = all.column_rows_[from];
+            by_row.emplace_back(column_rows_[e], e);
+        }
+        if (i % kTile < kTile - 1 && i < n_features_ - 1) continue;
+        std::sort(by_row.begin(), by_row.end());
+        auto& segments = segments_[static_cast<std::size_t>(i / kTile)];
+        std::int64_t at = column_begins_[i / kTile * kTile];
+        for (const auto& [row, e] : by_row) {
+            if (segments.empty() || segments.back().row != row) segments.push_back({row, at});
+            block_values_[at] = column_values_[e];
+            const auto column = std::upper_bound(column_begins_.data(), column_begins_.data() + n_features_ + 1, e);
+            block_columns_[at] = static_cast<std::uint8_t>((column - column_begins_.data() - 1) % kTile);
+            ++at;
+        }
+        segments.push_back({n_samples_, at});
+    }
+}
+
 template <class T>
 void Features<T>::sum_squares(Run& run) {
     parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
@@ -242,30 +304,51 @@ void Features<T>::sum_squares(Run& run) {
 }
 
 template <class T>
-void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
-                            Run& run) const {
+void Features<T>::add_original_norms(double* norms, Run& run) const {
+    if (sparse_) {  // never shifted
+        for (std::int64_t i = 0; i < n_features_; ++i) norms[i] += static_cast<double>(squared_norms_[i]);
+        return;
+    }
+    parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+        const std::int64_t first = panel * kPanel<T>, last = std::min(first + kPanel<T>, n_features_);
+        double sums[kPanel<T>] = {};
+        const T* z = feature(first);
+        for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
+            const double shift = row_shifts_[static_cast<std::size_t>(n)] / unit_;
+            for (std::int64_t c = 0; c < kPanel<T>; ++c) {
+                const double x = static_cast<double>(z[c]) + shift;
+                sums[c] += x * x;
+            }
+        }
+        for (std::int64_t i = first; i < last; ++i) norms[i] += sums[i - first];
+    });
+}
+
+template <class T>
+void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj,
+                            T* tile, Run& run) const {
     if (!sparse_) {
         for (std::int64_t n0 = 0; n0 < n_samples_; n0 += kSamplesPerCall) {
             if (n0 > 0) run.checkpoint();
-            tile_kernels<T>().gram(feature(i0) + n0 * kPanel<T>, feature(j0) + n0 * kPanel<T>, panel_stride(),
+            tile_kernels<T>().gram(feature(i0) + n0 * kPanel<T>, right.feature(j0) + n0 * kPanel<T>, panel_stride(),
                                    std::min(kSamplesPerCall, n_samples_ - n0), n0 > 0, tile, kTile, ni, nj);
         }
         return;
     }
     for (std::int64_t a = 0; a < ni; ++a) std::fill_n(tile + a * kTile, nj, T(0));
-    const auto& left = segments_[static_cast<std::size_t>(i0 / kTile)];
-    const auto& right = segments_[static_cast<std::size_t>(j0 / kTile)];
-    for (std::size_t s = 0, t = 0; s + 1 < left.size() && t + 1 < right.size();) {
-        if (left[s].row < right[t].row) {
+    const auto& rows = segments_[static_cast<std::size_t>(i0 / kTile)];
+    const auto& columns = right.segments_[static_cast<std::size_t>(j0 / kTile)];
+    for (std::size_t s = 0, t = 0; s + 1 < rows.size() && t + 1 < columns.size();) {
+        if (rows[s].row < columns[t].row) {
             ++s;
-        } else if (right[t].row < left[s].row) {
+        } else if (columns[t].row < rows[s].row) {
             ++t;
         } else {
-            for (std::int64_t e = left[s].begin; e < left[s + 1].begin; ++e) {
+            for (std::int64_t e = rows[s].begin; e < rows[s + 1].begin; ++e) {
                 const T value = block_values_[e];
                 T* row = tile + block_columns_[e] * kTile;
-                for (std::int64_t f = right[t].begin; f < right[t + 1].begin; ++f) {
-                    row[block_columns_[f]] += value * block_values_[f];
+                for (std::int64_t f = columns[t].begin; f < columns[t + 1].begin; ++f) {
+                    row[right.block_columns_[f]] += value * right.block_values_[f];
                 }
             }
             ++s;
@@ -275,10 +358,10 @@ void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, s
 }
 
 template <class T>
-T Features<T>::squared_distance(std::int64_t i, std::int64_t j) const {
+T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int64_t j) const {
     double sum = 0;
     if (!sparse_) {
-        const T *a = feature(i), *b = feature(j);
+        const T *a = feature(i), *b = right.feature(j);
         double lane[4] = {};
         for (std::int64_t n = 0; n < n_samples_; ++n) {
             const double difference = static_cast<double>(a[n * kPanel<T>]) - static_cast<double>(b[n * kPanel<T>]);
@@ -286,14 +369,14 @@ T Features<T>::squared_distance(std::int64_t i, std::int64_t j) const {
         }
         return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]));
     }
-    std::int64_t e = column_begins_[i], f = column_begins_[j];
-    const std::int64_t e_end = column_begins_[i + 1], f_end = column_begins_[j + 1];
+    std::int64_t e = column_begins_[i], f = right.column_begins_[j];
+    const std::int64_t e_end = column_begins_[i + 1], f_end = right.column_begins_[j + 1];
     while (e < e_end || f < f_end) {
         const std::int64_t row =
-            std::min(e < e_end ? column_rows_[e] : n_samples_, f < f_end ? column_rows_[f] : n_samples_);
+            std::min(e < e_end ? column_rows_[e] : n_samples_, f < f_end ? right.column_rows_[f] : n_samples_);
         double difference = 0;
         for (; e < e_end && column_rows_[e] == row; ++e) difference += column_values_[e];
-        for (; f < f_end && column_rows_[f] == row; ++f) difference -= column_values_[f];
+        for (; f < f_end && right.column_rows_[f] == row; ++f) difference -= right.column_values_[f];
         sum += difference * difference;
     }
     return static_cast<T>(sum);
@@ -317,5 +400,8 @@ void Features<T>::weighted_sums(const double* a, double* sums) const {
 
 template class Features<float>;
 template class Features<double>;
+template Features<float>::Features(const Features<float>&, const std::vector<std::int64_t>&, Run&);
+template Features<double>::Features(const Features<float>&, const std::vector<std::int64_t>&, Run&);
+template Features<double>::Features(const Features<double>&, const std::vector<std::int64_t>&, Run&);
 
 }  // namespace fastfs::core

@@ -31,6 +31,10 @@ class Features {
     // rows: which rows of X, ascending; unit: as of common_unit, of these rows or more.
     Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run);
 
+    // Some features of `all`, in the given order, with the same unit and row shifts.
+    template <class From>
+    Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run);
+
     // Bytes that such an object takes, and the passing needs of its construction.
     static std::int64_t memory(const Samples& X, std::int64_t n_rows);
 
@@ -41,26 +45,35 @@ class Features {
     T largest_squared_norm() const { return largest_squared_norm_; }
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
+    // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
+    void add_original_norms(double* norms, Run& run) const;
+
     // Where the rows and columns of a tile may start.
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
-    // tile[a * kTile + b] = z_(i0 + a)' z_(j0 + b) for a < ni, b < nj; i0 and j0 are multiples of alignment(). The rest
-    // of the kTile x kTile values may be overwritten.
-    void gram_tile(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+    // tile[a * kTile + b] = z_(i0 + a)' y_(j0 + b) for a < ni, b < nj, y the features of `right`: these ones, or others
+    // of the same samples in the same unit. i0 and j0 are multiples of alignment(). The rest of the kTile x kTile
+    // values may be overwritten.
+    void gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj, T* tile,
+                   Run& run) const;
 
-    // |z_i - z_j|^2 by differences: right where a Gram has lost its digits.
-    T squared_distance(std::int64_t i, std::int64_t j) const;
+    // |z_i - y_j|^2 by differences: right where a Gram has lost its digits.
+    T squared_distance(std::int64_t i, const Features& right, std::int64_t j) const;
 
     // sum_n a_n z_ni for all features i.
     void weighted_sums(const double* a, double* sums) const;
 
   private:
+    template <class>
+    friend class Features;
+
     struct Segment {  // the entries of one row within one block of columns
         std::int64_t row, begin;
     };
 
     void pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
     void pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
+    void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
 
     std::int64_t n_features_, n_samples_;

@@ -44,17 +44,6 @@ void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lo
     });
 }
 
-void mirror_lower(std::int64_t n, double* A) {
-    constexpr std::int64_t kSquare = 32;
-    for (std::int64_t j0 = 0; j0 < n; j0 += kSquare) {
-        for (std::int64_t i0 = j0; i0 < n; i0 += kSquare) {
-            for (std::int64_t j = j0; j < std::min(j0 + kSquare, n); ++j) {
-                for (std::int64_t i = std::max(i0, j); i < std::min(i0 + kSquare, n); ++i) A[i * n + j] = A[j * n + i];
-            }
-        }
-    }
-}
-
 // Largest column sum of |A|; both triangles stored.
 double norm1(std::int64_t n, const double* A) {
     double largest = 0;
@@ -158,6 +147,34 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
 }
 
 }  // namespace
+
+void mirror_lower(std::int64_t n, double* A) {
+    constexpr std::int64_t kSquare = 32;
+    for (std::int64_t j0 = 0; j0 < n; j0 += kSquare) {
+        for (std::int64_t i0 = j0; i0 < n; i0 += kSquare) {
+            for (std::int64_t j = j0; j < std::min(j0 + kSquare, n); ++j) {
+                for (std::int64_t i = std::max(i0, j); i < std::min(i0 + kSquare, n); ++i) A[i * n + j] = A[j * n + i];
+            }
+        }
+    }
+}
+
+void require_semidefinite(std::int64_t n, const double* K, double* T) {
+    double trace = 0, largest = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+        trace += K[j * n + j];
+        for (std::int64_t i = j; i < n; ++i) {
+            T[j * n + i] = K[j * n + i];
+            largest = std::max(largest, std::abs(K[j * n + i]));
+        }
+    }
+    if (largest == 0) return;
+    for (std::int64_t i = 0; i < n; ++i) T[i * n + i] += 1e-8 * trace;
+    if (trace > 0 && potrf_lower(n, T)) return;
+    throw NumericError(
+        "a kernel is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its "
+        "trace; choose a kernel that has none, such as the Gaussian or the Laplacian");
+}
 
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z)
     : n_(n),
@@ -280,12 +297,18 @@ void fix_sign(std::int64_t n, double* v) {
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
-void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run) {
-    eigh_range_lower(n, A, n - k, n - 1, w, V);
-    std::reverse(w, w + k);
-    for (std::int64_t c = 0; c < k / 2; ++c) std::swap_ranges(V + c * n, V + (c + 1) * n, V + (k - 1 - c) * n);
-    for (std::int64_t c = 0; c < k; ++c) fix_sign(n, V + c * n);
+// Not by LAPACK's dsyevr for a range: among tightly clustered eigenvalues it finds fewer than were asked for.
+Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
+                                  Buffer<double> Z) {
+    SymmetricEigen eigen(n, A, run, std::move(Z));
+    eigen.make_vectors(n - k, n, run);
+    for (std::int64_t c = 0; c < k; ++c) {
+        w[c] = eigen.values()[static_cast<std::size_t>(n - 1 - c)];
+        std::copy(eigen.vector(n - 1 - c), eigen.vector(n - c), V + c * n);
+        fix_sign(n, V + c * n);
+    }
     run.checkpoint(1.0);
+    return eigen.take_vectors();
 }
 
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {

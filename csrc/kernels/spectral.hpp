@@ -33,8 +33,10 @@ class SymmetricEigen {
     Buffer<double> Z_;
 };
 
-// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign.
-void largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run);
+// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign. Z: room for n x n, if
+// there is any; it comes back.
+Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
+                                  Buffer<double> Z = {});
 
 // Products on the threads of the run, in tiles: lower triangle of C (n x n) = alpha A A' + beta C, A n x k;
 // C (m x n) = op(A) B, op 'N' or 'T', k the inner size; B (n x m) = L B, L lower triangular.
@@ -43,8 +45,15 @@ void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const dou
               const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
 
+// Copies the lower triangle to the upper one.
+void mirror_lower(std::int64_t n, double* A);
+
 // Makes the entry of largest magnitude positive (ties: the first).
 void fix_sign(std::int64_t n, double* v);
+
+// Throws NumericError if K has an eigenvalue below -1e-8 tr K: none is negative but for rounding, then. T: n x n
+// scratch.
+void require_semidefinite(std::int64_t n, const double* K, double* T);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps

@@ -36,7 +36,8 @@ void register_blas(const fastfs_blas& table) {
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.ssyrk && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf &&
-                table.dpocon && table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsyevr,
+                table.dpocon && table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsyevr &&
+                table.dgesdd,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
@@ -132,6 +133,12 @@ void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ld
     blas().dtrsm("L", "U", "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
 }
 
+void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
+    const blas_int n_ = narrow(n), m_ = narrow(m), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
+    const double alpha = 1;
+    blas().dtrsm("L", "L", "N", "N", &n_, &m_, &alpha, L, &ldl_, B, &ldb_);
+}
+
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau) {
     const blas_int n_ = narrow(n);
     blas_int lwork = -1, info = 0;
@@ -177,6 +184,22 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     call(work.data(), iwork.data());
     if (found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
     std::memcpy(w, all_w.data(), sizeof(double) * static_cast<std::size_t>(found));
+}
+
+void gesdd(std::int64_t n, double* A, double* s, double* U, double* Vt) {
+    const blas_int n_ = narrow(n);
+    Buffer<blas_int> iwork(8 * n);
+    blas_int info = 0, lwork = -1;
+    double best = 0;
+    auto call = [&](double* work) {
+        blas().dgesdd("A", &n_, &n_, A, &n_, s, U, &n_, Vt, &n_, work, &lwork, iwork.data(), &info);
+        check(info, "dgesdd");
+    };
+    narrow(4 * n * n + 7 * n);  // LAPACK's documented minimum
+    call(&best);
+    lwork = narrow(static_cast<std::int64_t>(best));
+    Buffer<double> work(lwork);
+    call(work.data());
 }
 
 }  // namespace fastfs::core

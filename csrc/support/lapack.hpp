@@ -45,6 +45,9 @@ void sygst_lower(std::int64_t n, double* A, const double* L);
 // B (n x m) = T^-1 B, T upper triangular.
 void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb);
 
+// B (n x m) = L^-1 B, L lower triangular.
+void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
+
 // Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
 // reflectors of Q.
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
@@ -57,5 +60,8 @@ void stedc(std::int64_t n, double* d, double* e, double* Z);
 // By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is
 // destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
+
+// A (n x n) = U diag(s) Vt, s descending, by divide and conquer; A is destroyed. Takes 4 n^2 doubles besides.
+void gesdd(std::int64_t n, double* A, double* s, double* U, double* Vt);
 
 }  // namespace fastfs::core

@@ -3,7 +3,7 @@
 import sys
 
 # The command line's own needs: what brings each of them.
-_EXTRAS = {"typer": "cli", "rich": "cli", "pandas": "cli", "matplotlib": "plot"}
+_EXTRAS = {"typer": "cli", "rich": "cli", "matplotlib": "plot", "pyarrow": "parquet", "anndata": "h5ad"}
 
 
 def main() -> int:

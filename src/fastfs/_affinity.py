@@ -15,26 +15,30 @@ from fastfs._base import (
     as_threads,
     check_progress,
     core,
+    kernel_address,
     parse_memory,
 )
 
 
-def _checked_sigma(kernel: str, sigma: float | None) -> float:
+def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]:
+    """Return the kernel and its sigma as the core takes them: a name or an address, and a number."""
+    if not isinstance(kernel, str):
+        return kernel_address(kernel), 1.0 if sigma is None else as_float("sigma", sigma)
     if kernel not in ("rbf", "sqeuclidean", "linear"):
-        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean' or 'linear', not {kernel!r}")
+        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean', 'linear' or a C function, not {kernel!r}")
     if kernel == "rbf":
         if sigma is None:
             raise ValueError("the rbf kernel needs sigma, a positive number")
-        return as_float("sigma", sigma)
+        return kernel, as_float("sigma", sigma)
     if sigma is not None:
-        raise ValueError(f"sigma belongs to the rbf kernel, not to {kernel!r}")
-    return 1.0
+        raise ValueError(f"sigma belongs to the rbf kernel and to your own, not to {kernel!r}")
+    return kernel, 1.0
 
 
 def affinity(
     X: Any,
     *,
-    kernel: str = "rbf",
+    kernel: Any = "rbf",
     sigma: float | None = None,
     out: Array | None = None,
     n_threads: int = 0,
@@ -48,10 +52,14 @@ def affinity(
     X : array-like or sparse of shape (n_samples, n_features)
         float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
         converted to float64 (float16 to float32).
-    kernel : {"rbf", "sqeuclidean", "linear"}
-        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j.
+    kernel : {"rbf", "sqeuclidean", "linear"} or C function
+        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j. Or a function
+        of your own that turns a tile of squared distances into kernel values: a Numba ``@cfunc`` or a ctypes function
+        with the signature ``void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double,
+        voidptr)``, whose arguments are tile, distance between its rows, n_rows, n_cols, \|x_i\|^2 of the rows,
+        \|x_j\|^2 of the columns, sigma, and NULL. Several threads call it at once.
     sigma : float
-        Scale of the rbf kernel, in units of the distances.
+        Scale of the rbf kernel, in units of the distances; also handed to a kernel of your own, 1.0 by default.
     out : ndarray of shape (n_features, n_features), optional
         Where to write; C-contiguous, of the dtype of the result.
     n_threads : int
@@ -69,7 +77,10 @@ def affinity(
     Raises
     ------
     ValueError
-        X holds NaN or infinity (the first one is named), or a parameter is out of its range.
+        X holds NaN or infinity (the first one is named), a parameter is out of its range, or a kernel of your own
+        returns NaN, infinity, or different values for i, j and j, i.
+    TypeError
+        The kernel is neither a name nor a C function with that signature.
     MemoryError
         The call would exceed the budget; nothing has been allocated.
 
@@ -79,7 +90,9 @@ def affinity(
     only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a
     row); memory: the result, a copy of X in feature order, and about half a megabyte a thread. What nearly all values
     of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared distance
-    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads.
+    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A kernel of
+    your own gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features and
+    between the first two of them.
 
     Examples
     --------
@@ -98,8 +111,7 @@ def affinity(
     X, budget = as_matrix(X, parse_memory(max_memory))
     result: Array = core().affinity(
         X,
-        kernel,
-        _checked_sigma(kernel, sigma),
+        *_checked_kernel(kernel, sigma),
         out,
         as_threads(n_threads),
         budget,
@@ -112,7 +124,7 @@ def affinity_product(
     X: Any,
     V: npt.ArrayLike,
     *,
-    kernel: str = "rbf",
+    kernel: Any = "rbf",
     sigma: float | None = None,
     n_threads: int = 0,
     max_memory: int | str | None = None,
@@ -133,7 +145,7 @@ def affinity_product(
 
     Raises
     ------
-    ValueError, MemoryError
+    ValueError, TypeError, MemoryError
         As for :func:`affinity`.
 
     Notes
@@ -159,8 +171,7 @@ def affinity_product(
     product: Array = core().affinity_product(
         X,
         columns,
-        kernel,
-        _checked_sigma(kernel, sigma),
+        *_checked_kernel(kernel, sigma),
         as_threads(n_threads),
         budget,
         check_progress(progress),
@@ -218,10 +229,11 @@ class GramAccumulator:
         """Add what another accumulator of the same features has summed."""
         self._gram.merge(other._gram)
 
-    def affinity(self, *, kernel: str = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
+    def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
         """Kernel over all rows given so far, as :func:`affinity`; float64."""
-        sigma = _checked_sigma(kernel, sigma)
-        result: Array = self._gram.affinity(kernel, sigma, self._n_threads, self._max_memory, check_progress(progress))
+        result: Array = self._gram.affinity(
+            *_checked_kernel(kernel, sigma), self._n_threads, self._max_memory, check_progress(progress)
+        )
         return result
 
     @property

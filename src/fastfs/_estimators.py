@@ -1,5 +1,6 @@
 """The scikit-learn estimators: one class a method over the functions in ``_<method>.py``."""
 
+import copy
 from functools import partial
 from typing import Any
 
@@ -73,7 +74,8 @@ class ManiFeSt(_Selector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     kernel : "rbf" or a C function
-        The Gaussian kernel, or one of your own, as for :func:`fastfs.affinity`.
+        The Gaussian kernel, or one of your own, as for :func:`fastfs.affinity`; it must be positive semidefinite.
+        Clones share the function; an estimator that has one can't be pickled.
     sigma : {"median", "percentile", "grid"} or array-like of float
         Scale of the kernel of each class: `sigma_factor` times the median distance between features, the
         `sigma_percentile`-th percentile of these distances, or the scales themselves, in the shape of `sigma_`. "grid"
@@ -127,8 +129,8 @@ class ManiFeSt(_Selector):
     kept_trace_ : ndarray of the shape of `sigma_`
         Share of each kernel's trace that its low-rank form keeps; 1 if exact.
     kernel_rank_ : int, or ndarray of shape (n_comparisons,)
-        Numerical rank of the sum of the two kernels. If exact and below n_features, digits beyond 1e-6..1e-4 of a
-        score are rounding.
+        Numerical rank of the sum of the two kernels; with ``form="spsd"``, that to which both are cut. If exact and
+        below n_features, digits beyond 1e-6..1e-4 of a score are rounding.
     accuracy_, accuracy_reason_ : str
         The form that was used, and why.
     classes_ : ndarray of shape (n_classes,)
@@ -271,7 +273,7 @@ class ManiFeSt(_Selector):
             top=None if self.n_features_to_select is None else top,
         )
         for name in ("manifest_scores_", "sensitivity_"):  # an earlier fit may have left them
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         self.classes_ = classes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]
@@ -292,6 +294,14 @@ class ManiFeSt(_Selector):
         if "sensitivity" in fitted:
             self.sensitivity_ = fitted["sensitivity"]
         return self
+
+    def __sklearn_clone__(self) -> "ManiFeSt":
+        # A C function can't be copied, but needn't be: clones share it.
+        shell = copy.copy(self)
+        shell.kernel = "rbf"
+        twin: ManiFeSt = super(ManiFeSt, shell).__sklearn_clone__()
+        twin.kernel = self.kernel
+        return twin
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -27,7 +27,8 @@ cdef extern from *:
         {"dtrmm", offsetof(fastfs_blas, dtrmm)},   {"dpotrf", offsetof(fastfs_blas, dpotrf)},
         {"dpocon", offsetof(fastfs_blas, dpocon)}, {"dsygst", offsetof(fastfs_blas, dsygst)},
         {"dtrsm", offsetof(fastfs_blas, dtrsm)},   {"dsytrd", offsetof(fastfs_blas, dsytrd)},
-        {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)}};
+        {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsyevr", offsetof(fastfs_blas, dsyevr)},
+        {"dgesdd", offsetof(fastfs_blas, dgesdd)}};
 
     /* A function pointer is not an object pointer in C, so its bytes are copied. */
     static int fastfs_set_routine(fastfs_blas *table, const char *name, void *address) {
@@ -57,6 +58,7 @@ _ROUTINES = (
     ("cython_lapack", "dsytrd", "cididdddii"),
     ("cython_lapack", "dstedc", "cidddidiiii"),
     ("cython_lapack", "dsyevr", "cccididdiididdiidiiii"),
+    ("cython_lapack", "dgesdd", "ciididdididiii"),
 )
 
 # Setter and getter of the BLAS libraries that SciPy is built with, by the names that threadpoolctl knows.

@@ -22,6 +22,7 @@ from fastfs._base import (
     choose,
     core,
     encode_labels,
+    kernel_address,
     parse_memory,
     rank_features,
     some_of,
@@ -224,9 +225,9 @@ class Stage:
 
 def _address(kernel: Any) -> int:
     if isinstance(kernel, str):
-        choose("kernel", kernel, ("rbf",))
+        choose("kernel", kernel, ("rbf",), "a C function")
         return 0
-    raise TypeError(f"kernel must be 'rbf', not {kernel!r}")
+    return kernel_address(kernel)
 
 
 def _scale(

@@ -1,5 +1,8 @@
 """The command line: ``fastfs score``, ``fastfs demo``, ``fastfs info``."""
 
+import ast
+import csv
+import difflib
 import re
 import sys
 import warnings
@@ -25,6 +28,17 @@ METHODS = {"manifest": "ManiFeSt"}
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
 ROWS_SHOWN = 20
 BARS_AT_MOST = 50
+
+# The summary names no more classes than this.
+CLASSES_SHOWN = 10
+
+# Parameters of the estimators that options of the command set, for every method.
+SET_BY_OPTION = {
+    "n_features_to_select": "--top",
+    "n_jobs": "--threads",
+    "max_memory": "--max-memory",
+    "verbose": "a terminal, which shows progress by itself",
+}
 
 PLOT_ENDINGS = (".png", ".pdf", ".svg")
 
@@ -79,17 +93,45 @@ def score(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Samples x features: .csv, .tsv, .txt (tabs), these with .gz, or .npz.", show_default=False
+            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad or .npz.",
+            show_default=False,
         ),
     ],
     method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
     label: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of the labels; in NPZ their array (if not given: y)."),
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of the labels: of FILE, of obs in H5AD, or of the file of --labels; with --transpose, "
+            "their row; in NPZ, their array (if not given: y).",
+        ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Labels that stand apart: text, one a line, or with --label a table with header."
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Keep the samples of these classes only. Default: all.")
+    ] = None,
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="FILE has features in rows, samples in columns.")
+    ] = False,
+    feature_names: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
+        ),
+    ] = None,
+    layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column that is no feature, such as a sample name; may be repeated."),
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
+        ),
     ] = None,
     top: Annotated[
         int | None,
@@ -99,7 +141,9 @@ def score(
             help=f"How many of the best features to keep. Default: all in a file, {ROWS_SHOWN} to look at.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv or .json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv, .json or .parquet.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
@@ -118,6 +162,12 @@ def score(
     normalize: Annotated[
         int | None, typer.Option(metavar="N", help="Symmetric normalisations of the kernels, such as 3.")
     ] = None,
+    method_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Any parameter of the method's estimator, as in Python; may be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
     if method not in METHODS:
@@ -125,32 +175,54 @@ def score(
     for target, endings in ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)):
         if target is not None:
             io.check_output(target, endings)
-            if target.resolve() == file.resolve():
+            if target.resolve() in [source.resolve() for source in (file, labels, feature_names) if source is not None]:
                 raise ValueError(f"'{target}' is the input; choose another name to write to.")
+    if out is not None and out.suffix.lower() == ".parquet":
+        import pyarrow.parquet  # noqa: F401  (missing? then say so now, not after the work)
     if plot is not None:
-        import matplotlib.figure  # noqa: F401  (missing? then say so now, not after the work)
+        import matplotlib.figure  # noqa: F401
 
     options = {"sigma": sigma, "sigma_factor": sigma_factor, "sigma_percentile": sigma_percentile}
     options |= {"normalize": normalize, "n_jobs": threads, "max_memory": max_memory}
-    selector = _selector(method, {name: value for name, value in options.items() if value is not None})
+    options = {name: value for name, value in options.items() if value is not None}
+    selector = _selector(method, options, method_option or [])
 
+    reading: dict[str, Any] = {"label": label, "labels": labels, "ignore": ignore, "transpose": transpose}
+    reading |= {"feature_names": feature_names, "layer": layer}
+    reading = {name: value for name, value in reading.items() if value}
     with _progress(f"reading {file.name}") as report:
-        table = io.read_table(file, label, ignore=ignore or ())
+        table = io.read_table(file, **reading)
+        if classes is not None:
+            if not classes.strip():
+                raise ValueError("--classes needs names of classes with commas between them.")
+            reading["classes"] = [name.strip() for name in next(csv.reader([classes], skipinitialspace=True))]
+            table = io.keep_classes(table, reading["classes"])
         try:
             selector.set_params(verbose=report or False).fit(table.X, table.y)
         except ValueError as error:
-            raise ValueError(_with_column_name(str(error), table.feature_names)) from error
+            raise ValueError(_with_names(str(error), table.feature_names, transpose)) from error
+        except TypeError as error:
+            if any(re.search(rf"\b{name}\b", str(error)) for name in _options(method, method_option or [])):
+                raise ValueError(str(error)) from error
+            raise
 
-    classes, counts = np.unique(table.y, return_counts=True)
-    samples_of = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    found, counts = np.unique(table.y, return_counts=True)
+    samples_of = {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
     n_samples, n_features = table.X.shape
+    accuracy: dict[str, Any] = {name: getattr(selector, f"{name}_", None) for name in ("accuracy", "accuracy_reason")}
+    accuracy = {name: value for name, value in accuracy.items() if value}
     if out is None:
-        _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN))
+        _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN, to_read=True))
     else:
         parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
         about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
-        about |= {"n_samples": n_samples, "n_features": n_features}
-        about |= {"classes": {str(name): count for name, count in samples_of.items()}}
+        about |= {
+            "reading": reading,
+            "n_samples": n_samples,
+            "n_features": n_features,
+            "classes": samples_of,
+            **accuracy,
+        }
         io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
     if plot is not None:
         bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
@@ -158,9 +230,13 @@ def score(
 
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
     written += [f"a picture to {plot}"] if plot else []
+    of_each = [f"{name}: {count}" for name, count in samples_of.items()]
+    if len(of_each) > CLASSES_SHOWN:
+        of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
     _errors.print(
-        f"{METHODS[method]} scored {n_features} features of {n_samples} samples "
-        f"({', '.join(f'{name}: {count}' for name, count in samples_of.items())})"
+        f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
+        + (f" in the {accuracy['accuracy']} form" if "accuracy" in accuracy else "")
+        + (f" ({accuracy['accuracy_reason']})" if "accuracy_reason" in accuracy else "")
         + (f"; wrote {' and '.join(written)}." if written else "."),
         markup=False,
         highlight=False,
@@ -199,37 +275,73 @@ def info() -> None:
     _output().print(grid)
 
 
-def _selector(method: str, options: dict[str, Any]) -> Any:
+def _selector(method: str, options: dict[str, Any], method_options: Sequence[str]) -> Any:
     """The method's estimator, with the options that were given."""
     estimator = getattr(fastfs, METHODS[method])
     for name in options.keys() - estimator().get_params().keys():
         raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
-    # Each of the two is read under its own rule only, and an option without effect would mislead.
-    for name, rule in (("sigma_factor", "median"), ("sigma_percentile", "percentile")):
-        if name in options and options.setdefault("sigma", rule) != rule:
-            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rule}, not --sigma {options['sigma']}.")
     if "," in options.get("sigma", ""):
         try:
             options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
         except ValueError as error:
             raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
+    for name, value in _options(method, method_options).items():
+        if name in options:
+            raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them.")
+        options[name] = value
+    # Each of the two is read under its own rule only, and an option without effect would mislead.
+    for name, rule in (("sigma_factor", "median"), ("sigma_percentile", "percentile")):
+        if name in options and options.setdefault("sigma", rule) != rule:
+            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rule}, not --sigma {options['sigma']}.")
     return estimator(**options)
 
 
-def _ranking(selector: Any, feature_names: Sequence[str], top: int) -> dict[str, list[Any]]:
+def _options(method: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The NAME=VALUE of --method-option, with values as Python reads them, or else as text."""
+    known = sorted(getattr(fastfs, METHODS[method])().get_params().keys() - SET_BY_OPTION.keys())
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise ValueError(f"--method-option needs NAME=VALUE, not '{text}'.")
+        if name in SET_BY_OPTION:
+            raise ValueError(f"--method-option cannot set {name}: that is for {SET_BY_OPTION[name]}.")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean '{close[0]}'?" if close else "."
+            raise ValueError(f"Method '{method}' has no parameter '{name}' (it has {', '.join(known)}){hint}")
+        if name in options:
+            raise ValueError(f"--method-option {name} is given twice.")
+        try:
+            options[name] = ast.literal_eval(value.strip())
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            options[name] = value.strip()
+    return options
+
+
+def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: bool = False) -> dict[str, list[Any]]:
+    """The best features as columns; those of single classes are for a file, or summed up to be read."""
     order = np.argsort(selector.ranking_)[:top]
-    return {
+    ranking = {
         "rank": selector.ranking_[order].tolist(),
         "feature": [feature_names[j] for j in order],
         "index": order.tolist(),
         "score": selector.scores_[order].tolist(),
     }
+    class_scores = getattr(selector, "class_scores_", None)
+    if class_scores is None or len(selector.classes_) <= 2:
+        return ranking
+    names = [str(name) for name in selector.classes_]
+    if to_read:
+        return ranking | {"highest in": [names[k] for k in class_scores[:, order].argmax(axis=0)]}
+    return ranking | {f"score_{name}": row.tolist() for name, row in zip(names, class_scores[:, order], strict=True)}
 
 
 def _print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
     table = RichTable(title=title, title_justify="left", title_style="bold")
     for name in ranking:
-        table.add_column(name, justify="left" if name == "feature" else "right", overflow="fold")
+        table.add_column(name, justify="left" if name in ("feature", "highest in") else "right", overflow="fold")
     table.add_column("share of the best score", no_wrap=True)
     output = _output()
     block = "█" if output.encoding.startswith("utf") else "#"
@@ -281,14 +393,16 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     _say("Warning", "yellow", str(message))
 
 
-def _with_column_name(message: str, feature_names: Sequence[str]) -> str:
-    """The core knows columns by number; say their names too."""
+def _with_names(message: str, feature_names: Sequence[str], transposed: bool) -> str:
+    """The core knows the columns of X by number; say their names too, and what they are in the file."""
+    if transposed:
+        message = re.sub(r"\brow (\d+), column (\d+)", r"sample \1, feature \2", message)
 
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
         return f"{match[0]} '{feature_names[index]}'" if index < len(feature_names) else match[0]
 
-    return re.sub(r"\bcolumn (\d+)", named, message)
+    return re.sub(r"\b(?:column|feature) (\d+)", named, message)
 
 
 def _readable(name: str, value: Any) -> tuple[str, str]:

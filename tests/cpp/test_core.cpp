@@ -23,8 +23,10 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "kernels/isa/tiles.hpp"
+#include "kernels/low_rank.hpp"
 #include "kernels/spectral.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace {
 
@@ -134,6 +136,41 @@ void test_streamed_product() {
     }
 }
 
+// exp(-|x_i - x_j| / sigma), as the documents have it; user counts the values.
+void laplacian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
+               double sigma, void* user) {
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+        for (std::int64_t j = 0; j < n_cols; ++j) tile[i * ld + j] = std::exp(-std::sqrt(tile[i * ld + j]) / sigma);
+    }
+    if (user) *static_cast<std::atomic<std::int64_t>*>(user) += n_rows * n_cols;
+}
+
+void test_custom_kernel() {
+    for (std::int64_t d : {1, 192, 193, 400}) {
+        const std::int64_t n = 9;
+        const auto X = random_values<float>(static_cast<std::size_t>(n * d), 7, 100.0);
+        std::vector<float> K(static_cast<std::size_t>(d * d)), again = K, sums(static_cast<std::size_t>(d));
+        std::atomic<std::int64_t> values{0};
+        const auto kernel = fastfs::custom(laplacian, 2.0, &values);
+        fastfs::affinity({X.data(), n, d}, kernel, K.data(), threads(1));
+        CHECK(values >= d * (d + 1) / 2);
+        fastfs::affinity({X.data(), n, d}, kernel, again.data(), threads(3));
+        CHECK(K == again);
+        const std::vector<float> ones(static_cast<std::size_t>(d), 1.0f);
+        fastfs::affinity_product({X.data(), n, d}, kernel, ones.data(), 1, sums.data(), threads(3));
+        for (std::int64_t i = 0; i < d; ++i) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < d; ++j) {
+                const auto distance = std::sqrt(squared_distance(X, n, d, i, j));
+                const double exact = std::exp(-static_cast<double>(distance) / 2);
+                CHECK(std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])) <= 1e-7);
+                sum += exact;
+            }
+            CHECK(std::abs(sum - static_cast<double>(sums[static_cast<std::size_t>(i)])) <= 1e-6 * sum);
+        }
+    }
+}
+
 void test_sparse_and_chunks() {
     const std::int64_t n = 50, d = 300;
     auto X = random_values<double>(static_cast<std::size_t>(n * d), 4);
@@ -236,6 +273,176 @@ void test_spectral() {
     }
 }
 
+// The generator is the published one, and draws no number twice.
+void test_random() {
+    fastfs::core::Random random(0);
+    for (std::uint64_t expected : {5987356902031041503u, 7051070477665621255u, 6633766593972829180u}) {
+        CHECK(random.bits() == expected);
+    }
+    const auto some = random.subset(1000, 100), all = random.subset(7, 7);
+    CHECK(some.size() == 100 && some.front() >= 0 && some.back() < 1000);
+    for (std::size_t i = 1; i < some.size(); ++i) CHECK(some[i] > some[i - 1]);
+    CHECK((all == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+    double sum = 0, squares = 0, pair[2];
+    for (int i = 0; i < 20000; ++i) {
+        random.normal_pair(pair);
+        sum += pair[0] + pair[1];
+        squares += pair[0] * pair[0] + pair[1] * pair[1];
+    }
+    CHECK(std::abs(sum / 40000) <= 0.02 && std::abs(squares / 40000 - 1) <= 0.03);  // 4 standard errors
+}
+
+struct Sparse {
+    std::vector<double> values;
+    std::vector<std::int32_t> columns, begins{0};
+    Sparse(const std::vector<double>& X, std::int64_t n, std::int64_t d) {
+        for (std::int64_t r = 0; r < n; ++r) {
+            for (std::int64_t c = 0; c < d; ++c) {
+                if (X[static_cast<std::size_t>(r * d + c)] == 0) continue;
+                values.push_back(X[static_cast<std::size_t>(r * d + c)]);
+                columns.push_back(static_cast<std::int32_t>(c));
+            }
+            begins.push_back(static_cast<std::int32_t>(values.size()));
+        }
+    }
+    fastfs::matrix matrix(std::int64_t n, std::int64_t d) const {
+        return fastfs::matrix::csr(values.data(), columns.data(), begins.data(), n, d);
+    }
+};
+
+template <class T>
+fastfs::core::Features<T> features_of(const fastfs::matrix& X, fastfs::core::Run& run) {
+    const fastfs::core::Samples samples{fastfs::core::Matrix(*X.get())};
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(samples.n_rows()));
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::int64_t>(r);
+    const double unit = fastfs::core::common_unit(samples.row_maxima(run), rows);
+    return {samples, rows, unit, fastfs::core::Shift::kRow, run};
+}
+
+// Kernel values between all features and some are those between all and all.
+template <class T>
+void test_some_features() {
+    namespace core = fastfs::core;
+    const std::int64_t n = 30, d = 500;
+    auto X = random_values<double>(static_cast<std::size_t>(n * d), 12);
+    for (double& x : X) x = x > 1 ? x : 0;
+    const Sparse sparse(X, n, d);
+    const core::Kernel kernel{core::Kernel::Kind::kRbf, 3.0};
+    core::Run run(threads(1));
+    for (bool is_sparse : {false, true}) {
+        const auto all = features_of<T>(is_sparse ? sparse.matrix(n, d) : fastfs::matrix(X.data(), n, d), run);
+        const std::vector<std::int64_t> columns = core::Random(1).subset(d, 230);
+        const core::Features<T> some(all, columns, run);
+        std::vector<T> K(static_cast<std::size_t>(d * d));
+        core::affinity(all, kernel, run, K.data());
+        const core::KernelTiles<T> kernel_tile(all, some, kernel, run);
+        std::vector<T> tile(core::kTile * core::kTile);
+        const T tolerance = is_sparse ? 16 * std::numeric_limits<T>::epsilon() : T(0);  // sums in another order
+        for (std::int64_t i0 = 0; i0 < d; i0 += core::kTile) {
+            const std::int64_t ni = std::min(core::kTile, d - i0);
+            for (std::int64_t j0 = 0; j0 < some.n_features(); j0 += core::kTile) {
+                const std::int64_t nj = std::min(core::kTile, some.n_features() - j0);
+                kernel_tile(i0, ni, j0, nj, tile.data(), run);
+                T worst = 0;
+                for (std::int64_t a = 0; a < ni; ++a) {
+                    for (std::int64_t b = 0; b < nj; ++b) {
+                        const auto e =
+                            static_cast<std::size_t>((i0 + a) * d + columns[static_cast<std::size_t>(j0 + b)]);
+                        worst = std::max(worst, std::abs(tile[static_cast<std::size_t>(a * core::kTile + b)] - K[e]));
+                    }
+                }
+                CHECK(worst <= tolerance);
+            }
+        }
+    }
+}
+
+// Largest |G'G - I| of row-major G.
+double orthonormality(const fastfs::core::LowRank& model, std::int64_t d) {
+    const std::int64_t k = model.rank();
+    double worst = 0;
+    for (std::int64_t a = 0; a < k; ++a) {
+        for (std::int64_t b = 0; b <= a; ++b) {
+            double sum = a == b ? -1 : 0;
+            for (std::int64_t i = 0; i < d; ++i) sum += model.G[i * k + a] * model.G[i * k + b];
+            worst = std::max(worst, std::abs(sum));
+        }
+    }
+    return worst;
+}
+
+bool same(const fastfs::core::LowRank& a, const fastfs::core::LowRank& b) {
+    return a.w == b.w && a.delta == b.delta && a.G.size() == b.G.size() &&
+           std::memcmp(a.G.data(), b.G.data(), static_cast<std::size_t>(a.G.size()) * sizeof(double)) == 0;
+}
+
+// A kernel of low rank (60 features, each many times) comes back whole, normalised or not; others keep their trace.
+template <class T>
+void test_low_rank() {
+    namespace core = fastfs::core;
+    const double eps = std::numeric_limits<T>::epsilon();
+    const std::int64_t n = 25, d = 1000, distinct = 60;
+    const auto base = random_values<T>(static_cast<std::size_t>(n * distinct), 13);
+    std::vector<T> X(static_cast<std::size_t>(n * d));
+    for (std::int64_t r = 0; r < n; ++r) {
+        for (std::int64_t c = 0; c < d; ++c) {
+            X[static_cast<std::size_t>(r * d + c)] = base[static_cast<std::size_t>(r * distinct + c * 7 % distinct)];
+        }
+    }
+    const core::Kernel kernel{core::Kernel::Kind::kRbf, 4.0};
+    core::Run run(threads(1)), more(threads(3));
+    core::Buffer<double> room;
+    const auto twins = features_of<T>({X.data(), n, d}, run);
+    std::vector<T> K(static_cast<std::size_t>(d * d));
+    core::affinity(twins, kernel, run, K.data());
+    for (int normalize : {0, 2}) {
+        std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(g.size());
+        for (int time = 0; time < normalize; ++time) {
+            for (std::size_t i = 0; i < g.size(); ++i) {
+                Kg[i] = 0;
+                for (std::size_t j = 0; j < g.size(); ++j) Kg[i] += static_cast<double>(K[i * g.size() + j]) * g[j];
+            }
+            for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
+        }
+        const auto model = core::landmarks(twins, kernel, normalize, 80, 5, room, run);
+        const std::int64_t k = model.rank();
+        CHECK(k <= distinct && k > 0);
+        CHECK(orthonormality(model, d) <= 1e-9);
+        double worst = 0, largest = 0;
+        for (std::int64_t i = 0; i < d; i += 7) {
+            for (std::int64_t j = 0; j < d; ++j) {
+                double value = 0;
+                for (std::int64_t a = 0; a < k; ++a) {
+                    value += model.G[i * k + a] * model.w[static_cast<std::size_t>(a)] * model.G[j * k + a];
+                }
+                const double expected = g[static_cast<std::size_t>(i)] * g[static_cast<std::size_t>(j)] *
+                                        static_cast<double>(K[static_cast<std::size_t>(i * d + j)]);
+                largest = std::max(largest, expected);
+                worst = std::max(worst, std::abs(value - expected));
+            }
+        }
+        CHECK(worst <= 200 * eps * largest);
+        CHECK(model.kept_trace >= 1 - 200 * eps);
+        CHECK(same(model, core::landmarks(twins, kernel, normalize, 80, 5, room, more)));
+    }
+    const auto Y = random_values<T>(static_cast<std::size_t>(n * d), 14);
+    const auto general = features_of<T>({Y.data(), n, d}, run);
+    for (bool high : {false, true}) {
+        auto factor = [&](std::uint64_t seed, core::Run& how) {
+            return high ? core::nystrom(general, kernel, 0, 20, seed, room, how)
+                        : core::landmarks(general, kernel, 0, 20, seed, room, how);
+        };
+        const auto model = factor(6, run);
+        CHECK(model.rank() == 20);
+        CHECK(orthonormality(model, d) <= 1e-11);
+        double trace = model.delta * static_cast<double>(d - 20);
+        for (double w : model.w) trace += w;
+        CHECK(std::abs(trace - static_cast<double>(d)) <= 1e-10 * static_cast<double>(d));
+        CHECK(same(model, factor(6, more)));
+        CHECK(!same(model, factor(7, run)));
+    }
+}
+
 void test_manifest() {
     const std::int64_t n = 40, d = 150;
     const auto X = random_values<double>(static_cast<std::size_t>(n * d), 8);
@@ -261,12 +468,69 @@ void test_manifest() {
     for (std::size_t j = 0; j < one.scores.size(); ++j) {
         CHECK(std::abs(kept.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
     }
+    // At full rank all forms agree.
+    for (int form : {FASTFS_SPD, FASTFS_SPSD}) {
+        auto options = fastfs::default_manifest_options();
+        options.form = form;
+        const auto same = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 2, threads(2))[0];
+        for (std::size_t j = 0; j < one.scores.size(); ++j) {
+            CHECK(std::abs(same.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
+        }
+    }
+    auto options = fastfs::default_manifest_options();
+    std::atomic<std::int64_t> values{0};
+    options.kernel = laplacian;
+    options.user = &values;
+    CHECK(data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 0, threads(2))[0].ranks[0] == d);
+    CHECK(values >= d * (d + 1));
     double largest = 0, worst = 0;
     for (std::size_t j = 0; j < one.scores.size(); ++j) {
         largest = std::max(largest, one.scores[j]);
         worst = std::max(worst, std::abs(one.scores[j] - other.scores[j]));
     }
     CHECK(worst <= 1e-12 * largest && largest > 0);
+}
+
+// The low-rank forms: threads, chunks and layout change no bit or little, class swap neither.
+void test_wide_manifest() {
+    const std::int64_t n = 40, d = 1100;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 15);
+    const Sparse sparse(X, n, d);
+    std::vector<std::int64_t> y(static_cast<std::size_t>(n)), swapped = y;
+    for (std::size_t r = 0; r < y.size(); ++r) {
+        y[r] = static_cast<std::int64_t>(r % 2);
+        swapped[r] = 1 - y[r];
+    }
+    auto options = fastfs::default_manifest_options();
+    options.rank = 12;
+    for (int accuracy : {FASTFS_FAST, FASTFS_HIGH}) {
+        options.accuracy = accuracy;
+        auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
+            return from.fit(labels.data(), 2, {fastfs::median_scale(1)}, options, 3, threads(n_threads))[0];
+        };
+        const fastfs::manifest data({X.data(), n, d});
+        const auto one = fit(data, y, 1), two = fit(data, y, 3), other = fit(data, swapped, 2);
+        CHECK(one.scores == two.scores && one.difference_vectors == two.difference_vectors);
+        CHECK(one.ranks[0] == 24 && one.problem_warnings[0] == 0);
+        const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
+        CHECK(fit(chunks, y, 2).scores == one.scores);
+        const auto stored = fit(fastfs::manifest(sparse.matrix(n, d)), y, 2);
+        double largest = 0, swap = 0, layout = 0;
+        for (std::size_t j = 0; j < one.scores.size(); ++j) {
+            largest = std::max(largest, one.scores[j]);
+            swap = std::max(swap, std::abs(one.scores[j] - other.scores[j]));
+            layout = std::max(layout, std::abs(one.scores[j] - stored.scores[j]));
+        }
+        CHECK(largest > 0 && swap <= 1e-11 * largest);
+        CHECK(layout <= (accuracy == FASTFS_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
+        // The same samples twice: nothing differs.
+        auto twice = X;
+        for (std::int64_t r = 0; r < n; r += 2) {
+            std::copy(X.begin() + r * d, X.begin() + (r + 1) * d, twice.begin() + (r + 1) * d);
+        }
+        const auto equal = fit(fastfs::manifest({twice.data(), n, d}), y, 2);
+        CHECK(equal.problem_warnings[0] == FASTFS_WARN_NO_CONTRAST);
+    }
 }
 
 void test_bad_arguments() {
@@ -332,6 +596,19 @@ void test_bad_arguments() {
     how = FASTFS_RUN_INIT;
     how.max_memory = 100;
     expect(fastfs_affinity(&m, nullptr, &how, out), FASTFS_ENOMEM, "budget");
+
+    fastfs_affinity_options custom = FASTFS_AFFINITY_OPTIONS_INIT;
+    custom.kernel = FASTFS_CUSTOM;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "custom is null");
+    custom.custom = [](double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double,
+                       void*) { tile[0] = std::numeric_limits<double>::quiet_NaN(); };
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "NaN or infinity, as for features 0 and 0");
+    custom.custom = laplacian;
+    custom.sigma = 0;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "sigma");
+    custom.sigma = 1;
+    custom.reserved = 1;
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "reserved");
 
     // A header newer than the library: fields it doesn't know must be zero.
     struct {
@@ -465,9 +742,16 @@ int main() {
     test_affinity<float>();
     test_affinity<double>();
     test_streamed_product();
+    test_custom_kernel();
     test_sparse_and_chunks();
     test_spectral();
+    test_random();
+    test_some_features<float>();
+    test_some_features<double>();
+    test_low_rank<float>();
+    test_low_rank<double>();
     test_manifest();
+    test_wide_manifest();
     test_bad_arguments();
     test_cancel();
     test_threads_at_once();

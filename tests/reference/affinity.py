@@ -6,6 +6,7 @@ the core is tested for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ def sqeuclidean(X: Any) -> np.ndarray:
 def rbf(X: Any, sigma: float) -> np.ndarray:
     """K[i, j] = exp(-D2[i, j] / (2 sigma^2)), eq. (1) for one class."""
     return np.exp(-sqeuclidean(X) / (2 * sigma**2))
+
+
+def custom(X: Any, f: Callable[..., np.ndarray], sigma: float = 1.0) -> np.ndarray:
+    """K[i, j] = f(D2[i, j], |x_i|^2, |x_j|^2, sigma), one pair after the other."""
+    X = as_dense(X)
+    D2, norms = sqeuclidean(X), [float((x**2).sum()) for x in X.T]
+    return np.array([[f(D2[i, j], norms[i], norms[j], sigma) for j in range(len(D2))] for i in range(len(D2))])
 
 
 def linear(X: Any) -> np.ndarray:

@@ -1,11 +1,12 @@
 """ManiFeSt from its formulas, in plain NumPy: the oracle that the core is compared with.
 
 Equation numbers are those of Cohen, Shnitzer, Kluger and Talmon, "ManiFeSt: Manifold-based Feature Selection for Small
-Data Sets", 2022 (arXiv 2207.08574). Three routes lead to the difference operator D:
+Data Sets", 2022 (arXiv 2207.08574). Four routes lead to the difference operator D:
 
 * `geometric_mean` and `difference`, equations (2) and (3) as printed; both kernels must have full rank;
 * `manifest_mp`, the same two equations in 50-digit arithmetic, for at most a dozen features;
-* `pencil`, which needs no inverse of a kernel and is therefore the reference for singular ones.
+* `pencil`, which needs no inverse of a kernel and is therefore the reference for singular ones;
+* `spsd`, the paper's Algorithm 2, which at full rank agrees with them and below is another definition.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .affinity import as_dense, sqeuclidean
+from .affinity import as_dense, custom, sqeuclidean
 
 
 @dataclass
@@ -120,6 +121,57 @@ def pencil(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]
     return (W * geometric) @ W.T, (W * h) @ W.T, int(keep.sum())
 
 
+def spd(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """M and D by eqs. (2) and (3), for K + 2 eps I in place of K, as the public program has it."""
+    ridge = 2 * np.finfo(float).eps * np.eye(len(K1))
+    return geometric_mean(K1 + ridge, K2 + ridge), difference(K1 + ridge, K2 + ridge)
+
+
+def spsd(K1: np.ndarray, K2: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """M, D and the rank they are cut to by Algorithm 2 (appendix B), with the thresholds of the public program."""
+    d, eps = len(K1), np.finfo(float).eps
+
+    def leading(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        w, G = np.linalg.eigh((K + K.T) / 2)
+        order = [i for i in np.argsort(-np.abs(w)) if abs(w[i]) > w.max() * d * eps]
+        return w[order], G[:, order]
+
+    def root(A: np.ndarray) -> np.ndarray:
+        return spectral_function(A, lambda w: np.sqrt(np.maximum(w, 0)))
+
+    def inverse_root(A: np.ndarray) -> np.ndarray:
+        return spectral_function(A, lambda w: 1 / np.sqrt(w))
+
+    # Principal vectors of both ranges, and the kernels' cores seen from them.
+    (w1, G1), (w2, G2) = leading(K1), leading(K2)
+    k = min(len(w1), len(w2))
+    w1, G1, w2, G2 = w1[:k], G1[:, :k], w2[:k], G2[:, :k]
+    O2, s, O1t = np.linalg.svd(G2.T @ G1)
+    s = np.clip(s, -1, 1)
+    theta = np.arccos(s)
+    U1, U2 = G1 @ O1t.T, G2 @ O2
+    R1, R2 = O1t @ np.diag(w1) @ O1t.T, O2.T @ np.diag(w2) @ O2
+
+    # M: the middle of the paths between the ranges and between the cores.
+    P = root(R1) @ root(inverse_root(R1) @ R2 @ inverse_root(R1)) @ root(R1)
+    with np.errstate(divide="ignore"):
+        inverse_sin = np.where(np.abs(s - 1) <= s.max() * k * eps, 0, 1 / np.sin(theta))
+    off = (np.eye(d) - U1 @ U1.T) @ U2 @ np.diag(inverse_sin)
+    GM = U1 @ np.diag(np.cos(theta / 2)) + off @ np.diag(np.sin(theta / 2))
+    M = GM @ P @ GM.T
+
+    # D: the logarithm of K1 at M, in the range of K1, where the path from M ends.
+    wM, GM = leading(M)
+    k = min(k, len(wM))
+    wM, GM, w1, G1 = wM[:k], GM[:, :k], w1[:k], G1[:, :k]
+    O1, _, OMt = np.linalg.svd(G1.T @ GM)
+    RM, R1 = OMt @ np.diag(wM) @ OMt.T, O1.T @ np.diag(w1) @ O1
+    logarithm = spectral_function(
+        inverse_root(RM) @ R1 @ inverse_root(RM), lambda e: np.log(np.maximum(e, e.max() * k * eps))
+    )
+    return M, G1 @ O1 @ root(RM) @ logarithm @ root(RM) @ (G1 @ O1).T, k
+
+
 def manifest_mp(K1: np.ndarray, K2: np.ndarray, digits: int = 50) -> tuple[np.ndarray, np.ndarray]:
     """Scores and D from eqs. (2), (3) and (4) in `digits`-digit arithmetic, rounded to float64 at the end only."""
     import mpmath  # here, because the benchmarks use this module too and need no such package
@@ -155,15 +207,23 @@ def kernels(
     sigma_factor: float = 0.5,
     sigma_percentile: float = 50.0,
     normalize: int = 0,
+    kernel: Callable[..., np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
-    """K1 and K2 of eq. (1), normalised if asked for, and the two scales; class 1 is the smaller label."""
+    """K1 and K2 of eq. (1), normalised if asked for, and the two scales; class 1 is the smaller label.
+
+    `kernel`: f(D2, |x_i|^2, |x_j|^2, sigma), in place of the Gaussian one.
+    """
     X, y = as_dense(X), np.asarray(y)
     D1, D2 = (distances(X[y == label]) for label in np.unique(y))
     if isinstance(sigma, str):
         s1, s2 = (sigma_rule(D, sigma, sigma_factor, sigma_percentile) for D in (D1, D2))
     else:
         s1, s2 = sigma
-    return _normalize(rbf(D1, s1), normalize), _normalize(rbf(D2, s2), normalize), (s1, s2)
+    if kernel is None:
+        K1, K2 = rbf(D1, s1), rbf(D2, s2)
+    else:
+        K1, K2 = (custom(X[y == c], kernel, s) for c, s in zip(np.unique(y), (s1, s2), strict=True))
+    return _normalize(K1, normalize), _normalize(K2, normalize), (s1, s2)
 
 
 _normalize = normalize  # `kernels` and `manifest` take an argument of this name, like the public function they mirror
@@ -180,3 +240,195 @@ def manifest(X: Any, y: Any, *, singular: bool = False, **options: Any) -> Resul
     else:
         M, D = geometric_mean(K1, K2), difference(K1, K2)
     return Result(scores=scores(D), sigma=sigma, M=M, D=D, K1=K1, K2=K2)
+
+
+# ------------------------------------------------------------------------------------------------ more than two classes
+
+
+@dataclass
+class Classes:
+    """What `manifest_classes` returns. A problem is a comparison of two kernels."""
+
+    scores: np.ndarray  # (d,), the mean over the problems
+    class_scores: np.ndarray  # (C, d), the mean over the problems that name the class
+    sigma: np.ndarray  # (C, 2) for one-vs-rest with C > 2: the class and the rest; (C,) otherwise
+    problems: list[Result]
+
+
+def problems(y: Any, multiclass: str = "ovr") -> list[tuple[tuple[int, ...], np.ndarray, np.ndarray]]:
+    """Of each problem the classes it names, and which samples are on its first and on its second side."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    C = len(classes)
+    if multiclass == "ovr" and C > 2:
+        return [((c,), codes == c, codes != c) for c in range(C)]
+    return [((a, b), codes == a, codes == b) for a in range(C) for b in range(a + 1, C)]
+
+
+def manifest_classes(X: Any, y: Any, *, multiclass: str = "ovr", sigma: Any = "median", **options: Any) -> Classes:
+    """One-vs-rest: each class against all other samples; one-vs-one: all pairs. Each is `manifest` of two classes."""
+    X = as_dense(X)
+    one_vs_rest = multiclass == "ovr" and len(np.unique(y)) > 2
+    results, named = [], []
+    for which, first, second in problems(y, multiclass):
+        rows = first | second
+        scales = sigma if isinstance(sigma, str) else np.asarray(sigma)[which[0] if one_vs_rest else list(which)]
+        results.append(manifest(X[rows], second[rows], sigma=scales, **options))
+        named.append(which)
+    r = np.array([result.scores for result in results])
+    C = len(np.unique(y))
+    class_scores = [np.mean([row for row, which in zip(r, named, strict=True) if c in which], axis=0) for c in range(C)]
+    if one_vs_rest:
+        scales = np.array([result.sigma for result in results])
+    else:
+        of_class = {
+            c: s for res, which in zip(results, named, strict=True) for c, s in zip(which, res.sigma, strict=True)
+        }
+        scales = np.array([of_class[c] for c in range(C)])
+    return Classes(r.mean(axis=0), np.array(class_scores), scales, results)
+
+
+# ------------------------------------------------------------------------------------------ the scale, and other scores
+
+# What sigma="grid" looks at: the rule, its value, and how often the kernels are normalised.
+GRID = tuple(
+    (rule, value, times)
+    for times in (0, 3)
+    for rule, values in (("median", (0.1, 0.2, 0.5, 1.0)), ("percentile", (5.0, 10.0, 30.0, 50.0, 70.0, 90.0, 95.0)))
+    for value in values
+)
+
+
+def grid(X: Any, y: Any, **options: Any) -> list[Classes]:
+    """`manifest_classes` for each entry of `GRID`."""
+    found = []
+    for rule, value, times in GRID:
+        scale = {"sigma_factor": value} if rule == "median" else {"sigma_percentile": value}
+        found.append(manifest_classes(X, y, sigma=rule, normalize=times, **scale, **options))
+    return found
+
+
+def average_ranks(a: np.ndarray) -> np.ndarray:
+    """Ranks from 0; ties share the mean of theirs."""
+    return np.array([np.sum(a < x) + (np.sum(a == x) - 1) / 2 for x in a])
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's correlation: Pearson's of the ranks."""
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
+
+
+def top_overlap(a: np.ndarray, b: np.ndarray, k: int) -> float:
+    """Share of the k best of a that are among the k best of b; ties go to the lower index."""
+    best = [set(np.argsort(-r, kind="stable")[:k].tolist()) for r in (a, b)]
+    return len(best[0] & best[1]) / k
+
+
+def contrast(r: np.ndarray) -> float:
+    """How far the best score stands out: the largest over the median."""
+    return float(r.max() / np.median(r))
+
+
+def min_max(r: Any) -> np.ndarray:
+    """To [0, 1]; all equal: 0."""
+    r = np.asarray(r, dtype=float)
+    return (r - r.min()) / (r.max() - r.min()) if r.max() > r.min() else np.zeros_like(r)
+
+
+def blend(r: Any, univariate: Any) -> np.ndarray:
+    """ManiFeSt's scores and others', each brought to [0, 1], added."""
+    return min_max(r) + min_max(univariate)
+
+
+# ---------------------------------------------------------------------------------------------------- the wide form
+
+# A kernel is modelled by k orthonormal columns G, their eigenvalues w, and its trace t:
+# K ~ G diag(w) G' + delta (I - G G'). A `LowRank` is (G, w, t).
+LowRank = tuple[np.ndarray, np.ndarray, float]
+
+
+def shift(kernel: LowRank) -> float:
+    """delta: what is left of the trace, spread evenly over the directions outside G."""
+    G, w, t = kernel
+    d, k = G.shape
+    return max((t - w.sum()) / (d - k), 1e-12)
+
+
+def dense_model(kernel: LowRank) -> np.ndarray:
+    """The d x d matrix that a low-rank kernel stands for."""
+    G, w, _ = kernel
+    return (G * w) @ G.T + shift(kernel) * (np.eye(len(G)) - G @ G.T)
+
+
+def joint_step(first: LowRank, second: LowRank) -> np.ndarray:
+    """Scores of two low-rank kernels from 2k x 2k matrices: Q spans both ranges; off Q both kernels are delta_l I."""
+    (G1, w1, _), (G2, w2, _) = first, second
+    delta1, delta2 = shift(first), shift(second)
+    R2 = G2 - G1 @ (G1.T @ G2)
+    R2 -= G1 @ (G1.T @ R2)
+    w, V = np.linalg.eigh(R2.T @ R2)
+    keep = w > 1e-10
+    Q = np.hstack([G1, R2 @ V[:, keep] / np.sqrt(w[keep])])
+    A1, A2 = (
+        (T * (values - delta)) @ T.T + delta * np.eye(Q.shape[1])
+        for T, values, delta in ((Q.T @ G1, w1, delta1), (Q.T @ G2, w2, delta2))
+    )
+    lam, P = np.linalg.eigh(pencil(A1, A2)[1])
+    outside = 0.5 * np.sqrt(delta1 * delta2) * abs(np.log(delta1 / delta2))
+    return (Q @ P) ** 2 @ np.abs(lam) + outside * np.maximum(0, 1 - (Q**2).sum(axis=1))
+
+
+def leading(K: np.ndarray, k: int) -> LowRank:
+    """The best of all models of rank k: the leading eigenpairs themselves."""
+    w, V = np.linalg.eigh((K + K.T) / 2)
+    return V[:, : -k - 1 : -1], w[: -k - 1 : -1], float(np.trace(K))
+
+
+def cut(F: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """F F' = G diag(w) G' + rest, with the k largest eigenvalues in w that are above rounding."""
+    w, V = np.linalg.eigh(F.T @ F)
+    keep = np.flatnonzero(w > 1e-12 * w.max())[::-1][:k]
+    return F @ V[:, keep] / np.sqrt(w[keep]), w[keep]
+
+
+def landmarks(K: np.ndarray, k: int, rng: np.random.Generator) -> LowRank:
+    """accuracy="fast": K[:, I] K[I, I]^-1 K[I, :], 4k columns drawn by what is left of the diagonal, cut to rank k."""
+    d = len(K)
+    m = min(4 * k, d)
+    t = float(np.trace(K))
+    F, c, j = np.zeros((d, m)), np.diag(K).copy(), 0
+    while j < m and c.sum() > 1e-10 * t:
+        drawn = np.unique(rng.choice(d, size=min(32, m - j), p=c / c.sum()))
+        G = K[:, drawn] - F[:, :j] @ F[drawn, :j].T
+        block = (G[drawn] + G[drawn].T) / 2
+        R = np.linalg.cholesky(block + 1e-12 * np.trace(block) * np.eye(len(drawn)))
+        T = np.linalg.solve(R, G.T).T
+        F[:, j : j + len(drawn)] = T
+        c = np.maximum(c - (T**2).sum(axis=1), 0)
+        j += len(drawn)
+    return *cut(F[:, :j], k), t
+
+
+def gaussian(K: np.ndarray, k: int, rng: np.random.Generator) -> LowRank:
+    """accuracy="high": K ~ Y (Omega' Y)^-1 Y', Y = K Omega, from one pass over 2k random directions, cut to rank k."""
+    d = len(K)
+    Omega, _ = np.linalg.qr(rng.normal(size=(d, 2 * k)))
+    Y = K @ Omega
+    nu = 1e-6 * np.linalg.norm(Y)
+    Y += nu * Omega
+    core = Omega.T @ Y
+    R = np.linalg.cholesky((core + core.T) / 2)
+    G, w = cut(np.linalg.solve(R, Y.T).T, k)
+    return G, np.maximum(w - nu, 1e-12), float(np.trace(K))
+
+
+def wide(
+    X: Any, y: Any, factorise: Callable[[np.ndarray], LowRank], **options: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Scores of two classes with both kernels replaced by their models, the models' M and D, and the kept traces.
+
+    By the d x d matrices that the models stand for; `joint_step` gives the same scores.
+    """
+    K1, K2, _ = kernels(X, y, **options)
+    models = factorise(K1), factorise(K2)
+    M, D, _ = pencil(dense_model(models[0]), dense_model(models[1]))
+    return scores(D), M, D, np.array([w.sum() / t for _, w, t in models])

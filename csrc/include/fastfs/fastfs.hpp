@@ -130,6 +130,9 @@ inline affinity_options sqeuclidean() {
     return {sizeof(affinity_options), FASTFS_SQEUCLIDEAN, 0, 1.0, nullptr, nullptr};
 }
 inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 0, 1.0, nullptr, nullptr}; }
+inline affinity_options custom(fastfs_tile_kernel kernel, double sigma = 1, void* user = nullptr) {
+    return {sizeof(affinity_options), FASTFS_CUSTOM, 0, sigma, kernel, user};
+}
 
 inline std::int64_t affinity_memory(const matrix& X, const run& how = default_run()) {
     std::int64_t bytes = 0;

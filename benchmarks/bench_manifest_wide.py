@@ -1,0 +1,234 @@
+"""ManiFeSt with low-rank kernels: time against the floor, memory, and how well the ranking agrees with the exact one.
+
+    python -m benchmarks.bench_manifest_wide [--repeats 3] [--array]
+    python -m benchmarks.bench_manifest_wide --quality [--seeds 10]
+
+``--array`` adds 200 x 850,000 float32 values, the size of a methylation array. Floors are CPU time of one core, from
+ceilings measured in the same run: flops at the rate of a large gemm, and exponentials. With d features, N_l samples of
+a class, rank k, m = 4 k landmarks, p = 2 k test vectors:
+
+fast, a class    2 d m N_l (columns of K, in the type of X) + d m exp; in float64 d m^2 (what earlier landmarks explain,
+                 and the triangular solves), d m^2 (F'F), 2 d m k (the cut)
+high, a class    the pass of K Omega in float32: 2 d^2 (N_l + p) and d^2 exp
+joint step       17 d k^2 in float64: G1'G2 (2), two projections (4 + 2), R'R (1), Q times 2 k vectors (8)
+
+Rankings are compared by Spearman correlation over all features and by the overlap of the 50 best, medians over seeds.
+The factor data are X = F L' + E with 20 standard normal factors, standard normal loadings of which 10 % are not 0, a
+second class for which 10 % of the rows of L are permuted, and standard normal noise; d = 2000, N = 100.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+import fastfs
+from benchmarks import harness
+from benchmarks.harness import Report
+
+
+def normal_data(d: int, N: int, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """N standard normal samples of d features, half of them in each class."""
+    rng = np.random.default_rng(0)
+    X = np.empty((N, d), dtype)
+    for row in X:
+        rng.standard_normal(out=row, dtype=dtype)
+    return X, np.arange(N) % 2
+
+
+def factor_data(seed: int, d: int = 2000, N: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    """Features that share 20 factors, a tenth of them in another way in the second class."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.standard_normal((d, 20)) * (rng.random((d, 20)) < 0.1)
+    others = loadings.copy()
+    rows = rng.choice(d, d // 10, replace=False)
+    others[rows] = loadings[rng.permutation(rows)]
+    n = N // 2
+    signal = [rng.standard_normal((size, 20)) @ L.T for size, L in ((n, loadings), (N - n, others))]
+    return np.vstack(signal) + rng.standard_normal((N, d)), np.repeat([0, 1], [n, N - n])
+
+
+def scores(X: np.ndarray, y: np.ndarray, **options: Any) -> np.ndarray:
+    """Scores at the paper's scale, 1 x median, unless the options name another."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fastfs.manifest_scores(X, y, **{"sigma_factor": 1.0, **options})
+
+
+# ------------------------------------------------------------------------------------------------------------- floors
+
+
+def joint_flops(d: int, k: int) -> float:
+    """Flops of the joint step, in float64."""
+    return 17.0 * d * k * k
+
+
+def fast_floor(d: int, N: int, k: int, dtype: str, rate: Mapping[str, float]) -> float:
+    """CPU seconds of both classes and the joint step."""
+    m = 4 * k
+    columns = 2 * d * m * (N / 2) / rate["gemm " + dtype] + d * m / rate["exp " + dtype]
+    factor = (2.0 * d * m * m + 2 * d * m * k) / rate["gemm float64"]
+    return 2 * (columns + factor) + joint_flops(d, k) / rate["gemm float64"]
+
+
+def high_floor(d: int, N: int, k: int, rate: Mapping[str, float]) -> float:
+    """CPU seconds of both classes and the joint step."""
+    one = 2.0 * d * d * (N / 2 + 2 * k) / rate["gemm float32"] + d * d / rate["exp float32"]
+    return 2 * one + joint_flops(d, k) / rate["gemm float64"]
+
+
+# ------------------------------------------------------------------------------------------------------------ timings
+
+
+def timing(
+    report: Report,
+    accuracy: str,
+    d: int,
+    N: int,
+    k: int,
+    dtype: str,
+    floor: float,
+    repeats: int,
+    most: float,
+    **targets: float,
+) -> None:
+    """One case: CPU time against the floor, two threads, memory of a fresh process."""
+    report.heading(f"{accuracy}, d = {d}, N = {N}, rank {k}, {dtype}")
+    X, y = normal_data(d, N, np.dtype(dtype))
+    options = {"accuracy": accuracy, "rank": k}
+    t = harness.compare(
+        {
+            "one": lambda: scores(X, y, n_threads=1, **options),
+            "two": lambda: scores(X, y, n_threads=2, **options),
+        },
+        repeats,
+    )
+    report.row("one thread, CPU", t["one"].text(), note=f"floor {harness.seconds(floor)}")
+    ratios = [seconds / floor for seconds in t["one"].cpu]
+    report.row(
+        "one thread / floor, CPU",
+        float(np.median(ratios)),
+        unit="x",
+        at_most=most,
+        note=f"{min(ratios):.2f} .. {max(ratios):.2f}",
+    )
+    if harness.cores() >= 2:
+        report.row(
+            "two threads, wall",
+            float(np.median(t["two"].wall)),
+            unit=" s",
+            at_most=targets.get("wall"),
+            note=f"{t['two'].text('wall')}, {harness.load()}",
+        )
+        report.times("one thread / two threads, wall", t["one"], t["two"], clock="wall")
+    memory(report, d, N, dtype, options, targets.get("peak"))
+
+
+def memory(report: Report, d: int, N: int, dtype: str, options: dict[str, Any], at_most: float | None) -> None:
+    """Peak of a fresh process that makes the data and scores them on two threads."""
+    setup = (
+        "from benchmarks.bench_manifest_wide import normal_data, scores\nimport numpy as np\n"
+        f"X, y = normal_data({d}, {N}, np.dtype('{dtype}')); scores(X[:, :500], y)"
+    )
+    whole, above = harness.peak_memory(setup, f"scores(X, y, n_threads=2, **{options!r})")
+    report.row(
+        "peak memory of the process", whole / 1e9, unit=" GB", at_most=at_most, note=f"{above / 1e9:.2f} of it ours"
+    )
+
+
+def against_exact(report: Report, d: int = 5000, N: int = 100, k: int = 50) -> None:
+    """How many times faster than the exact form."""
+    report.heading(f"fast against exact, d = {d}, N = {N}, rank {k}, float64, one thread")
+    X, y = normal_data(d, N)
+    fast = harness.measure(lambda: scores(X, y, accuracy="fast", rank=k, n_threads=1), 5)
+    exact = harness.measure(lambda: scores(X, y, accuracy="exact", n_threads=1), 1, warm_up=False)
+    report.row("exact, CPU", exact.text())
+    report.row("fast, CPU", fast.text())
+    report.row("exact / fast, CPU", exact.cpu[0] / float(np.median(fast.cpu)), unit="x", at_least=100.0)
+
+
+def array(report: Report, d: int = 850_000, N: int = 200, k: int = 50) -> None:
+    """The size of a methylation array."""
+    report.heading(f"fast, d = {d}, N = {N}, rank {k}, float32")
+    X, y = normal_data(d, N, np.float32)
+    t = harness.measure(lambda: scores(X, y, accuracy="fast", rank=k, n_threads=2), 1, warm_up=False)
+    report.row("two threads, wall", t.text("wall"), note=f"CPU {t.text()}, {harness.load()}")
+    memory(report, d, N, "float32", {"accuracy": "fast", "rank": k}, 4.0)
+
+
+# ------------------------------------------------------------------------------------------------------------ quality
+
+
+def agreement(report: Report, title: str, data: Any, seeds: int, targets: Mapping[str, float], **options: Any) -> None:
+    """Spearman correlation with the exact scores and overlap of the 50 best, of both low-rank forms."""
+    report.heading(f"{title} ({seeds} seeds)")
+    forms = [(accuracy, rank) for accuracy in ("fast", "high") for rank in (50, 200)]
+    found: dict[tuple[str, int], list[tuple[float, int]]] = {form: [] for form in forms}
+    for seed in range(seeds):
+        X, y = data(seed)
+        exact = scores(X, y, accuracy="exact", **options)
+        best = set(np.argsort(-exact)[:50].tolist())
+        for accuracy, rank in forms:
+            r = scores(X, y, accuracy=accuracy, rank=rank, random_state=seed, **options)
+            overlap = len(best & set(np.argsort(-r)[:50].tolist()))
+            found[accuracy, rank].append((float(spearmanr(r, exact).statistic), overlap))
+    for (accuracy, rank), pairs in found.items():
+        correlations, overlaps = zip(*pairs, strict=True)
+        report.row(
+            f"{accuracy}, rank {rank}: Spearman",
+            float(np.median(correlations)),
+            at_least=targets.get(f"{accuracy} {rank}"),
+            note=f"{min(correlations):.3f} .. {max(correlations):.3f}; of the top 50: {np.median(overlaps):g}",
+        )
+
+
+def z_scored(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The factor data with each feature at mean 0 and standard deviation 1."""
+    X, y = factor_data(seed)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def quality(report: Report, seeds: int) -> None:
+    """How far the low-rank rankings are from the exact one."""
+    targets = {"fast 50": 0.95, "high 200": 0.985}
+    agreement(report, "factor data, median x 1", factor_data, seeds, targets)
+    agreement(report, "factor data, median x 1, normalised three times", factor_data, seeds, {}, normalize=3)
+    agreement(report, "factor data, median x 0.5 (the default scale)", factor_data, seeds, {}, sigma_factor=0.5)
+    agreement(report, "factor data z-scored, median x 1", z_scored, seeds, {})
+    agreement(report, "factor data z-scored, normalised three times", z_scored, seeds, {}, normalize=3)
+
+
+def main() -> int:
+    """Run the timings or the comparisons; the exit code says whether every target was reached."""
+    parser = argparse.ArgumentParser(description="ManiFeSt with low-rank kernels")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--array", action="store_true", help="also 200 x 850,000 float32 values")
+    parser.add_argument(
+        "--quality", action="store_true", help="agreement with the exact ranking instead of the timings"
+    )
+    parser.add_argument("--seeds", type=int, default=10)
+    args = parser.parse_args()
+    harness.machine()
+    report = Report()
+    if args.quality:
+        quality(report, args.seeds)
+        return report.finish()
+    rate = harness.ceilings()
+    for dtype in ("float64", "float32"):
+        floor = fast_floor(100_000, 200, 100, dtype, rate)
+        timing(report, "fast", 100_000, 200, 100, dtype, floor, args.repeats, 2.5, wall=3.0, peak=1.5)
+    timing(report, "high", 20_000, 100, 50, "float64", high_floor(20_000, 100, 50, rate), args.repeats, 2.0)
+    against_exact(report)
+    if args.array:
+        array(report)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
