@@ -547,3 +547,61 @@ def test_bits_do_not_depend_on_the_threads(make, dtype):
         for other in more:
             for name in ("scores", "selected", "selection_scores", "gaps", "captured"):
                 np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+# ------------------------------------------------------------------------------------------------ kernels of your own
+
+
+@pytest.fixture(scope="module")
+def own_kernels():
+    """The inner product and the Gaussian, as a user would write them."""
+    import ctypes
+    import math
+
+    numbers, size = ctypes.POINTER(ctypes.c_double), ctypes.c_int64
+    signature = ctypes.CFUNCTYPE(None, numbers, size, size, size, numbers, numbers, ctypes.c_double, ctypes.c_void_p)
+
+    @signature
+    def inner(tile, ld, n_rows, n_cols, row_norms, col_norms, sigma, user):
+        for a in range(n_rows):
+            for b in range(n_cols):
+                tile[a * ld + b] = (row_norms[a] + col_norms[b] - tile[a * ld + b]) / 2
+
+    @signature
+    def gaussian(tile, ld, n_rows, n_cols, row_norms, col_norms, sigma, user):
+        for a in range(n_rows):
+            for b in range(n_cols):
+                tile[a * ld + b] = 3 * math.exp(-tile[a * ld + b] / (2 * sigma * sigma))
+
+    return {"linear": inner, "rbf": gaussian}
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("name", ["linear", "rbf"])
+def test_kernels_of_your_own(own_kernels, name, center):
+    X, Y = data(n_x=12)
+    X[:, 5] = 0
+    options = {"n_features_to_select": 3, "center": center}
+    expected = fastfs.projse_scores(X, Y, kernel=name, **options)
+    result = fastfs.projse_scores(X, Y, kernel=own_kernels[name], **options)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(result.selected, expected.selected)
+    assert result.sigma == pytest.approx(oracle.kernels(X, Y, "rbf", center=center)[2])
+    model = fastfs.ProjSe(3, kernel=own_kernels[name], center=center).partial_fit(X[:20], Y[:20])
+    model.partial_fit(X[20:], Y[20:])
+    np.testing.assert_allclose(model.scores_, expected.scores, rtol=0, atol=1e-12)
+    # Three times the kernel is three times the score, if it isn't normalised.
+    factor = 3 if name == "rbf" else 1
+    raw = fastfs.projse_scores(X, Y, kernel=own_kernels[name], normalize=False, **options)
+    plain = fastfs.projse_scores(X, Y, kernel=name, normalize=False, **options)
+    np.testing.assert_allclose(raw.scores, factor * plain.scores, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+def test_kernels_of_your_own_without_target(own_kernels):
+    X, _ = data(m=20, n_x=30)
+    for name in ("linear", "rbf"):
+        expected = fastfs.projse_scores(X, kernel=name, n_features_to_select=4)
+        result = fastfs.projse_scores(X, kernel=own_kernels[name], n_features_to_select=4)
+        np.testing.assert_array_equal(result.selected, expected.selected)
+        np.testing.assert_allclose(result.selection_scores, expected.selection_scores, rtol=1e-9)
