@@ -24,17 +24,21 @@ def public(Y: np.ndarray, X: np.ndarray, n: int) -> tuple[list[int], np.ndarray]
 
 
 def write_back(R: np.ndarray, n: int, *, first_stays: bool = False) -> tuple[list[int], np.ndarray]:
-    """The greedy loop; R is copied, and rewritten in every step."""
-    left = np.arange(R.shape[1])
+    """The greedy loop; R is copied, and rewritten in every step.
+
+    The program also copies R without the chosen column each time; a mask does, and is what is compared.
+    """
+    R = R.copy()
+    free = np.ones(R.shape[1], dtype=bool)
     selected: list[int] = []
     scores, q = np.empty(n), np.zeros(len(R))
     for t in range(n):
         if t > first_stays:
-            R = R - np.outer(q, q @ R)
-        squares = np.sum(R**2, axis=0)
+            R -= np.outer(q, q @ R)
+        squares = np.where(free, np.sum(R**2, axis=0), -1)
         k = int(np.argmax(squares))
-        selected.append(int(left[k]))
+        free[k] = False
+        selected.append(k)
         scores[t] = squares[k]
         q = R[:, k] / np.sqrt(squares[k])
-        R, left = np.delete(R, k, axis=1), np.delete(left, k)
     return selected, scores
