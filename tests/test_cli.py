@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import anndata
@@ -599,3 +600,71 @@ def test_a_fault_of_ours_is_not_blamed_on_the_user(table):
     finished = run("score", table, "--label", "status", "--method", "manifest", cwd=table.parent, script=script)
     assert finished.returncode == 1
     assert "Traceback" in finished.stderr
+
+
+# --------------------------------------------------------------------------------------------------------------- ProjSe
+
+
+@pytest.fixture
+def wine(tmp_path):
+    from sklearn.datasets import load_wine
+
+    X, y = load_wine(return_X_y=True)
+    names = [f"f{j}" for j in range(13)]
+    lines = [",".join([*names, "class"])]
+    lines += [",".join([*map(repr, row.tolist()), f"kind {c}"]) for row, c in zip(X, y, strict=True)]
+    file = tmp_path / "wine.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file, X, y
+
+
+def test_projse_prints_the_chosen_ones_first(wine, capsys):
+    file, X, y = wine
+    assert (
+        fastfs.cli.run(["score", str(file), "--label", "class", "--method", "projse", "--method-option", "center=True"])
+        == 0
+    )
+    out, err = capsys.readouterr()
+    rows = [re.split(r"\s*[│|]\s*", line.strip("│| \n")) for line in out.splitlines() if re.search(r"f\d+ ", line)]
+    scores = fastfs.projse_scores(X, y, center=True).scores
+    rest = [j for j in np.argsort(-scores, kind="stable") if j not in (6, 0)]
+    assert [row[1] for row in rows] == [f"f{j}" for j in (6, 0, *rest)]
+    assert [row[4] for row in rows] == ["yes"] * 2 + ["no"] * 11
+    assert "ProjSe scored 13 features of 178 samples (kind 0: 59, kind 1: 71, kind 2: 48) and selected 2." in err
+
+
+def test_projse_with_targets(wine, tmp_path, capsys):
+    file, X, _ = wine
+    out = tmp_path / "ranking.json"
+    arguments = ["score", str(file), "--method", "projse", "--ignore", "class", "--out", str(out)]
+    arguments += ["--targets", "f12, f3", "--top", "3", "--method-option", "center=True"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert fastfs.cli.run(arguments) == 0
+    err = capsys.readouterr().err
+    assert "only 2 of the 3 features asked for" in err
+    assert "(targets: f12, f3) and selected 2" in err
+    kept = [j for j in range(13) if j not in (12, 3)]
+    expected = fastfs.projse_scores(X[:, kept], X[:, [12, 3]], center=True)
+    ranking = json.loads(out.read_text())
+    assert ranking["n_selected"] == 2
+    assert [f["feature"] for f in ranking["ranking"][:2]] == [f"f{kept[j]}" for j in expected.selected]
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["--targets", "f1", "--label", "class"], "--targets is for"),
+        (["--targets", ""], "--targets needs names"),
+        (["--targets", "f1,f1"], "twice"),
+        (["--targets", "f1,f99"], "'f99'"),
+        (["--targets", "class"], "must hold numbers"),
+        (["--label", "class", "--normalize", "3"], "no option --normalize"),
+        (["--label", "class", "--method-option", "kernel=rbf", "--sigma", "-1"], "sigma must be a positive"),
+    ],
+)
+def test_projse_refuses(wine, capsys, arguments, part):
+    file, _, _ = wine
+    ignore = [] if "class" in arguments else ["--ignore", "class"]
+    assert fastfs.cli.run(["score", str(file), "--method", "projse", *arguments, *ignore]) == 2
+    assert part in capsys.readouterr().err

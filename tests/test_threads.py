@@ -247,7 +247,7 @@ with open("/proc/self/clear_refs", "w") as refs:
     refs.write("5")
 before = resident("VmRSS")
 try:
-    fastfs.manifest_scores(make(), y, max_memory=1, **options)
+    fastfs.manifest_scores(make(), y, max_memory=X.size * 8, **options)
 except MemoryError as error:
     announced = int(str(error).split("(")[1].split()[0])
 fastfs.manifest_scores(make(), y, **options)

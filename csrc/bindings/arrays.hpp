@@ -62,5 +62,6 @@ class Call {
 void bind_affinity(py::module_& m);
 void bind_spectral(py::module_& m);
 void bind_manifest(py::module_& m);
+void bind_projse(py::module_& m);
 
 }  // namespace fastfs::bindings

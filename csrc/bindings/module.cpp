@@ -127,6 +127,7 @@ PYBIND11_MODULE(_core, m) {
     bind_affinity(m);
     bind_spectral(m);
     bind_manifest(m);
+    bind_projse(m);
 }
 
 }  // namespace fastfs::bindings

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
     from fastfs._estimators import ManiFeSt as ManiFeSt
+    from fastfs._estimators import ProjSe as ProjSe
     from fastfs._info import info as info
     from fastfs._manifest import manifest_scores as manifest_scores
+    from fastfs._projse import ProjSeResult as ProjSeResult
+    from fastfs._projse import projse_from_kernels as projse_from_kernels
+    from fastfs._projse import projse_scores as projse_scores
+    from fastfs._projse import projse_two_view as projse_two_view
 
     __version__: str
 
@@ -24,16 +29,26 @@ _HOMES = {
     "DataWarning": "_base",
     "GramAccumulator": "_affinity",
     "ManiFeSt": "_estimators",
+    "ProjSe": "_estimators",
+    "ProjSeResult": "_projse",
     "affinity": "_affinity",
     "affinity_product": "_affinity",
     "info": "_info",
     "manifest_scores": "_manifest",
+    "projse_from_kernels": "_projse",
+    "projse_scores": "_projse",
+    "projse_two_view": "_projse",
 }
 _MODULES = ("io", "pl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
     "manifest_scores",
+    "ProjSe",
+    "projse_scores",
+    "projse_two_view",
+    "projse_from_kernels",
+    "ProjSeResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

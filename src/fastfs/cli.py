@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ import fastfs
 from . import io
 
 # Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
-METHODS = {"manifest": "ManiFeSt"}
+METHODS = {"manifest": "ManiFeSt", "projse": "ProjSe"}
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
 ROWS_SHOWN = 20
@@ -106,6 +106,10 @@ def score(
             "their row; in NPZ, their array (if not given: y).",
         ),
     ] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="For projse, in place of --label: columns of numbers to explain."),
+    ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -154,7 +158,8 @@ def score(
     sigma: Annotated[
         str | None,
         typer.Option(
-            metavar="RULE", help="Kernel scale: median, percentile, grid (compares many), or numbers such as 0.5,0.7."
+            metavar="RULE",
+            help="Kernel scale: median, percentile, grid (compares many), or 0.5,0.7; projse: mean, sqrt_m, a number.",
         ),
     ] = None,
     sigma_factor: Annotated[float | None, typer.Option(metavar="F", help="Median distance times this.")] = None,
@@ -188,6 +193,11 @@ def score(
     options |= {"normalize": normalize, "n_jobs": threads, "max_memory": max_memory}
     options = {name: value for name, value in options.items() if value is not None}
     selector = _selector(method, options, method_option or [])
+    explained = _names(targets, "--targets") if targets is not None else []
+    if explained and (method != "projse" or label is not None or classes is not None):
+        raise ValueError("--targets is for --method projse, without --label and --classes.")
+    if explained:
+        label = explained[0]
 
     reading: dict[str, Any] = {"label": label, "labels": labels, "ignore": ignore, "transpose": transpose}
     reading |= {"feature_names": feature_names, "layer": layer}
@@ -195,10 +205,13 @@ def score(
     with _progress(f"reading {file.name}") as report:
         table = io.read_table(file, **reading)
         if classes is not None:
-            if not classes.strip():
-                raise ValueError("--classes needs names of classes with commas between them.")
-            reading["classes"] = [name.strip() for name in next(csv.reader([classes], skipinitialspace=True))]
+            reading["classes"] = _names(classes, "--classes")
             table = io.keep_classes(table, reading["classes"])
+        if explained:
+            reading["targets"] = explained
+            table = io.take_targets(table, explained)
+        if method == "projse" and top is not None:  # which it keeps, while others rank all
+            selector.set_params(n_features_to_select=min(top, table.X.shape[1]))
         try:
             selector.set_params(verbose=report or False).fit(table.X, table.y)
         except ValueError as error:
@@ -208,11 +221,14 @@ def score(
                 raise ValueError(str(error)) from error
             raise
 
-    found, counts = np.unique(table.y, return_counts=True)
-    samples_of = {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
+    samples_of = {}
+    if not explained:
+        found, counts = np.unique(table.y, return_counts=True)
+        samples_of = {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
     n_samples, n_features = table.X.shape
     accuracy: dict[str, Any] = {name: getattr(selector, f"{name}_", None) for name in ("accuracy", "accuracy_reason")}
     accuracy = {name: value for name, value in accuracy.items() if value}
+    n_selected = getattr(selector, "n_selected_", None)
     if out is None:
         _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN, to_read=True))
     else:
@@ -225,6 +241,7 @@ def score(
             "classes": samples_of,
             **accuracy,
             **_sensitivity(selector),
+            **({} if n_selected is None else {"n_selected": n_selected}),
         }
         io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
     if plot is not None:
@@ -233,7 +250,7 @@ def score(
 
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
     written += [f"a picture to {plot}"] if plot else []
-    of_each = [f"{name}: {count}" for name, count in samples_of.items()]
+    of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(explained)}"]
     if len(of_each) > CLASSES_SHOWN:
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
     approximated = ""
@@ -244,6 +261,7 @@ def score(
     _errors.print(
         f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
         + approximated
+        + (f" and selected {n_selected}" if n_selected is not None else "")
         + (f"; wrote {' and '.join(written)}." if written else "."),
         markup=False,
         highlight=False,
@@ -285,13 +303,18 @@ def info() -> None:
 def _selector(method: str, options: dict[str, Any], method_options: Sequence[str]) -> Any:
     """The method's estimator, with the options that were given."""
     estimator = getattr(fastfs, METHODS[method])
-    for name in options.keys() - estimator().get_params().keys():
-        raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
+    own = estimator().get_params()
+    for name in options:
+        if name not in own or (name == "normalize" and isinstance(own[name], bool)):  # a number here
+            raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
     if "," in options.get("sigma", ""):
         try:
             options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
         except ValueError as error:
             raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
+    elif method == "projse" and "sigma" in options:
+        with suppress(ValueError):
+            options["sigma"] = float(options["sigma"])
     for name, value in _options(method, method_options).items():
         if name in options:
             raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them.")
@@ -343,6 +366,12 @@ def _sensitivity(selector: Any) -> dict[str, Any]:
     }
 
 
+def _names(text: str, option: str) -> list[str]:
+    if not text.strip():
+        raise ValueError(f"{option} needs names with commas between them.")
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
 def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: bool = False) -> dict[str, list[Any]]:
     """The best features as columns; those of single classes are for a file, or summed up to be read."""
     order = np.argsort(selector.ranking_)[:top]
@@ -352,6 +381,8 @@ def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: 
         "index": order.tolist(),
         "score": selector.scores_[order].tolist(),
     }
+    if hasattr(selector, "selected_"):
+        ranking["selected"] = ["yes" if rank <= selector.n_selected_ else "no" for rank in ranking["rank"]]
     class_scores = getattr(selector, "class_scores_", None)
     if class_scores is None or len(selector.classes_) <= 2:
         return ranking

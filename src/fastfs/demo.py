@@ -78,8 +78,38 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
     return selector
 
 
+def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import ProjSe, projse_two_view
+
+    selector = ProjSe(center=True, verbose=report or False).fit(X, y)
+    figure.suptitle(
+        "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many",
+        color="#444444",
+    )
+    axes = figure.subplots(1, 5)
+    pl.image(selector.scores_, SHAPE, ax=axes[0], title="explained by the class")
+    _number(axes[0], int(selector.selected_[0]), 1)
+    left = np.arange(X.shape[1]) % SHAPE[1] < SHAPE[1] // 2
+    halves = projse_two_view(X[:, left], X[:, ~left], n_features_to_select=5, center=True)
+    for ax, side, half, name in zip(axes[1:], (left, ~left), halves, ("right half", "left half"), strict=False):
+        scores = np.zeros(X.shape[1])
+        scores[side] = half.scores
+        pl.image(scores, SHAPE, ax=ax, title=f"by the {name}, 5 chosen")
+        for rank, j in enumerate(np.flatnonzero(side)[half.selected], start=1):
+            _number(ax, int(j), rank)
+    for ax, half, name in zip(axes[3:], halves, ("left", "right"), strict=True):
+        ax.bar(np.arange(1, 6), half.selection_scores, color="#4c72b0")
+        ax.plot(np.arange(1, 6), half.captured, "o-", color="#c44e52")
+        ax.set_title(f"{name} half: scores, part explained")
+        ax.set_ylim(0, 1)
+    return selector
+
+
 # One row of pictures per method. A row fits its method, draws into its part of the figure and returns the estimator.
-ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {"manifest": _manifest}
+ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {
+    "manifest": _manifest,
+    "projse": _projse,
+}
 
 
 def _number(ax: Any, j: int, rank: int) -> None:

@@ -569,6 +569,80 @@ void test_wide_manifest() {
     }
 }
 
+// First scores of the linear kernel for orthogonal targets: sum of squared cosines, which is what two random columns
+// and their products with features give by plain loops. Every route must agree, and stay in its arrays.
+void test_projse() {
+    const std::int64_t m = 300, n_x = 37;
+    auto X = random_values<double>(static_cast<std::size_t>(m * n_x), 1, 2.0);
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(m));
+    for (std::int64_t r = 0; r < m; ++r) labels[static_cast<std::size_t>(r)] = r % 3;
+    std::vector<double> one_hot(static_cast<std::size_t>(3 * m)), expected(static_cast<std::size_t>(n_x));
+    for (std::int64_t r = 0; r < m; ++r) one_hot[static_cast<std::size_t>(3 * r + r % 3)] = 1;
+    for (std::int64_t j = 0; j < n_x; ++j) {
+        double sums[3] = {}, square = 0;
+        for (std::int64_t r = 0; r < m; ++r) {
+            const double x = X[static_cast<std::size_t>(r * n_x + j)];
+            sums[r % 3] += x;
+            square += x * x;
+        }
+        for (const double sum : sums) expected[static_cast<std::size_t>(j)] += sum * sum / 100 / square;
+    }
+    auto agrees = [&](const fastfs::projse_result& r, double tolerance) {
+        bool same = r.rank == 3 && r.selected.size() == 3;
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+            same = same && std::abs(r.scores[j] - expected[j]) <= tolerance;
+        }
+        return same;
+    };
+    auto options = fastfs::default_projse_options();
+    options.n_select = 3;
+    const fastfs::matrix rows(X.data(), m, n_x), Y(one_hot.data(), m, 3);
+    std::vector<double> columns(X.size());
+    std::vector<float> single(X.begin(), X.end());
+    std::vector<int> indices, indptr{0};
+    for (std::int64_t r = 0; r < m; ++r) {
+        for (std::int64_t j = 0; j < n_x; ++j) {
+            columns[static_cast<std::size_t>(j * m + r)] = X[static_cast<std::size_t>(r * n_x + j)];
+            indices.push_back(static_cast<int>(j));
+        }
+        indptr.push_back(static_cast<int>(indices.size()));
+    }
+    const auto csr = fastfs::matrix::csr(X.data(), indices.data(), indptr.data(), m, n_x);
+    for (int n : {1, 3}) {
+        const auto how = threads(n);
+        CHECK(agrees(fastfs::projse(rows, Y, options, how), 1e-13));
+        CHECK(agrees(fastfs::projse(rows, labels.data(), 3, options, how), 1e-13));
+        CHECK(agrees(fastfs::projse(fastfs::matrix(columns.data(), m, n_x, 1, m), Y, options, how), 1e-13));
+        CHECK(agrees(fastfs::projse(fastfs::matrix(single.data(), m, n_x), labels.data(), 3, options, how), 1e-5));
+        CHECK(agrees(fastfs::projse(csr, Y, options, how), 1e-13));
+        CHECK(agrees(fastfs::projse(csr, labels.data(), 3, options, how), 1e-13));
+
+        fastfs::projse_sums whole(3, n_x, false, how), part(3, n_x, false, how), read(3, n_x, false, how);
+        whole.update(fastfs::matrix(X.data(), 100, n_x), labels.data(), how);
+        part.update(fastfs::matrix(X.data() + 100 * n_x, 200, n_x), fastfs::matrix(one_hot.data() + 300, 200, 3), how);
+        whole.merge(part);
+        read.load(whole.save());
+        CHECK(read.n_rows() == m && agrees(read.select(options, how), 1e-13));
+
+        auto alone = options;
+        alone.center = 1;
+        const auto few = fastfs::projse(fastfs::matrix(X.data(), 10, n_x), alone, how);
+        CHECK(few.selected.size() == 3 && few.selected[0] == 0 && few.warnings == FASTFS_PROJSE_TIE);
+    }
+    auto bad = X;
+    bad[static_cast<std::size_t>(7 * n_x + 5)] = std::numeric_limits<double>::quiet_NaN();
+    try {
+        fastfs::projse(fastfs::matrix(bad.data(), m, n_x), Y, options);
+        CHECK(false);
+    } catch (const std::invalid_argument& e) {
+        CHECK(std::string(e.what()).find("row 7, column 5") != std::string::npos);
+    }
+    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    fastfs_projse_free(nullptr);
+}
+
 void test_bad_arguments() {
     const std::vector<double> X(12, 1.0);
     const std::vector<std::int64_t> y{0, 0, 1, 1};
@@ -788,6 +862,7 @@ int main() {
     test_low_rank<double>();
     test_manifest();
     test_wide_manifest();
+    test_projse();
     test_bad_arguments();
     test_cancel();
     test_threads_at_once();

@@ -279,6 +279,122 @@ class manifest {
     std::unique_ptr<fastfs_manifest, free> handle_;
 };
 
+// ---- ProjSe
+// -------------------------------------------------------------------------------------------------------------
+
+using projse_options = fastfs_projse_options;
+inline projse_options default_projse_options() { return FASTFS_PROJSE_OPTIONS_INIT; }
+
+struct projse_result {
+    std::vector<double> scores;                            // one a candidate
+    std::vector<std::int64_t> selected;                    // in order of choice
+    std::vector<double> selection_scores, gaps, captured;  // of each choice
+    std::int64_t rank;                                     // -1: not known
+    double sigma;
+    int warnings;  // FASTFS_PROJSE_*
+
+    // call(result) fills the arrays for n_candidates, n_select of which are asked for.
+    template <class Call>
+    static projse_result of(std::int64_t n_candidates, std::int64_t n_select, Call&& call) {
+        projse_result result{};
+        const auto d = static_cast<std::size_t>(n_candidates);
+        const auto k = n_select < 1 ? 1 : n_select < n_candidates ? static_cast<std::size_t>(n_select) : d;
+        result.scores.resize(d);
+        result.selected.resize(k);
+        for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(k);
+        fastfs_projse_result out = FASTFS_PROJSE_RESULT_INIT;
+        out.scores = result.scores.data();
+        out.selected = result.selected.data();
+        out.selection_scores = result.selection_scores.data();
+        out.gaps = result.gaps.data();
+        out.captured = result.captured.data();
+        check(call(&out));
+        const auto n = static_cast<std::size_t>(out.n_selected);
+        result.selected.resize(n);
+        for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(n);
+        result.rank = out.rank;
+        result.sigma = out.sigma;
+        result.warnings = out.warnings;
+        return result;
+    }
+};
+
+inline projse_result projse(const matrix& X, const matrix& Y, const projse_options& options,
+                            const run& how = default_run()) {
+    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+        return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, out);
+    });
+}
+
+inline projse_result projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
+                            const projse_options& options, const run& how = default_run()) {
+    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+        return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, out);
+    });
+}
+
+// Without targets.
+inline projse_result projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
+    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+        return fastfs_projse(X.get(), nullptr, nullptr, 0, &options, &how, out);
+    });
+}
+
+inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
+                                    const double* K_XX, const projse_options& options, const run& how = default_run()) {
+    return projse_result::of(n_x, options.n_select, [&](fastfs_projse_result* out) {
+        return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, out);
+    });
+}
+
+class projse_sums {
+  public:
+    projse_sums(std::int64_t n_y, std::int64_t n_x, bool two_views, const run& how = default_run())
+        : n_y_(n_y), n_x_(n_x), two_views_(two_views) {
+        fastfs_projse_sums* handle = nullptr;
+        check(fastfs_projse_new(n_y, n_x, two_views, &how, &handle));
+        handle_.reset(handle);
+    }
+    void update(const matrix& X, const run& how = default_run()) {
+        check(fastfs_projse_update(handle_.get(), X.get(), nullptr, nullptr, &how));
+    }
+    void update(const matrix& X, const matrix& Y, const run& how = default_run()) {
+        check(fastfs_projse_update(handle_.get(), X.get(), Y.get(), nullptr, &how));
+    }
+    void update(const matrix& X, const std::int64_t* labels, const run& how = default_run()) {
+        check(fastfs_projse_update(handle_.get(), X.get(), nullptr, labels, &how));
+    }
+    void merge(const projse_sums& other) { check(fastfs_projse_merge(handle_.get(), other.handle_.get())); }
+    projse_result select(const projse_options& options, const run& how = default_run()) const {
+        return projse_result::of(options.from_y ? n_y_ : n_x_, options.n_select, [&](fastfs_projse_result* out) {
+            return fastfs_projse_select(handle_.get(), &options, &how, out);
+        });
+    }
+    std::int64_t n_rows() const { return fastfs_projse_rows(handle_.get()); }
+    std::int64_t n_y() const { return n_y_; }
+    std::int64_t n_x() const { return n_x_; }
+    bool two_views() const { return two_views_; }
+    std::vector<double> save() const {
+        std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(handle_.get())));
+        check(fastfs_projse_save(handle_.get(), numbers.data()));
+        return numbers;
+    }
+    void load(const std::vector<double>& numbers) {
+        if (static_cast<std::int64_t>(numbers.size()) != fastfs_projse_size(handle_.get())) {
+            throw std::invalid_argument("these numbers are sums of other sizes");
+        }
+        check(fastfs_projse_load(handle_.get(), numbers.data()));
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_projse_sums* handle) const { fastfs_projse_free(handle); }
+    };
+    std::int64_t n_y_, n_x_;
+    bool two_views_;
+    std::unique_ptr<fastfs_projse_sums, free> handle_;
+};
+
 }  // namespace fastfs
 
 #endif

@@ -1,0 +1,240 @@
+"""ProjSe: what is wrong is named in one sentence, and the estimator as scikit-learn handles it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import fastfs
+from fastfs import ProjSe
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 6))
+Y = RNG.normal(size=(40, 3))
+X[:, 1] += Y[:, 0]
+LABELS = np.arange(40) % 3
+
+
+def changed(A, row, column, value):
+    A = A.copy()
+    A[row, column] = value
+    return A
+
+
+def assert_one_sentence(error, *parts):
+    message = str(error.value)
+    assert "\n" not in message, message
+    assert len(message) > 20
+    assert not re.search(r"[.!?] +[A-Z]", message), message
+    for part in parts:
+        assert part in message, message
+
+
+def function(X, y, **options):
+    return fastfs.projse_scores(X, y, **options)
+
+
+def estimator(X, y, **options):
+    return ProjSe(**options).fit(X, y)
+
+
+both = pytest.mark.parametrize("call", [function, estimator])
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
+@parametrize_with_checks([ProjSe(), ProjSe(1, kernel="rbf", center=True), ProjSe(1, kernel="poly", eps=0.0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+BAD_DATA = {
+    "NaN in X": (changed(X, 7, 2, np.nan), Y, ValueError, ["X contains NaN", "row 7, column 2"]),
+    "infinity in X": (changed(X, 0, 5, np.inf), Y, ValueError, ["X contains", "row 0, column 5"]),
+    "NaN in float32": (changed(X, 7, 2, np.nan).astype("f4"), Y.astype("f4"), ValueError, ["row 7, column 2"]),
+    "NaN by column": (np.asfortranarray(changed(X, 39, 2, np.nan)), Y, ValueError, ["row 39, column 2"]),
+    "NaN in CSR": (sp.csr_matrix(changed(X, 7, 2, np.nan)), Y, ValueError, ["row 7, column 2"]),
+    "NaN in CSC": (sp.csc_matrix(changed(X, 7, 2, np.inf)), Y, ValueError, ["row 7, column 2"]),
+    "NaN with labels": (changed(X, 7, 2, np.nan), LABELS, ValueError, ["row 7, column 2"]),
+    "NaN without target": (changed(X, 7, 2, np.nan), None, ValueError, ["row 7, column 2"]),
+    "NaN in few samples without target": (changed(X, 3, 2, np.nan)[:4], None, ValueError, ["row 3, column 2"]),
+    "NaN in Y": (X, changed(Y, 7, 2, np.nan), ValueError, ["Y contains NaN", "row 7, column 2"]),
+    "NaN in a wide Y": (X[:5], changed(RNG.normal(size=(5, 9)), 4, 8, np.nan), ValueError, ["Y contains", "column 8"]),
+    "NaN in a 1-D y": (X, changed(Y, 7, 0, np.nan)[:, 0], ValueError, ["Y contains NaN", "row 7"]),
+    "overflow": (changed(X, 7, 2, 1e200), Y, ValueError, ["column 2", "X", "overflow"]),
+    "overflow of float32": (changed(X, 7, 2, 1e30).astype("f4"), Y.astype("f4"), ValueError, ["column 2", "overflow"]),
+    "lengths": (X, Y[:-1], ValueError, ["40 and 39"]),
+    "lengths of labels": (X, LABELS[:-1], ValueError, ["40", "39"]),
+    "lengths of numbers": (X, Y[:-1, 0], ValueError, ["40 and 39"]),
+    "a missing label": (X, np.array(["a", None] * 20, dtype=object), ValueError, ["sample 1"]),
+    "one class": (X, np.zeros(40), ValueError, ["one class"]),
+    "sparse Y": (X, sp.csr_matrix(Y), ValueError, ["sparse", "toarray"]),
+    "3-D Y": (X, Y[None], ValueError, ["y must", "3"]),
+    "complex Y": (X, Y + 1j, ValueError, ["complex"]),
+    "no columns in Y": (X, Y[:, :0], ValueError, ["Y", "0"]),
+    "a zero target": (X, 0 * Y, ValueError, ["every column of Y is zero"]),
+    "zero X": (0 * X, Y, ValueError, ["every column of X is zero"]),
+    "zero sparse X": (sp.csr_matrix(0 * X), Y, ValueError, ["every column of X is zero"]),
+    "zero X without target": (0 * X, None, ValueError, ["every column of X is zero"]),
+    "strings as targets": (X, Y.astype(str), ValueError, []),
+}
+
+
+@both
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_data(call, name):
+    bad_X, bad_y, error, parts = BAD_DATA[name]
+    if name == "strings as targets":
+        bad_y = np.char.add(bad_y, "!")
+    with pytest.raises(error) as raised:
+        call(bad_X, bad_y)
+    assert_one_sentence(raised, *parts)
+    assert call(X, Y) is not None
+
+
+@both
+@pytest.mark.parametrize("A", [X[None], X[:, 0], X[:0], X[:, :0], X + 1j, X.astype(str) + np.array("!"), None, 1.0])
+def test_bad_X(call, A):
+    with pytest.raises((ValueError, TypeError)):
+        call(A, Y)
+
+
+@both
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
+def test_constant_columns_when_centred(call, form):
+    with pytest.raises(ValueError, match="every column of X is constant"):
+        call(form(np.full((40, 6), 0.1)), Y, center=True)
+    with pytest.raises(ValueError, match="every column of Y is constant"):
+        call(form(X), np.full((40, 3), 0.1), center=True)
+
+
+BAD_PARAMETERS = [
+    ({"n_features_to_select": 0}, ValueError, ["n_features_to_select", "0"]),
+    ({"n_features_to_select": 7}, ValueError, ["n_features_to_select", "6 features", "7"]),
+    ({"n_features_to_select": "all"}, TypeError, ["n_features_to_select"]),
+    ({"n_features_to_select": 1.5}, ValueError, ["n_features_to_select", "1.5"]),
+    ({"n_features_to_select": True}, TypeError, ["n_features_to_select"]),
+    ({"kernel": "cosine"}, ValueError, ["kernel", "'cosine'", "'poly'"]),
+    ({"kernel": lambda a, b: a @ b}, TypeError, ["kernel", "C function"]),
+    ({"kernel": "poly", "degree": 0}, ValueError, ["degree", "0"]),
+    ({"degree": 1.5}, TypeError, ["degree", "1.5"]),
+    ({"kernel": "rbf", "sigma": "median"}, ValueError, ["sigma", "'mean'", "'median'"]),
+    *(({"kernel": "rbf", "sigma": s}, ValueError, ["sigma", "positive"]) for s in (0.0, -1.0, np.nan, np.inf)),
+    ({"sigma": None}, TypeError, ["sigma", "None"]),
+    ({"eps": -1e-9}, ValueError, ["eps", "-1e-09"]),
+    ({"eps": np.nan}, ValueError, ["eps"]),
+    ({"eps": "small"}, TypeError, ["eps", "'small'"]),
+    ({"eps": 5.0}, ValueError, ["eps = 5", "lower"]),
+    ({"center": 1}, TypeError, ["center", "1"]),
+    ({"normalize": "yes"}, TypeError, ["normalize", "'yes'"]),
+    ({"max_memory": 1000}, MemoryError, ["(1000 bytes)"]),
+    ({"max_memory": "plenty"}, ValueError, ["max_memory"]),
+]
+
+
+@both
+@pytest.mark.parametrize("options, error, parts", BAD_PARAMETERS, ids=[str(case[0]) for case in BAD_PARAMETERS])
+def test_bad_parameters(call, options, error, parts):
+    with pytest.raises(error) as raised:
+        call(X, Y, **options)
+    assert_one_sentence(raised, *parts)
+
+
+@pytest.mark.parametrize("targets", [np.ones((40, 3)) * [[1.0]], np.repeat(Y[:, :1], 3, axis=1)])
+def test_no_distances_to_take_sigma_from(targets):
+    with pytest.raises(ValueError, match=r"all columns of the target are equal.*give a number"):
+        fastfs.projse_scores(X, targets, kernel="rbf")
+    assert len(fastfs.projse_scores(X, targets, kernel="rbf", sigma=3.0).selected) == 1
+
+
+K_YY, K_YX, K_XX = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
+
+
+@pytest.mark.parametrize(
+    "kernels, part",
+    [
+        ((K_YY[:2], K_YX, K_XX), "(2, 3)"),
+        ((K_YY, K_YX[:2], K_XX), "(2, 6)"),
+        ((K_YY, K_YX, K_XX[:5]), "(5,)"),
+        ((changed(K_YY, 0, 1, 99.0), K_YX, K_XX), "symmetric"),
+        ((changed(K_YY, 1, 1, -1.0), K_YX, K_XX), "diagonal of K_YY"),
+        ((K_YY, K_YX, -K_XX), "diagonal of K_XX"),
+        ((K_YY, changed(K_YX, 1, 2, np.nan), K_XX), "candidate column 2"),
+        ((changed(K_YY, 0, 0, np.nan), K_YX, K_XX), "diagonal of K_YY"),
+        ((0 * K_YY, K_YX, K_XX), "K_YY is zero"),
+        ((K_YY + 1j, K_YX, K_XX), "complex"),
+    ],
+)
+def test_bad_kernels(kernels, part):
+    with pytest.raises(ValueError, match=re.escape(part)):
+        fastfs.projse_from_kernels(*kernels)
+
+
+def test_two_views_need_two():
+    for bad_Y, part in ((None, "Y"), (LABELS[:, None] * 0.0, "zero"), (Y[:-1], "40 and 39")):
+        with pytest.raises(ValueError, match=part):
+            fastfs.projse_two_view(X, bad_Y)
+    with pytest.raises(ValueError, match="dense for two views"):
+        fastfs.projse_two_view(sp.csr_matrix(X), Y)
+
+
+# ----------------------------------------------------------------------------------------------------------- estimator
+
+
+def test_attributes():
+    model = ProjSe(2, center=True).fit(X, Y)
+    assert model.n_selected_ == len(model.selected_) == 2
+    assert sorted(model.ranking_) == [1, 2, 3, 4, 5, 6]
+    assert model.ranking_[model.selected_].tolist() == [1, 2]
+    rest = np.argsort(model.ranking_)[2:]
+    assert np.all(np.diff(model.scores_[rest]) <= 0)
+    assert model.get_support(indices=True).tolist() == sorted(model.selected_)
+    assert model.transform(X).shape == (40, 2)
+    assert model.kernel_rank_ == 3
+    assert model.sigma_ is None
+    assert not hasattr(model, "classes_")
+    with pytest.raises(AttributeError, match="nonsense_"):
+        model.nonsense_  # noqa: B018
+    assert not hasattr(ProjSe(), "scores_")
+
+
+@pytest.mark.parametrize("labels", [LABELS, LABELS.astype(float), np.array(["a", "b", "c"])[LABELS], LABELS < 1])
+def test_labels_are_told_from_numbers(labels):
+    model = ProjSe().fit(X, labels)
+    assert model.classes_.tolist() == np.unique(labels).tolist()
+    numbers = ProjSe().fit(X, labels.astype(float)[:, None] + 1) if labels.dtype.kind != "U" else None
+    assert numbers is None or numbers.kernel_rank_ == 1
+    assert not hasattr(ProjSe().fit(X, Y[:, 0]), "classes_")
+
+
+def test_frames_and_names():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = ProjSe(2).fit(frame, pd.DataFrame(Y)).set_output(transform="pandas")
+    assert list(model.transform(frame).columns) == [f for f in "abcdef" if "abcdef".index(f) in model.selected_]
+    assert ProjSe(2).fit(X, Y).selected_.tolist() == model.selected_.tolist()
+
+
+def test_in_a_pipeline_and_a_search():
+    pipeline = make_pipeline(ProjSe(center=True), KNeighborsClassifier())
+    grid = {"projse__n_features_to_select": [1, 2], "projse__kernel": ["linear", "rbf"]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, LABELS)
+    assert search.best_estimator_["projse"].n_selected_ in (1, 2)
+
+
+def test_progress_and_its_exceptions():
+    class Stop(Exception):
+        pass
+
+    def stop(step, share):
+        raise Stop
+
+    wide = np.broadcast_to(1.0, (2000, 50_000))
+    with pytest.raises(Stop):
+        fastfs.projse_scores(wide, RNG.normal(size=(2000, 200)), progress=stop)
+    with pytest.raises(TypeError, match="progress"):
+        fastfs.projse_scores(X, Y, progress=3)
