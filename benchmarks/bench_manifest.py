@@ -20,6 +20,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.baselines import manifest as authors
 from benchmarks.harness import Report
+from fastfs import _manifest
 
 
 def normal_data(d: int, N: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +120,7 @@ def singular(report: Report) -> None:
     K1, K2 = authors.kernels(X, y, 3.0)
     model = fastfs.ManiFeSt(sigma_factor=3.0, n_jobs=1).fit(X, y)
     exact = equations(K1 + 1e-9 * np.eye(500), K2 + 1e-9 * np.eye(500))
-    report.row("rank_ of K1 + K2 (400 expected)", f"{model.rank_}")
+    report.row("kernel_rank_ of K1 + K2 (400 expected)", f"{model.kernel_rank_}")
     report.row(
         "twins get equal scores: largest difference", f"{np.abs(model.scores_[:100] - model.scores_[400:]).max():.0e}"
     )
@@ -139,6 +140,38 @@ def singular(report: Report) -> None:
     report.times("SPSD as published / fastfs", t["SPSD"], t["fastfs"])
 
 
+def forms(report: Report) -> None:
+    """The compatibility modes against the authors' algorithms, thresholds included, at full rank."""
+    report.heading("forms: d = 500 and 1000, median x 0.5, full rank")
+    for d in (500, 1000):
+        X, y = normal_data(d)
+        for form, peer in (("spsd", authors.spsd_scores), ("spd", authors.spd_scores)):
+            expected = peer(X, y)
+            found = fastfs.manifest_scores(X, y, form=form)
+            worst = float(np.abs(found - expected).max() / expected.max())
+            report.row(f"{form}, d = {d}: error against the authors' algorithm", worst, at_most=1e-9)
+
+
+def classes(report: Report) -> None:
+    """Ten classes of 100 samples, 784 features: each against the rest, and permuted labels of two classes."""
+    report.heading("one-vs-rest: 10 classes, d = 784, N = 1000, one thread; permutations of two classes")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 784)), np.arange(1000) % 10
+    two = (y == 0).astype(np.int64)
+    kept = _manifest.Stage([X], keep_distances=True, n_threads=1)
+    t = harness.compare(
+        {
+            "one": lambda: fastfs.manifest_scores(X, two, n_threads=1),
+            "ten": lambda: fastfs.manifest_scores(X, y, n_threads=1),
+            "permuted": lambda: kept.fit(rng.permutation(two), np.array([0, 1])),
+        },
+        3,
+    )
+    report.row("one solve, CPU", t["one"].text())
+    report.times("one-vs-rest / one solve", t["ten"], t["one"], at_most=11.0)
+    report.times("permuted labels, distances kept / one solve", t["permuted"], t["one"])
+
+
 def main() -> int:
     """Run the timings; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="exact ManiFeSt")
@@ -150,6 +183,8 @@ def main() -> int:
     for d in args.sizes:
         timing(report, d, args.repeats)
     singular(report)
+    forms(report)
+    classes(report)
     return report.finish()
 
 
