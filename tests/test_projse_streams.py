@@ -257,7 +257,7 @@ BAD_CHUNKS = {
     "no target": (lambda: (X, None), ValueError, "needed with every chunk"),
     "classes": (lambda: (X, LABELS), ValueError, "numbers"),
     "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
-    "a broken source": (lambda: (broken(), Y), Broken, ""),
+    "a broken source": (lambda: (broken(), Y), Broken, None),
     "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "can't be merged"),
     "a source that changes its width": (lambda: (iter([X[:100], X[100:, :5]]), Y), ValueError, "5 columns, not 20"),
     "a source that is too short": (lambda: (iter([X[:100]]), Y), ValueError, "100 and 500"),
