@@ -19,7 +19,7 @@ namespace fastfs::core {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr std::int64_t kMostVariables = 400000000;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -47,6 +47,15 @@ constexpr int kTargetBlock = 16, kHalfBlock = 8;  // targets of one sweep throug
 std::int64_t tile_columns(std::int64_t n) { return n == 0 ? 1 : ceil_div(n, ceil_div(n, kMostTileColumns)); }
 
 bool by_rows(const fastfs_matrix& m) { return std::abs(m.col_stride) <= std::abs(m.row_stride); }
+
+// Whether the squares of values with that sum, and their products with those of another such column, kept their digits
+// in T: summed up they don't overflow, and on average they aren't so small that bits fell off.
+template <class T>
+bool in_range(double sum, double square, std::int64_t n) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr double least = single ? 1e-30 : 1e-302, most = single ? 1e37 : std::numeric_limits<double>::max();
+    return square <= most && (square >= least * static_cast<double>(n) || (square == 0 && sum == 0));
+}
 
 // R rows of a dense matrix less the shift, and what they add to the sums and sums of squares of the columns.
 template <int R, bool kUnit, class T, class S>
@@ -154,6 +163,13 @@ struct Packed {
     }
 
     std::int64_t ld() const { return rows ? w : n; }
+
+    bool fits(std::int64_t n_rows) const {
+        for (std::size_t j = 0; j < at(w); ++j) {
+            if (!in_range<T>(sums[j], squares[j], n_rows)) return false;
+        }
+        return true;
+    }
 };
 
 // C (p.w x q.w) = P' Q + beta C, and the lower triangle of C = P' P + beta C.
@@ -206,7 +222,12 @@ void set_columns(ProjseSums::Columns& side, std::int64_t first, std::int64_t n_r
     const double mean = sum / static_cast<double>(n_rows);
     side.mean[at(first + j)] = shift + mean;
     side.squares[at(first + j)] = std::max(square - sum * mean, 0.0);
-    side.summed[at(first + j)] = square;
+    side.summed[at(first + j)] = in_range<double>(sum, square, n_rows) ? square : kNaN;
+}
+
+[[noreturn]] void refuse_scale(const char* name, std::int64_t column) {
+    throw InvalidArgument("the squares of column " + std::to_string(column) + " of " + name +
+                          " (counted from 0) overflow or underflow: scale that column to values near 1");
 }
 
 [[noreturn]] void name_bad_column(const Matrix& M, const char* name, std::int64_t column, std::int64_t r0,
@@ -235,8 +256,7 @@ void set_columns(ProjseSums::Columns& side, std::int64_t first, std::int64_t n_r
         throw InvalidArgument(std::string(name) + " contains NaN or infinity: first at row " + std::to_string(row) +
                               ", column " + std::to_string(column) + " (counted from 0); impute or drop it first");
     }
-    throw InvalidArgument("the squares of column " + std::to_string(column) + " of " + name +
-                          " (counted from 0) overflow: divide that column by a large number, which changes no score");
+    refuse_scale(name, column);
 }
 
 }  // namespace
@@ -310,7 +330,7 @@ std::vector<ProjseSums::Task> ProjseSums::dense_tasks() const {
 }
 
 template <class T>
-void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
+bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                             Scratch& scratch) {
     auto matrix = [&](int side) -> const fastfs_matrix& {
         return side == kY ? rows.Y->description() : rows.X.description();
@@ -338,6 +358,7 @@ void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
         if (QQ) accumulate<T>(r == r0, task.qw, task.qw, QQ, q_ld, scratch.tile, *q);
     }
     const std::int64_t n = r1 - r0;
+    if (sizeof(T) == sizeof(float) && !((!task.pw || p->fits(n)) && q->fits(n))) return false;
     if (C) center_block(p->sums, q->sums, n, false, C, ld);
     if (PP) center_block(p->sums, p->sums, n, true, PP, p_ld);
     if (QQ) center_block(q->sums, q->sums, n, true, QQ, q_ld);
@@ -349,6 +370,7 @@ void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     };
     if (task.p_columns) keep(task.p, task.p0, *p);
     if (task.q_columns) keep(task.q, task.q0, *q);
+    return true;
 }
 
 // One-hot targets are never made: what they multiply are sums over the rows of each class.
@@ -456,9 +478,7 @@ ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
             if (rows.labels) {
                 const std::int64_t x0 = t * width;
                 sums.label_task(x0, std::min(width, n_x - x0), rows, r0, r1, scratch[at(slot)]);
-            } else if (single) {
-                sums.dense_task<float>(tasks[at(t)], rows, r0, r1, scratch[at(slot)]);
-            } else {
+            } else if (!single || !sums.dense_task<float>(tasks[at(t)], rows, r0, r1, scratch[at(slot)])) {
                 sums.dense_task<double>(tasks[at(t)], rows, r0, r1, scratch[at(slot)]);
             }
         });
@@ -785,11 +805,14 @@ struct Variables {
     std::int64_t n_zero = 0;
 
     Variables() = default;
-    Variables(const ProjseSums::Columns& c, std::int64_t n_rows, bool center) : columns(&c), norms(at(c.n)) {
+    Variables(const ProjseSums::Columns& c, const char* name, std::int64_t n_rows, bool center)
+        : columns(&c), norms(at(c.n)) {
         for (std::size_t j = 0; j < norms.size(); ++j) {
             double centred = c.squares[j];
             if (centred <= kRounding * c.summed[j]) centred = 0;
             norms[j] = center ? centred : centred + static_cast<double>(n_rows) * c.mean[j] * c.mean[j];
+            if (!in_range<double>(center ? 0 : c.mean[j], norms[j], n_rows))
+                refuse_scale(name, static_cast<std::int64_t>(j));
             n_zero += norms[j] == 0;
         }
         scale.resize(norms.size());
@@ -1162,7 +1185,7 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
     for (double x : c) total += x;
     std::vector<char> chosen(at(n), 0);
     Buffer<double> L(n * n_select);
-    result.rank = -1;
+    result.rank = n_select == n ? n : -1;
     for (std::int64_t t = 0; t < n_select; ++t) {
         run.checkpoint(static_cast<double>(t) / static_cast<double>(n_select));
         double best = 0, second = 0;
@@ -1216,13 +1239,12 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
                             const std::function<void(std::int64_t, double*)>& inner, const fastfs_projse_options& o,
                             Run& run, fastfs_projse_result& result) {
     const std::int64_t n = columns.n;
-    Variables x(columns, n_rows, o.center != 0);
+    Variables x(columns, "X", n_rows, o.center != 0);
     require_candidates(x, "X", o.center != 0);
     VariableKernel kernel{o, static_cast<double>(n_rows)};
     Buffer<double> products(n);
     kernel.sigma = choose_sigma(o, n_rows, [&] {
         double sum = 0;
-        Variables one(columns, n_rows, true);
         for (std::int64_t k = 0; k < n; ++k) {
             run.checkpoint();
             inner(k, products.data());
@@ -1235,6 +1257,7 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
         }
         return sum / static_cast<double>(n) / static_cast<double>(n);
     });
+    result.sigma = kernel.sigma;
     kernel.normalize(x);
     // One target: variable k.
     ProjseSums::Columns one{1, {0.0}, {0.0}, {0.0}};
@@ -1288,9 +1311,10 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& o, Run& 
     }
     require(!o.from_y || sums.has_xx(), "choosing among Y needs sums with two views");
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
-    Variables t(sums.columns(target), m, o.center != 0), s(sums.columns(candidate), m, o.center != 0);
-    require_candidates(t, o.from_y ? "X" : "Y", o.center != 0);
-    require_candidates(s, o.from_y ? "Y" : "X", o.center != 0);
+    const char *t_name = o.from_y ? "X" : "Y", *s_name = o.from_y ? "Y" : "X";
+    Variables t(sums.columns(target), t_name, m, o.center != 0), s(sums.columns(candidate), s_name, m, o.center != 0);
+    require_candidates(t, t_name, o.center != 0);
+    require_candidates(s, s_name, o.center != 0);
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
 
     VariableKernel kernel{o, static_cast<double>(m)};
@@ -1346,19 +1370,22 @@ class CenteredColumns {
         for_tiles(run, [&](std::int64_t j0, std::int64_t w, double* tile) {
             for (std::int64_t j = 0; j < w; ++j) {
                 const double* column = tile + j * m_;
-                double square = 0;
-                for (std::int64_t i = 0; i < m_; ++i) square += column[i] * column[i];
-                columns_.squares[at(j0 + j)] = columns_.summed[at(j0 + j)] = square;
+                double size = 0, square = 0;
+                for (std::int64_t i = 0; i < m_; ++i) {
+                    size += std::abs(column[i]);
+                    square += column[i] * column[i];
+                }
+                columns_.squares[at(j0 + j)] = square;
+                columns_.summed[at(j0 + j)] = in_range<double>(size, square, m_) ? square : kNaN;
             }
         });
         complete_ = kept_.size() > 0;
         for (std::int64_t j = 0; j < n_; ++j) {
-            if (!std::isfinite(columns_.squares[at(j)])) name_bad_column(X, name, j, 0, m_);
+            if (!std::isfinite(columns_.summed[at(j)])) name_bad_column(X, name, j, 0, m_);
         }
     }
 
     const ProjseSums::Columns& columns() const { return columns_; }
-    std::int64_t n_rows() const { return m_; }
 
     // Calls f(j0, w, tile) for all columns in tiles, m x w, column-major.
     template <class F>
@@ -1517,7 +1544,7 @@ struct Span {
 Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) {
     const std::int64_t m = Y.n_rows(), n = Y.n_cols();
     CenteredColumns source(Y, "Y", run);
-    Variables y(source.columns(), m, o.center != 0);
+    Variables y(source.columns(), "Y", m, o.center != 0);
     require_candidates(y, "Y", o.center != 0);
     VariableKernel kernel{o, static_cast<double>(m)};
     kernel.normalize(y);
