@@ -588,7 +588,8 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
         const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
         const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
         start_projse_result(result, o, n_s);
-        run.require_memory(8 * (4 * n_t * n_t + std::min(n_t, sums->sums.n_rows()) * n_s + 8 * n_s),
+        const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
+        run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
                            "the choice among " + std::to_string(n_s) + " variables",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
         projse_select(sums->sums, o, run, *result);

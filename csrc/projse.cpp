@@ -910,8 +910,7 @@ double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const s
 
 }  // namespace
 
-// ---- (3), (4) the choice
-// ---------------------------------------------------------------------------------------------
+// ---- (3), (4) the choice --------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -1259,35 +1258,27 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
     });
     result.sigma = kernel.sigma;
     kernel.normalize(x);
-    // One target: variable k.
-    ProjseSums::Columns one{1, {0.0}, {0.0}, {0.0}};
-    auto column = [&](std::int64_t k, double* out) {
+    // Of variable k as the only target, from the w inner products that `out` holds, with j0 and after.
+    auto kernels = [&](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
+        const ProjseSums::Columns one{1, {columns.mean[at(k)]}, {columns.squares[at(k)]}, {columns.summed[at(k)]}};
         Variables t;
-        one.mean[0] = columns.mean[at(k)];
-        one.squares[0] = columns.squares[at(k)];
         t.columns = &one;
         t.norms = {x.norms[at(k)]};
         t.scale = {x.scale[at(k)]};
+        kernel.apply(out, 1, w, t, x, j0, false);
+    };
+    auto column = [&](std::int64_t k, double* out) {
         inner(k, out);
         out[k] = columns.squares[at(k)];
-        kernel.apply(out, 1, n, t, x, 0, false);
+        kernels(k, out, n, 0);
     };
     std::vector<double> diagonal(at(n));
     for (std::int64_t j = 0; j < n; ++j) {
         if (x.scale[at(j)] == 0) continue;
-        double value = columns.squares[at(j)];
-        one.mean[0] = columns.mean[at(j)];
-        one.squares[0] = value;
-        Variables t;
-        t.columns = &one;
-        t.norms = {x.norms[at(j)]};
-        t.scale = {x.scale[at(j)]};
-        if (o.normalize) {
-            value = 1;
-        } else {
-            kernel.apply(&value, 1, 1, t, x, j, false);
-        }
-        diagonal[at(j)] = value;
+        diagonal[at(j)] = 1;
+        if (o.normalize) continue;
+        diagonal[at(j)] = columns.squares[at(j)];
+        kernels(j, &diagonal[at(j)], 1, j);
     }
     select_by_cholesky(n, std::move(diagonal), column, o, run, result);
 }
@@ -1352,8 +1343,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& o, Run& 
     select_by_projection(n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0, run, result);
 }
 
-// ---- shapes that need no sums: fewer samples than variables
-// ----------------------------------------------------------
+// ---- shapes that need no sums: fewer samples than variables ---------------------------------------------------------
 
 namespace {
 

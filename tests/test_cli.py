@@ -630,6 +630,7 @@ def test_projse_prints_the_chosen_ones_first(wine, capsys):
     rest = [j for j in np.argsort(-scores, kind="stable") if j not in (6, 0)]
     assert [row[1] for row in rows] == [f"f{j}" for j in (6, 0, *rest)]
     assert [row[4] for row in rows] == ["yes"] * 2 + ["no"] * 11
+    assert [row[5] for row in rows] == ["0.727775", "0.546732"] + [""] * 11
     assert "ProjSe scored 13 features of 178 samples (kind 0: 59, kind 1: 71, kind 2: 48) and selected 2." in err
 
 
@@ -649,6 +650,10 @@ def test_projse_with_targets(wine, tmp_path, capsys):
     ranking = json.loads(out.read_text())
     assert ranking["n_selected"] == 2
     assert [f["feature"] for f in ranking["ranking"][:2]] == [f"f{kept[j]}" for j in expected.selected]
+    for name, of_python in (("selection_score", "selection_scores"), ("gap", "gaps"), ("captured", "captured")):
+        *of_file, last = (f[name] for f in ranking["ranking"])
+        np.testing.assert_allclose(of_file, getattr(expected, of_python), rtol=0, atol=1e-12)
+        assert last is None
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,17 @@ def test_ranking_shows_the_best_in_order(ax):
     assert ax.get_title(loc="left") == "colon"
 
 
+def test_ranking_in_another_order(ax):
+    pl.ranking([0.2, 0.9, 0.5], ["a", "b", "c"], ranks=[2, 1, 3], n_selected=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1  b", "2  a", "3  c"]
+    assert [bar.get_width() for bar in ax.patches] == [0.9, 0.2, 0.5]
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert colours[0] == colours[1] != colours[2]
+    assert ax.get_xlabel() == "score; the first 2 selected, in order"
+    with pytest.raises(ValueError, match="ranks of shape"):
+        pl.ranking([0.2, 0.9], ranks=[1, 2, 3], ax=ax)
+
+
 def test_ranking_draws_any_name(ax):
     names = ["$x^", "a_b$c$", "n" * 200]
     pl.ranking([3.0, 2.0, 1.0], names, ax=ax)

@@ -246,7 +246,7 @@ def score(
         io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
     if plot is not None:
         bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
-        _draw(plot, selector.scores_, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
+        _draw(plot, selector, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
 
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
     written += [f"a picture to {plot}"] if plot else []
@@ -382,7 +382,18 @@ def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: 
         "score": selector.scores_[order].tolist(),
     }
     if hasattr(selector, "selected_"):
-        ranking["selected"] = ["yes" if rank <= selector.n_selected_ else "no" for rank in ranking["rank"]]
+        n_selected = selector.n_selected_
+        ranking["selected"] = ["yes" if rank <= n_selected else "no" for rank in ranking["rank"]]
+        # Of the others there are none.
+        steps = {"score when selected": selector.selection_scores_}
+        if not to_read:
+            steps = {
+                "selection_score": selector.selection_scores_,
+                "gap": selector.gaps_,
+                "captured": selector.captured_,
+            }
+        for name, values in steps.items():
+            ranking[name] = [*values[: len(order)].tolist(), *[None] * max(0, len(order) - n_selected)]
     class_scores = getattr(selector, "class_scores_", None)
     if class_scores is None or len(selector.classes_) <= 2:
         return ranking
@@ -401,20 +412,22 @@ def _print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = Non
     block = "█" if output.encoding.startswith("utf") else "#"
     best = max(ranking["score"])
     for row in zip(*ranking.values(), strict=True):
-        cells = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        cells = [f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v) for v in row]
         bar = block * round(20 * ranking["score"][len(table.rows)] / best) if best > 0 else ""
         table.add_row(*map(Text, cells), Text(bar, style="cyan"))
     output.print(table)
 
 
-def _draw(path: Path, scores: np.ndarray, feature_names: Sequence[str], bars: int, title: str) -> None:
+def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, title: str) -> None:
     from matplotlib.figure import Figure
 
     from . import pl
 
     # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
     figure = Figure(figsize=(8, 1.4 + 0.25 * bars), layout="constrained")
-    pl.ranking(scores, feature_names, top=bars, ax=figure.add_subplot(), title=title)
+    n_selected = getattr(selector, "n_selected_", None)
+    how = {"ranks": selector.ranking_, "n_selected": n_selected, "title": title}
+    pl.ranking(selector.scores_, feature_names, top=bars, ax=figure.add_subplot(), **how)
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
 

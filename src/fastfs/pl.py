@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["components", "image", "ranking"]
 
 _BAR = "#2f6f8f"
+_PALE = "#b5ccd8"
 _QUIET = "#6b6b6b"
 
 
@@ -23,6 +24,8 @@ def ranking(
     feature_names: Sequence[str] | None = None,
     *,
     top: int = 20,
+    ranks: ArrayLike | None = None,
+    n_selected: int | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
@@ -38,6 +41,10 @@ def ranking(
         Default: ``x0``, ``x1``, ...
     top : int
         How many bars.
+    ranks : array-like of shape (n_features,), optional
+        1 is best, where the order isn't that of the scores, as ``ranking_`` of :class:`fastfs.ProjSe`.
+    n_selected : int, optional
+        Bars of later ranks are pale.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure whose height suits the number of bars.
     title : str, optional
@@ -49,7 +56,8 @@ def ranking(
     Raises
     ------
     ValueError
-        `scores` is not one-dimensional or empty, or `feature_names` has another length, or `top` is less than 1.
+        `scores` is not one-dimensional or empty, or `feature_names` or `ranks` has another length, or `top` is less
+        than 1.
 
     Examples
     --------
@@ -66,7 +74,10 @@ def ranking(
         raise ValueError(f"There are {len(feature_names)} feature_names for {scores.size} scores.")
     if top < 1:
         raise ValueError(f"top must be at least 1, not {top}.")
-    order = np.argsort(-scores, kind="stable")[:top]
+    if ranks is not None and np.shape(ranks) != scores.shape:
+        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores.")
+    order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
+    best = scores[order].max()
     names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j])) for j in order]
     n_bars = len(order)
     if ax is None:
@@ -75,12 +86,14 @@ def ranking(
         _, ax = plt.subplots(figsize=(8, 1.4 + 0.25 * n_bars), layout="constrained")
 
     place = np.arange(n_bars)
-    ax.barh(place, scores[order], height=0.72, color=_BAR, zorder=2)
+    bars = ax.barh(place, scores[order], height=0.72, color=_BAR, zorder=2)
+    for bar in bars[n_bars if n_selected is None else n_selected :]:
+        bar.set_color(_PALE)
     ax.set_yticks(place, [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
     for text in ax.get_yticklabels():
         text.set_parse_math(False)  # a name may hold dollar signs
     ax.set_ylim(n_bars - 0.4, -0.6)
-    decimals = _decimals(scores[order[0]])
+    decimals = _decimals(best)
     for y, value in zip(place, scores[order], strict=True):
         # The figure beside its bar: nobody has to read a length off the axis, and none is told by colour alone.
         side = -1 if value < 0 else 1
@@ -103,7 +116,7 @@ def ranking(
         xytext=(0, 3),
         textcoords="offset points",
         fontsize="small",
-        ha="left" if median < 0.6 * scores[order[0]] else "right",
+        ha="left" if median < 0.6 * best else "right",
     )
     ax.margins(x=0.12)
     ax.axvline(0, color=_QUIET, linewidth=0.8, zorder=3)
@@ -111,7 +124,10 @@ def ranking(
     ax.set_axisbelow(True)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    ax.set_xlabel(f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score")
+    label = f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score"
+    if n_selected is not None and n_selected < n_bars:
+        label += f"; the first {n_selected} selected, in order" if n_selected > 1 else "; the first one selected"
+    ax.set_xlabel(label)
     if title is not None:
         ax.set_title(title, loc="left", pad=20, fontweight="bold", parse_math=False)
     return ax
