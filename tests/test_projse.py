@@ -133,6 +133,28 @@ def test_sparse(kernel, dtype, form, center):
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("target", ["numbers", "labels", "none"])
+def test_sparse_is_never_made_dense(target, form):
+    """As a dense array, X would take 160 GB; what is found is found in its rows and columns that aren't empty."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.sort(rng.choice(100_000, 300, replace=False)), np.sort(rng.choice(200_000, 50, replace=False))
+    some = np.where(rng.random((300, 50)) < 0.2, rng.random((300, 50)), 0)
+    entries = sp.coo_matrix(some)
+    X = form((entries.data, (rows[entries.row], columns[entries.col])), shape=(100_000, 200_000))
+    y = {"numbers": rng.normal(size=(100_000, 3)), "labels": np.arange(100_000) % 4, "none": None}[target]
+    result = fastfs.projse_scores(X, y, n_features_to_select=3)
+    if y is None:
+        expected = fastfs.projse_scores(some, n_features_to_select=3)
+    else:
+        dense = np.zeros((100_000, 50))
+        dense[rows] = some
+        expected = fastfs.projse_scores(dense, y, n_features_to_select=3)
+    np.testing.assert_allclose(result.scores[columns], expected.scores, rtol=0, atol=1e-12)
+    assert result.selected.tolist() == columns[expected.selected].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
 def test_sparse_entries_at_one_place_add_up_in_any_order(form):
     rng = np.random.default_rng(0)
     X, Y = data(m=100, n_x=30)
