@@ -2,8 +2,8 @@
 
 `relief_terms` and so on give one row a target sample, whose mean are the scores, and beside it how far the nearest
 decision was from a tie: the smallest gap between a neighbour taken and one left out, relative to the larger distance.
-float32 kernels may decide otherwise where that gap is about their eps. An exact tie, which goes to the lowest row, is no
-gap.
+float32 kernels may decide otherwise where that gap is about their eps. An exact tie, which goes to the lowest row, is
+no gap.
 """
 
 from __future__ import annotations
