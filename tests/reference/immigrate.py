@@ -1,8 +1,8 @@
 """IM4E and IMMIGRATE in plain NumPy, from the paper's equations on all differences |x_n - x_j| at once: the oracle.
 
 G(W) = sigma sum_n [LSE_misses(-f_nm / sigma) - LSE_hits(-f_nh / sigma)], whose derivative by W is Sigma (by w: -v).
-Each step minimises the linear part: `cost` is its value at the new weights with the old alpha and beta, `objective` is G
-at the old ones.
+Each step minimises the linear part: `cost` is its value at the new weights with the old alpha and beta, `objective` is
+G at the old ones.
 """
 
 from __future__ import annotations

@@ -42,20 +42,24 @@ def nearest(distances, candidates, k):
 
 
 def relief_terms(X, y, scaling="range"):
-    """(miss - hit) of the nearest hit and miss in squares, and in absolute values: N x A each; and the gap."""
+    """(miss - hit) of the nearest hit and miss in squares, and in absolute values: N x A each; and the gap.
+
+    Zeros for a sample without hits.
+    """
     Z, used = scale(X, scaling)
     D = np.abs(Z[:, None] - Z[None])
     distances = (D**2).sum(axis=2)
     y, n = np.asarray(y), len(Z)
     squares, absolute, gap = np.zeros(Z.shape), np.zeros(Z.shape), np.inf
     for i in range(n):
-        others = np.flatnonzero(np.arange(n) != i)
-        for sign, candidates in ((-1, others[y[others] == y[i]]), (1, others[y[others] != y[i]])):
-            found, gap_i = nearest(distances[i], candidates, 1)
+        hits, misses = np.flatnonzero((y == y[i]) & (np.arange(n) != i)), np.flatnonzero(y != y[i])
+        if len(hits) == 0:
+            continue
+        for sign, candidates in ((-1, hits), (1, misses)):
+            (j,), gap_i = nearest(distances[i], candidates, 1)
             gap = min(gap, gap_i)
-            for j in found:  # one, or none in a class of one sample
-                squares[i] += sign * D[i, j] ** 2
-                absolute[i] += sign * D[i, j]
+            squares[i] += sign * D[i, j] ** 2
+            absolute[i] += sign * D[i, j]
     n_features = np.shape(X)[1]
     return spread(squares, used, n_features), spread(absolute, used, n_features), gap
 
