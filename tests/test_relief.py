@@ -265,7 +265,7 @@ def test_nothing_in_closed_form():
     assert np.all(fastfs.relief_scores(X, np.arange(40) % 2) < 0)
 
 
-# ------------------------------------------------------------------------------------------------------------ properties
+# ----------------------------------------------------------------------------------------------------------- properties
 
 
 @pytest.mark.parametrize("method", METHODS)

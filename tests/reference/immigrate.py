@@ -52,7 +52,8 @@ def softmax(F, mask, sigma):
             log_sum = np.log(np.exp(z).sum())
             P[n, among] = np.exp(z - log_sum)
             lse[n] = log_sum - f[among].min() / sigma
-            p_log_p[n] = np.sum(P[n, among] * (z - log_sum))  # z is finite, so p = 0 gives 0
+            some = P[n, among] > 0
+            p_log_p[n] = np.sum(P[n, among][some] * (z - log_sum)[some])
     return P, lse, p_log_p
 
 
