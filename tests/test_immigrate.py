@@ -68,7 +68,7 @@ def assert_immigrate(found, expected, tol=1e-4, dtype="float64", psd=True):
     assert found.scores.sum() == pytest.approx(1, abs=1e-12)
 
 
-# ------------------------------------------------------------------------------------------------------ oracle by itself
+# ----------------------------------------------------------------------------------------------------- oracle by itself
 
 
 @pytest.mark.parametrize("factors", [None, [0.7, 1.4, 2.0]])
@@ -306,7 +306,7 @@ def test_im4e_immigrate(options):
     assert fastfs.Immigrate().fit(X, y).prefilter_weights_ is None
 
 
-# ------------------------------------------------------------------------------------------------------ blocks and stages
+# ---------------------------------------------------------------------------------------------------- blocks and stages
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -415,7 +415,7 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
     assert found.objective[0] == pytest.approx(expected.objective, rel=1e-10)
 
 
-# ------------------------------------------------------------------------------------------------------------ properties
+# ----------------------------------------------------------------------------------------------------------- properties
 
 
 def both(X, y, **options):
@@ -608,7 +608,7 @@ def test_offsets_cost_no_digits(offset):
     assert_immigrate(fastfs.immigrate_scores(shifted, y), expected, dtype="float32")
 
 
-# ------------------------------------------------------------------------------------------------------------ prediction
+# ----------------------------------------------------------------------------------------------------------- prediction
 
 
 def models(dtype="float64", **options):
@@ -701,7 +701,7 @@ def test_labels_come_back_as_they_were(labels):
         assert model.score(X, named) > 0.6
 
 
-# ----------------------------------------------------------------------------------------------------------- explanations
+# --------------------------------------------------------------------------------------------------------- explanations
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0])
@@ -737,7 +737,7 @@ def test_explanation(sigma):
         assert first.features.tolist() == everything.features[:2].tolist()
 
 
-# ----------------------------------------------------------------------------------------------------------------- pairs
+# ---------------------------------------------------------------------------------------------------------------- pairs
 
 
 @pytest.mark.parametrize("by", ["weight", "residual"])
@@ -747,7 +747,7 @@ def test_top_pairs(shape, by):
     found = fastfs.immigrate_scores(X, y, sigma=2.0)
     W = dense(found)
     leading = found.eigenvalues[0] * np.outer(found.eigenvectors[:, 0], found.eigenvectors[:, 0])
-    a, b, weight = oracle.pairs(W, residual=by == "residual")
+    a, _, weight = oracle.pairs(W, residual=by == "residual")
     n_pairs = len(a)
     for n in (0, 1, 20, n_pairs, 10 * n_pairs):
         pairs = found.top_pairs(n, by=by)
