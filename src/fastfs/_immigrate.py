@@ -36,8 +36,8 @@ class Im4eResult:
     sigma : float
         Of the softmax.
     cost, objective : ndarray of shape (n_iter,)
-        The cost (3.4 of the paper, without lambda) and G, of which it is the part linear in the weights, before each
-        step. Neither has to fall.
+        Of each step: the paper's cost after it (3.4, without lambda), and G, of which the cost is the part linear in
+        the weights, before it. Neither has to fall.
     n_iter : int
     converged : bool
         Whether the cost changed by no more than `tol` in the end.
@@ -77,7 +77,7 @@ class ImmigrateResult:
     W : ndarray of shape (n_kept, n_kept) or None
         Symmetric, of Frobenius norm 1; None where features are so many that only its factors were made.
     sigma, cost, objective, n_iter, converged
-        As of :class:`fastfs.Im4eResult`; the cost is tr(W Sigma) + sigma times the entropy.
+        As of :class:`fastfs.Im4eResult`; the cost is tr(W Sigma) + sigma times the entropies.
 
     Examples
     --------

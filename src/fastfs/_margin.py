@@ -148,8 +148,8 @@ def messages(flags: int, classes: Array, codes: Codes, *, method: str, n_neighbo
             found.append("no feature is nearer among hits than among misses, so all scores are 0")
         else:
             found.append(
-                "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the iteration "
-                "before stay: the classes don't differ at this scale, or sigma is too small or too large"
+                "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the "
+                "iteration before stay: the classes don't differ locally, or sigma is too small or too large"
             )
     if flags & _core.MARGIN_UNEVEN:
         found.append(

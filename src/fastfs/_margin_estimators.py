@@ -567,7 +567,7 @@ class IM4E(_MarginClassifier):
     sigma_ : float
         The scale used.
     cost_, objective_ : ndarray of shape (n_iter_,)
-        The paper's cost and G before each step. Neither has to fall.
+        Of each step: the paper's cost after it, and G before it. Neither has to fall.
     n_iter_ : int
     converged_ : bool
         Whether the cost came to rest within `tol`. There is no warning if it didn't.
@@ -596,9 +596,9 @@ class IM4E(_MarginClassifier):
 
     Notes
     -----
-    O(n_samples^2 n_features) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget, less and up to twice
-    the time. The training values of features with weight are kept for prediction. The result doesn't depend on the
-    number of threads.
+    O(n_samples^2 n_features) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget, less and up to
+    twice the time. The training values of features with weight are kept for prediction. The result doesn't depend on
+    the number of threads.
 
     References
     ----------
@@ -742,7 +742,7 @@ class Immigrate(_MarginClassifier):
     sigma_ : float
         The scale used.
     cost_, objective_ : ndarray of shape (n_iter_,)
-        The paper's cost and G before each step. Neither has to fall.
+        Of each step: the paper's cost after it, and G before it. Neither has to fall.
     n_iter_ : int
     converged_ : bool
         Whether the cost came to rest within `tol`. There is no warning if it didn't.
@@ -773,13 +773,13 @@ class Immigrate(_MarginClassifier):
 
     Notes
     -----
-    O(n_samples^2 n_kept (rank + n_kept / 2)) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget, less
-    and more time. The training values of the features of W are kept for prediction. The result doesn't depend on the
-    number of threads.
+    O(n_samples^2 n_kept (rank + n_kept / 2)) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget,
+    less and more time. The training values of the features of W are kept for prediction. The result doesn't depend on
+    the number of threads.
 
-    Since \\|x - x'\\| is never negative, W has one leading direction, and the largest pairs are mostly products of strong
-    single features: `residual` shows what goes beyond that. The iteration seeks a saddle point; neither cost nor
-    objective falls steadily.
+    Since \\|x - x'\\| is never negative, W has one leading direction, and the largest pairs are mostly products of
+    strong single features: `residual` shows what goes beyond that. The iteration seeks a saddle point; neither cost
+    nor objective falls steadily.
 
     References
     ----------
