@@ -450,6 +450,7 @@ class Explanation:
         ]
         for word, names, parts, n in self.tables():
             if n:
+                lines.append(f"by {word[:-1]}:")
                 lines += [f"{part:+10.4g}  {name}" for name, part in zip(names, parts, strict=True)]
             if n > len(parts):
                 lines.append(f"{self.margin - parts.sum():+10.4g}  the other {n - len(parts)} {word}")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from fastfs import _immigrate, _margin, _relief
 from fastfs._base import (
@@ -417,6 +417,11 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
     Of the training data, only the features that have weight are kept, for they alone tell distances.
     """
 
+    def _read(self, X: Any, y: Any) -> tuple[Array, int, Array, _margin.Codes]:
+        if y is not None and np.asarray(y).ndim == 2:
+            y = column_or_1d(y, warn=True)  # as classifiers do; mere selectors take a column in silence
+        return super()._read(X, y)
+
     def _keep(self, data: Array, codes: _margin.Codes, used: _margin.Codes) -> None:
         self._used, self._train, self._codes, self._scaling = used, data[:, used], codes, self.scaling
 
@@ -450,7 +455,8 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        predicted: Array = self.classes_[self.expected_distance(X).argmin(axis=1)]
+        nearest = self.expected_distance(X).argmin(axis=1)
+        predicted: Array = self.classes_[nearest]
         return predicted
 
     def explain(self, X: Any, y: Any = None, *, top: int = 20) -> list[Explanation]:
@@ -510,7 +516,14 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         return data, self._stage(self._train, budget, self._scaling)
 
     def _distances(self, data: Array, stage: _margin.Stage) -> npt.NDArray[np.float64]:
-        return stage.distances(self._codes, len(self.classes_), self._metric(), data)
+        distances = stage.distances(self._codes, len(self.classes_), self._metric(), data)
+        too_far = np.flatnonzero(~np.isfinite(distances).all(axis=1))
+        if len(too_far):
+            raise ValueError(
+                f"the sample in row {too_far[0]} is so far from all training samples that its distances overflow: "
+                "check its values"
+            )
+        return distances
 
 
 def _require_finite(X: Array) -> None:
