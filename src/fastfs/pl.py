@@ -357,7 +357,7 @@ def interactions(
         _, ax = plt.subplots(figsize=(side + 1.2, side), layout="constrained")
 
     largest = float(np.abs(shown).max()) or 1.0
-    colours = {"cmap": "RdBu_r", "vmin": -largest} if shown.min() < 0 else {"cmap": "Reds", "vmin": 0.0}
+    colours: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -largest} if shown.min() < 0 else {"cmap": "Reds", "vmin": 0.0}
     drawn = ax.imshow(shown, vmax=largest, **colours)
     bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
     bar.outline.set_visible(False)
