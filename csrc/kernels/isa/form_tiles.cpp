@@ -139,8 +139,8 @@ void outer(const T* left, std::int64_t left_ld, const T* right, std::int64_t rig
 
 }  // namespace
 
-extern const FormTable FASTFS_GLUE(forms_, FASTFS_ISA_NAME);
-constexpr FormTable FASTFS_GLUE(forms_, FASTFS_ISA_NAME) = {
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);
+constexpr FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME) = {
     {panel<float>, form<float>, row<float>, outer<float>},
     {panel<double>, form<double>, row<double>, outer<double>},
 };

@@ -29,7 +29,7 @@ struct FormKernels {
                   std::int64_t rows, std::int64_t cols, bool upper, T* tile, std::int64_t ld);
 };
 
-struct FormTable {
+struct FormIsa {
     FormKernels<float> f32;
     FormKernels<double> f64;
 };

@@ -73,6 +73,8 @@ struct MarginIsa {
     MarginKernels<double> f64;
 };
 
+struct FormIsa;  // in form_tiles.hpp
+
 struct Isa {
     const char* name;
     TileKernels<float> f32;
@@ -81,6 +83,7 @@ struct Isa {
     StoreTile<double, float> store_f64_as_f32;
     StoreTile<double, double> store_f64;
     const MarginIsa* margin;
+    const FormIsa* forms;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
