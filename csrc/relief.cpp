@@ -53,8 +53,9 @@ struct Nearest {
                 at[hit] = j;
             }
         }
-        if (at[0] >= 0) found.push_back({at[0], 1.0});
-        if (at[1] >= 0) found.push_back({at[1], -1.0});
+        if (at[1] < 0) return;  // a miss alone would only tell how far samples are apart
+        found.push_back({at[0], 1.0});
+        found.push_back({at[1], -1.0});
     }
 };
 
