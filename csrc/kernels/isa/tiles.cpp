@@ -3,42 +3,17 @@
 // and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
 #include "kernels/isa/tiles.hpp"
 
+#include "kernels/isa/vector.hpp"
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
-// GCC has had Clang's name for it only since version 12.
-#if __has_builtin(__builtin_shufflevector)
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, mask{__VA_ARGS__})
-#endif
-
-#define FASTFS_GLUE_(a, b) a##b
-#define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
-#define FASTFS_TEXT_(a) #a
-#define FASTFS_TEXT(a) FASTFS_TEXT_(a)
-
 namespace fastfs::core {
 namespace {
 
-// Registers of this instruction set, and how many rows of three of them hold sums: what the register file has room for.
-#if defined(__AVX512F__)
-constexpr int kRegister = 64, kSumRows = 8;
-#elif defined(__AVX2__)
-constexpr int kRegister = 32, kSumRows = 4;
-#elif defined(__aarch64__)
-constexpr int kRegister = 16, kSumRows = 8;
-#else
-constexpr int kRegister = 16, kSumRows = 4;
-#endif
-
-template <class T>
-struct Vector {
-    static constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
-    typedef T Type __attribute__((vector_size(kRegister)));
-    typedef T InMemory __attribute__((vector_size(kRegister), aligned(sizeof(T)), may_alias));
-};
+// How many rows of three registers hold sums: what the register file has room for.
+constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
 // Samples that are summed before they are added to the tile: their 24 kB of a panel stay in L1 while all rows pass by.
 // Measured with 1000 samples in float32, Zen 4: 107 GFLOP/s, and 94 with 256. It keeps the rounding error low, too.
@@ -302,6 +277,8 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 
 }  // namespace
 
+extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);  // in margin_tiles.cpp
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);    // in form_tiles.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
@@ -310,6 +287,8 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     store<float, float>,
     store<double, float>,
     store<double, double>,
+    &FASTFS_GLUE(margin_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

@@ -40,6 +40,41 @@ template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
 
+// Values in a row of packed samples are a multiple of this, 64 bytes: a register of any set.
+template <class T>
+constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
+
+// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. Of each pair of kernels
+// the first takes |differences|, the second their squares.
+template <class T>
+struct MarginKernels {
+    // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
+    // and so do (a, b) and (b, a).
+    void (*pair_sums[2])(const T* const* left, const T* const* right, std::int64_t n, T* sums);
+    // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
+    void (*feature_sums[2])(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    // The same for one sample by four.
+    void (*row_sums[2])(const T* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    // to += sums, sums = 0.
+    void (*flush)(T* sums, std::int64_t n, double* to);
+    // to = (from - shift) * factor, in double.
+    void (*scale)(const T* from, std::int64_t n, const double* shift, const double* factor, T* to);
+    // Of each of n columns, over rows that are row_stride apart: lowest and highest are lowered and raised to its
+    // values, and poison becomes NaN where one isn't finite.
+    void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
+                          T* highest, T* poison);
+    // The same: sums += values - origin, squares += their squares, in double.
+    void (*column_moments)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
+                           const double* origin, double* sums, double* squares);
+};
+
+struct MarginIsa {
+    MarginKernels<float> f32;
+    MarginKernels<double> f64;
+};
+
+struct FormIsa;  // in form_tiles.hpp
+
 struct Isa {
     const char* name;
     TileKernels<float> f32;
@@ -47,6 +82,8 @@ struct Isa {
     StoreTile<float, float> store_f32;
     StoreTile<double, float> store_f64_as_f32;
     StoreTile<double, double> store_f64;
+    const MarginIsa* margin;
+    const FormIsa* forms;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
@@ -61,6 +98,15 @@ inline const TileKernels<float>& tile_kernels<float>() {
 template <>
 inline const TileKernels<double>& tile_kernels<double>() {
     return isa().f64;
+}
+
+template <class T>
+const MarginKernels<T>& margin_kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().margin->f32;
+    } else {
+        return isa().margin->f64;
+    }
 }
 
 template <class T, class Out>
