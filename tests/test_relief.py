@@ -73,6 +73,7 @@ def assert_agrees(found, method, X, y, scaling="range", dtype="float64"):
 # --------------------------------------------------------------------------------------------------------------- oracle
 
 
+@pytest.mark.slow  # to compile
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_oracle_is_what_other_packages_compute(n_classes, balanced):
@@ -109,6 +110,7 @@ def test_oracle_is_what_other_packages_compute(n_classes, balanced):
 )
 @pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
 @pytest.mark.filterwarnings("ignore:no feature:fastfs.DataWarning")
+@pytest.mark.filterwarnings("ignore:the standard deviations:fastfs.DataWarning")
 def test_agrees_with_oracle(method, n, n_features, n_classes, seed, scaling, n_threads, form):
     X, y = data(n, n_features, n_classes, seed)
     assume(gap(method, X, y, scaling) > DECIDED["float64"])
@@ -167,7 +169,7 @@ def test_by_blocks_of_rows(method, dtype):
     assert [model.algorithm_ for model in models] == ["stored", "blocks", "blocks", "blocks"]
     for model in models[2:]:
         assert model.scores_.tobytes() == models[1].scores_.tobytes()
-    np.testing.assert_allclose(models[1].scores_, models[0].scores_, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(models[1].scores_, models[0].scores_, rtol=0, atol=PROMISED[dtype] / 10)
     if gap(method, X, y) > DECIDED[dtype]:
         assert_agrees(models[1].scores_, method, X, y, dtype=dtype)
 
@@ -222,6 +224,7 @@ def test_classes_of_two_samples(load, name, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
 def test_class_of_one_sample(method):
     X, y = data(31, 8)
     y[:] = np.arange(31) % 2
@@ -430,7 +433,7 @@ def grouped(values, y, k):
     prior = np.bincount(y) / len(y)
     for c in range(len(prior)):
         own = np.sort(values[y == c])
-        padded = np.r_[np.full(k + 1, -np.inf), own, np.full(k + 1, np.inf)]
+        padded = np.r_[np.full(k + 1, -np.inf), own, np.full(k + 2, np.inf)]
         for label in range(len(prior)):
             x = values[y == label]
             place = np.searchsorted(own, x) + k + 1  # of x itself, if it is of this class

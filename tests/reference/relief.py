@@ -112,7 +112,8 @@ def multisurf_terms(X, y, scaling="range"):
         others = np.flatnonzero(np.arange(n) != i)
         d = distances[i, others]
         threshold = d.mean() - d.std() / 2
-        gap = min(gap, np.abs(d - threshold).min() / d.max()) if d.max() > 0 else gap
+        if np.ptp(d) > 0:
+            gap = min(gap, np.abs(d - threshold).min() / d.max())
         near = others[d < threshold]
         hits, misses = near[y[near] == y[i]], near[y[near] != y[i]]
         if len(hits):
