@@ -315,6 +315,7 @@ Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
                                                    " columns of the training data, but has " +
                                                    std::to_string(X.n_cols()));
+    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data");
     return X;
 }
 

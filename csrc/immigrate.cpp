@@ -717,7 +717,9 @@ class Distances {
     void fill(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
         const std::int64_t n = right_.n_samples();
         if (metric_.weights) {
-            pair_sums<double>(seen_left_, i0, i1, seen_right_, 0, n, Difference::kAbsolute, f, n, run);
+            visit_dense(right_.X->description(), [&]<class T>(const T*) {
+                pair_sums<T>(seen_left_, i0, i1, seen_right_, 0, n, Difference::kAbsolute, f, n, run);
+            });
         } else {
             quadratic_forms(*packed_left_, i0, i1, *packed_right_, false, *form_, f, n, run);
         }
@@ -733,7 +735,9 @@ class Distances {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {
             std::fill_n(to, A, 0.0);
-            feature_sums<double>(left_, i, i + 1, right_, 0, n, Difference::kAbsolute, q, n, false, to, run);
+            visit_dense(right_.X->description(), [&]<class T>(const T*) {
+                feature_sums<T>(left_, i, i + 1, right_, 0, n, Difference::kAbsolute, q, n, false, to, run);
+            });
             for (std::int64_t a = 0; a < A; ++a) to[a] *= metric_.weights[a];
             return;
         }
