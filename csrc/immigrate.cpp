@@ -1,5 +1,5 @@
-// "The paper": Zhao, Hong, Liu (2020). f_nj is the distance of samples n and j under the weights, alpha and beta are the
-// softmax of -f / sigma over the hits and over the misses of each sample. The weights of one iteration minimise the
+// "The paper": Zhao, Hong, Liu (2020). f_nj is the distance of samples n and j under the weights, alpha and beta are
+// the softmax of -f / sigma over the hits and over the misses of each sample. The weights of one iteration minimise the
 // margin's linear part, given alpha and beta from those before: no descent is promised, see docs/immigrate.md.
 #include "immigrate.hpp"
 
@@ -37,7 +37,9 @@ constexpr double kNegligible = std::numeric_limits<T>::epsilon();
 
 struct Classes {
     Classes(const std::int64_t* labels, std::int64_t n, std::int64_t n_classes)
-        : label(labels, labels + n), begin(static_cast<std::size_t>(n_classes + 1)), order(static_cast<std::size_t>(n)) {
+        : label(labels, labels + n),
+          begin(static_cast<std::size_t>(n_classes + 1)),
+          order(static_cast<std::size_t>(n)) {
         for (const auto c : label) ++begin[static_cast<std::size_t>(c) + 1];
         std::partial_sum(begin.begin(), begin.end(), begin.begin());
         auto next = begin;
@@ -121,7 +123,8 @@ void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sig
         for (std::int64_t i = i0 + task * kTaskRows; i < std::min(i0 + (task + 1) * kTaskRows, i1); ++i) {
             double* row = f + (i - i0) * n;
             const std::int64_t c = classes.of(i), n_hits = classes.size(c) - 1;
-            const std::int64_t *order = classes.order.data(), *first = order + classes.begin[static_cast<std::size_t>(c)],
+            const std::int64_t *order = classes.order.data(),
+                               *first = order + classes.begin[static_cast<std::size_t>(c)],
                                *last = order + classes.begin[static_cast<std::size_t>(c) + 1], *end = order + n;
             double* to = p;
             for (const auto* j = first; j < last; ++j) {
@@ -159,7 +162,9 @@ struct Blocks {
 
     Blocks(std::int64_t n, std::int64_t others, const char* what, const Run& run) {
         stored = run.allows(8 * n * n + others);
-        rows = stored ? n : std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n);
+        rows = stored ? n : std::clamp(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n);
+        while (rows > kTaskRows && !run.allows(8 * rows * n + others))
+            rows = (rows / 2 + kTaskRows - 1) / kTaskRows * kTaskRows;
         run.require_memory(8 * rows * n + others, what, kAdvice);
         f = Buffer<double>(rows * n);
     }
@@ -348,7 +353,8 @@ void differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_
     for (std::int64_t p = 0; p < n_pairs; ++p) {
         const T *x = samples.row(pairs[p].i), *y = samples.row(pairs[p].j);
         double* e = E + p * (a1 - a0);
-        for (std::int64_t a = a0; a < a1; ++a) e[a - a0] = std::abs(static_cast<double>(x[a]) - static_cast<double>(y[a]));
+        for (std::int64_t a = a0; a < a1; ++a)
+            e[a - a0] = std::abs(static_cast<double>(x[a]) - static_cast<double>(y[a]));
     }
 }
 
@@ -464,7 +470,8 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     if (!options.start_matrix) {
         for (const auto k : position) {
             const double w = options.start ? options.start[k] : 1;
-            require(std::isfinite(w) && w >= 0, "the diagonal that W starts as must be of numbers of at least 0, but has " + text(w));
+            require(std::isfinite(w) && w >= 0,
+                    "the diagonal that W starts as must be of numbers of at least 0, but has " + text(w));
             weights.diagonal.push_back(w);
             largest = std::max(largest, w);
         }
@@ -477,7 +484,8 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     weights.W = Buffer<double>(n * n);
     for (std::int64_t a = 0; a < n; ++a) {
         for (std::int64_t b = 0; b < n; ++b) {
-            const double w = options.start_matrix[position[static_cast<std::size_t>(a)] * given + position[static_cast<std::size_t>(b)]];
+            const double w = options.start_matrix[position[static_cast<std::size_t>(a)] * given +
+                                                  position[static_cast<std::size_t>(b)]];
             if (!std::isfinite(w)) throw InvalidArgument("the matrix that W starts as contains NaN or infinity");
             weights.W[a * n + b] = w;
             largest = std::max(largest, std::abs(w));
@@ -488,8 +496,9 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         for (std::int64_t b = 0; b <= a; ++b) {
             const double w = weights.W[a * n + b] / largest, mirrored = weights.W[b * n + a] / largest;
             if (!(std::abs(w - mirrored) <= 1e-10)) {
-                throw InvalidArgument("the matrix that W starts as must be symmetric, but differs from its transpose by " +
-                                      text(std::abs(w - mirrored) * largest));
+                throw InvalidArgument(
+                    "the matrix that W starts as must be symmetric, but differs from its transpose by " +
+                    text(std::abs(w - mirrored) * largest));
             }
             weights.W[a * n + b] = weights.W[b * n + a] = (w + mirrored) / 2;
             sum += (a == b ? 1 : 2) * weights.W[a * n + b] * weights.W[a * n + b];
@@ -535,8 +544,9 @@ bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64
     if (dense_fits && a * a * (m + 9 * a) <= m * m * (2 * a + 19 * m)) return false;
     const std::int64_t bytes = pair_step_memory(count, A, run.n_threads());
     if (dense_fits && !run.allows(bytes)) return false;
-    run.require_memory(bytes, "IMMIGRATE on " + std::to_string(A) + " features and " + std::to_string(count) +
-                                  " pairs of samples with a weight",
+    run.require_memory(bytes,
+                       "IMMIGRATE on " + std::to_string(A) + " features and " + std::to_string(count) +
+                           " pairs of samples with a weight",
                        "give fewer features (those that IM4E keeps), a larger negligible or a smaller sigma, or raise "
                        "max_memory (or FASTFS_MAX_MEMORY)");
     pairs.reserve(static_cast<std::size_t>(count));
@@ -575,11 +585,13 @@ void finish(Weights& weights, bool in_pairs, double cut, const Margin& margin, I
         fix_sign(n, v);
         const double value = weights.values[static_cast<std::size_t>(k)];
         for (std::int64_t a = 0; a < n; ++a) {
-            result.scores[static_cast<std::size_t>(result.features[static_cast<std::size_t>(a)])] += value * v[a] * (value * v[a]);
+            result.scores[static_cast<std::size_t>(result.features[static_cast<std::size_t>(a)])] +=
+                value * v[a] * (value * v[a]);
         }
     }
     result.values = std::move(weights.values);
-    result.vectors.assign(weights.vectors.data(), weights.vectors.data() + static_cast<std::int64_t>(result.values.size()) * n);
+    result.vectors.assign(weights.vectors.data(),
+                          weights.vectors.data() + static_cast<std::int64_t>(result.values.size()) * n);
 }
 
 template <class T>
@@ -598,8 +610,10 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         run.require_memory(by_features, "a W of " + std::to_string(A) + " features",
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
     }
-    const bool fits = run.allows(8 * n * n + by_features);
-    Blocks blocks(n, fits || !run.allows(8 * n * n + packed) ? by_features : packed, "IMMIGRATE", run);
+    // Without room for A x A, steps are in the space of pairs, which needs f whole.
+    const bool dense_fits = run.allows(8 * kTaskRows * n + by_features);
+    const bool only_pairs = !dense_fits && A > n && run.allows(8 * n * n + packed);
+    Blocks blocks(n, only_pairs ? packed : by_features, "IMMIGRATE", run);
     const PackedSamples<T> samples(features, run);
     const double negligible = std::max(options.negligible, kNegligible<T> / static_cast<double>(n));
     double* f = blocks.f.data();
@@ -637,7 +651,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             soften(classes, i0, i1, result.sigma, nullptr, 0, f, totals, run);
             if (blocks.stored) {
                 fold(n, f, n, run);
-                if (!whole) in_pairs = choose_pairs(f, n, negligible, A, fits, pairs, run);
+                if (!whole) in_pairs = choose_pairs(f, n, negligible, A, dense_fits, pairs, run);
                 if (in_pairs) return;
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);
@@ -688,8 +702,8 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
 
 // ---- prediction ----------------------------------------------------------------------------------------------------
 
-// A metric on the training samples and on others. In double whatever X is: distances of far-away samples have to keep
-// the digits by which classes differ.
+// A metric between the samples of X and those of training.
+template <class T>
 class Distances {
   public:
     Distances(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, Run& run) : metric_(metric) {
@@ -704,22 +718,19 @@ class Distances {
             return;
         }
         const std::int64_t A = metric.n_features;
-        run.require_memory(PackedSamples<double>::memory(X.n_rows(), A) +
-                               PackedSamples<double>::memory(margin.X().n_rows(), A) +
+        run.require_memory(PackedSamples<T>::memory(X.n_rows(), A) + PackedSamples<T>::memory(margin.X().n_rows(), A) +
                                8 * A * (metric.rank + kFormRows),
                            "the distances under W", kAdvice);
         packed_left_.emplace(left_, run);
         packed_right_.emplace(right_, run);
-        form_.emplace(form_of<double>(A, metric.rank, metric.values, metric.vectors, run));
+        form_.emplace(form_of<T>(A, metric.rank, metric.values, metric.vectors, run));
     }
 
     // f (rows i0..i1 of X x training samples)
     void fill(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
         const std::int64_t n = right_.n_samples();
         if (metric_.weights) {
-            visit_dense(right_.X->description(), [&]<class T>(const T*) {
-                pair_sums<T>(seen_left_, i0, i1, seen_right_, 0, n, Difference::kAbsolute, f, n, run);
-            });
+            pair_sums<T>(seen_left_, i0, i1, seen_right_, 0, n, Difference::kAbsolute, f, n, run);
         } else {
             quadratic_forms(*packed_left_, i0, i1, *packed_right_, false, *form_, f, n, run);
         }
@@ -735,9 +746,7 @@ class Distances {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {
             std::fill_n(to, A, 0.0);
-            visit_dense(right_.X->description(), [&]<class T>(const T*) {
-                feature_sums<T>(left_, i, i + 1, right_, 0, n, Difference::kAbsolute, q, n, false, to, run);
-            });
+            feature_sums<T>(left_, i, i + 1, right_, 0, n, Difference::kAbsolute, q, n, false, to, run);
             for (std::int64_t a = 0; a < A; ++a) to[a] *= metric_.weights[a];
             return;
         }
@@ -749,17 +758,20 @@ class Distances {
   private:
     fastfs_margin_metric metric_;
     ScaledFeatures left_, right_, seen_left_, seen_right_;
-    std::optional<PackedSamples<double>> packed_left_, packed_right_;
-    std::optional<QuadraticForm<double>> form_;
+    std::optional<PackedSamples<T>> packed_left_, packed_right_;
+    std::optional<QuadraticForm<T>> form_;
 };
 
 // Calls body(row, f, expected) for each row of X: f becomes the softmax over each class by itself, expected the mean of
 // f under it. n_classes values each row.
-template <class F>
-void for_rows(const Distances& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run, F&& body) {
+template <class T, class F>
+void for_rows(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
+              F&& body) {
     const std::int64_t n = classes.n_samples();
-    const std::int64_t rows = std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n_rows);
-    run.require_memory(8 * n * (rows + 2 * run.n_threads()), "the distances to " + std::to_string(n) + " samples", kAdvice);
+    const std::int64_t rows =
+        std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n_rows);
+    run.require_memory(8 * n * (rows + 2 * run.n_threads()), "the distances to " + std::to_string(n) + " samples",
+                       kAdvice);
     Buffer<double> f(std::min(rows, n_rows) * n);
     std::vector<Buffer<double>> scratch;
     for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(2 * n + classes.n_classes());
@@ -771,7 +783,8 @@ void for_rows(const Distances& distances, const Classes& classes, double sigma, 
             double *row = f.data() + i * n, *p = scratch[static_cast<std::size_t>(slot)].data(), *expected = p + 2 * n;
             for (std::int64_t k = 0; k < n; ++k) p[k] = row[classes.order[static_cast<std::size_t>(k)]];
             for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
-                expected[c] = softmax(p + classes.begin[static_cast<std::size_t>(c)], classes.size(c), sigma, p + n).mean;
+                expected[c] =
+                    softmax(p + classes.begin[static_cast<std::size_t>(c)], classes.size(c), sigma, p + n).mean;
             }
             for (std::int64_t k = 0; k < n; ++k) row[classes.order[static_cast<std::size_t>(k)]] = p[k];
             body(i0 + i, row, expected);
@@ -803,10 +816,14 @@ void margin_distances(const Margin& margin, const std::int64_t* labels, std::int
                       const fastfs_margin_metric& metric, const Matrix& X, Run& run, double* out) {
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
-    const Distances distances(margin, metric, X, run);
-    for_rows(distances, classes, metric.sigma, X.n_rows(), run, [&](std::int64_t i, const double*, const double* expected) {
-        std::copy_n(expected, n_classes, out + i * n_classes);
-    });
+    const auto predict = [&](auto zero) {
+        const Distances<decltype(zero)> distances(margin, metric, X, run);
+        for_rows(distances, classes, metric.sigma, X.n_rows(), run,
+                 [&](std::int64_t i, const double*, const double* expected) {
+                     std::copy_n(expected, n_classes, out + i * n_classes);
+                 });
+    };
+    X.is_float32() ? predict(0.0f) : predict(0.0);
 }
 
 void margin_explain(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
@@ -814,27 +831,32 @@ void margin_explain(const Margin& margin, const std::int64_t* labels, std::int64
                     double* out) {
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
-    const Distances distances(margin, metric, X, run);
-    const std::int64_t n = classes.n_samples(), A = metric.n_features;
+    const std::int64_t A = metric.n_features;
     Buffer<double> W;
     if (!metric.weights) {
-        run.require_memory(8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1), "an explanation by pairs of " + std::to_string(A) + " features", kAdvice);
+        run.require_memory(8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1),
+                           "an explanation by pairs of " + std::to_string(A) + " features", kAdvice);
         W = dense(A, metric.rank, metric.values, metric.vectors, run);
     }
-    for_rows(distances, classes, metric.sigma, X.n_rows(), run, [&](std::int64_t i, double* q, const double* expected) {
-        const std::int64_t mine = wanted[i];
-        std::int64_t other = mine == 0;
-        for (std::int64_t c = 0; c < n_classes; ++c) {
-            if (c != mine && expected[c] < expected[other]) other = c;
-        }
-        for (std::int64_t j = 0; j < n; ++j) {
-            const std::int64_t c = classes.of(j);
-            q[j] *= c == other ? 1 : c == mine ? -1 : 0;
-        }
-        double* parts = out + i * (metric.weights ? A : A * A);
-        distances.split(i, q, parts, run);
-        for (std::int64_t k = 0; k < W.size(); ++k) parts[k] *= W[k];
-    });
+    const auto explain = [&](auto zero) {
+        const Distances<decltype(zero)> distances(margin, metric, X, run);
+        for_rows(distances, classes, metric.sigma, X.n_rows(), run,
+                 [&](std::int64_t i, double* q, const double* expected) {
+                     const std::int64_t mine = wanted[i];
+                     std::int64_t other = mine == 0;
+                     for (std::int64_t c = 0; c < n_classes; ++c) {
+                         if (c != mine && expected[c] < expected[other]) other = c;
+                     }
+                     for (std::int64_t j = 0; j < classes.n_samples(); ++j) {
+                         const std::int64_t c = classes.of(j);
+                         q[j] *= c == other ? 1 : c == mine ? -1 : 0;
+                     }
+                     double* parts = out + i * (metric.weights ? A : A * A);
+                     distances.split(i, q, parts, run);
+                     for (std::int64_t k = 0; k < W.size(); ++k) parts[k] *= W[k];
+                 });
+    };
+    X.is_float32() ? explain(0.0f) : explain(0.0);
 }
 
 std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors,
@@ -843,7 +865,8 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
     const SingleThreadedBlas held;
     const std::int64_t n = n_features, wanted = std::min(n_pairs, n * (n - 1) / 2);
     if (wanted == 0) return 0;
-    const std::int64_t leading = std::max_element(values, values + rank, [](double x, double y) { return std::abs(x) < std::abs(y); }) - values;
+    const std::int64_t leading =
+        std::max_element(values, values + rank, [](double x, double y) { return std::abs(x) < std::abs(y); }) - values;
     struct Entry {
         double w;
         std::int64_t a, b;
@@ -856,14 +879,17 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
     std::vector<Entry> best;
     std::mutex mutex;
     const std::int64_t tiles = (n + kPairTile - 1) / kPairTile;
-    run.require_memory(run.n_threads() * (8 * kPairTile * (kPairTile + rank) + 24 * (wanted + kPairTile * kPairTile)) + 48 * wanted,
-                       "the largest " + std::to_string(wanted) + " pairs of features", "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(
+        run.n_threads() * (8 * kPairTile * (kPairTile + rank) + 24 * (wanted + kPairTile * kPairTile)) + 48 * wanted,
+        "the largest " + std::to_string(wanted) + " pairs of features",
+        "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
     run.step("pairs", 1.0);
     parallel_for(run, tiles * (tiles + 1) / 2, [&](std::int64_t task, int) {
         std::int64_t ta = 0, tb = task;
         while (tb >= tiles - ta) tb -= tiles - ta++;
         tb += ta;
-        const std::int64_t a0 = ta * kPairTile, rows = std::min(kPairTile, n - a0), b0 = tb * kPairTile, cols = std::min(kPairTile, n - b0);
+        const std::int64_t a0 = ta * kPairTile, rows = std::min(kPairTile, n - a0), b0 = tb * kPairTile,
+                           cols = std::min(kPairTile, n - b0);
         Buffer<double> W(rows * cols), left(rank * rows);
         for (std::int64_t k = 0; k < rank; ++k) {
             const double value = without_leading && k == leading ? 0 : values[k];

@@ -1,5 +1,5 @@
-// Engine: quadratic forms d'Wd and sums of outer products g d d' over pairs of samples, d = |x_i - x_j|. Differences are
-// made in the cache, just before they are multiplied, and never stored.
+// Engine: quadratic forms d'Wd and sums of outer products g d d' over pairs of samples, d = |x_i - x_j|. Differences
+// are made in the cache, just before they are multiplied, and never stored.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class PackedSamples {
 
     std::int64_t n_samples() const { return n_; }
     std::int64_t n_features() const { return A_; }
-    std::int64_t ld() const { return ld_; }                               // of rows: a multiple of 64 bytes
+    std::int64_t ld() const { return ld_; }                                // of rows: a multiple of 64 bytes
     const T* row(std::int64_t i) const { return rows_.data() + i * ld_; }  // 0 behind the last feature
     const T* unit(std::int64_t u) const { return units_.data() + u * A_ * kUnit<T>; }
 
@@ -41,7 +41,7 @@ class QuadraticForm {
     // Symmetric W.
     QuadraticForm(std::int64_t n, const double* W);
 
-    struct Block {  // kFormRows rows of W
+    struct Block {           // kFormRows rows of W
         std::int64_t begin;  // the feature that they start with
         T sign;
         const T* W;

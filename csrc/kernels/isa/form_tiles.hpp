@@ -1,4 +1,5 @@
-// Kernels for quadratic forms d'Wd, and sums of g d d', of differences d = |x_i - x_j| that are made as they are needed.
+// Kernels for quadratic forms d'Wd, and sums of g d d', of differences d = |x_i - x_j| that are made as they are
+// needed.
 #pragma once
 
 #include <cstdint>
