@@ -62,13 +62,11 @@ struct Nearest {
 // ---- ReliefF: k nearest hits, k nearest misses of each other class --------------------------------------------------
 
 struct NearestOfEachClass {
-    struct Candidates {
-        double limit;
-        std::vector<std::int64_t> rows;
-    };
     const Classes& classes;
     std::int64_t n_samples, k;
-    std::vector<Candidates> of_class;  // scratch
+    // Scratch: candidates of each class, and the distance from which on a row is none.
+    std::vector<std::vector<std::int64_t>> candidates;
+    std::vector<double> limits;
 
     std::int64_t most() const {
         std::int64_t sum = 0;
@@ -76,41 +74,38 @@ struct NearestOfEachClass {
         return sum;
     }
 
-    void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-        // At 2 k candidates of a class the k nearest are kept and the limit is theirs. Rows come in ascending order, so
-        // one that is at the limit has lost.
-        of_class.resize(classes.sizes.size());
-        for (auto& candidates : of_class) {
-            candidates.limit = std::numeric_limits<double>::infinity();
-            candidates.rows.clear();
-        }
-        const auto nearer = [&](std::int64_t a, std::int64_t b) {
+    // At most k candidates, the nearest. Rows come in ascending order, so one that is at the limit has lost.
+    void keep_nearest(std::size_t c, const double* distances) {
+        auto& rows = candidates[c];
+        if (static_cast<std::int64_t>(rows.size()) < k) return;
+        std::nth_element(rows.begin(), rows.begin() + (k - 1), rows.end(), [&](std::int64_t a, std::int64_t b) {
             return distances[a] != distances[b] ? distances[a] < distances[b] : a < b;
-        };
-        const auto keep_nearest = [&](Candidates& candidates) {
-            auto& rows = candidates.rows;
-            if (static_cast<std::int64_t>(rows.size()) < k) return;
-            std::nth_element(rows.begin(), rows.begin() + (k - 1), rows.end(), nearer);
-            rows.resize(static_cast<std::size_t>(k));
-            candidates.limit = distances[rows.back()];
-        };
+        });
+        rows.resize(static_cast<std::size_t>(k));
+        limits[c] = distances[rows.back()];
+    }
+
+    void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+        candidates.resize(classes.sizes.size());
+        for (auto& rows : candidates) rows.clear();
+        limits.assign(classes.sizes.size(), std::numeric_limits<double>::infinity());
+        const std::int64_t* labels = classes.labels;
+        const double* limit = limits.data();
         for (std::int64_t j = 0; j < n_samples; ++j) {
-            Candidates& candidates = of_class[static_cast<std::size_t>(classes.labels[j])];
-            if (!(distances[j] < candidates.limit) || j == n) continue;
-            candidates.rows.push_back(j);
-            if (static_cast<std::int64_t>(candidates.rows.size()) == 2 * k) keep_nearest(candidates);
+            if (!(distances[j] < limit[labels[j]]) || j == n) continue;
+            const auto c = static_cast<std::size_t>(labels[j]);
+            candidates[c].push_back(j);
+            if (static_cast<std::int64_t>(candidates[c].size()) == 2 * k) keep_nearest(c, distances);
         }
-        const auto size_of = [&](std::int64_t c) {
-            return static_cast<double>(classes.sizes[static_cast<std::size_t>(c)]);
-        };
-        const std::int64_t own = classes.labels[n];
-        for (std::int64_t c = 0; c < classes.n(); ++c) {
-            Candidates& candidates = of_class[static_cast<std::size_t>(c)];
-            keep_nearest(candidates);
+        const auto own = static_cast<std::size_t>(labels[n]);
+        for (std::size_t c = 0; c < candidates.size(); ++c) {
+            keep_nearest(c, distances);
             // p_c / (1 - p_y), and the mean.
-            const double share = c == own ? -1.0 : size_of(c) / (static_cast<double>(n_samples) - size_of(own));
-            for (const std::int64_t j : candidates.rows) {
-                found.push_back({j, share / static_cast<double>(candidates.rows.size())});
+            const double share =
+                c == own ? -1.0
+                         : static_cast<double>(classes.sizes[c]) / static_cast<double>(n_samples - classes.sizes[own]);
+            for (const std::int64_t j : candidates[c]) {
+                found.push_back({j, share / static_cast<double>(candidates[c].size())});
             }
         }
     }
@@ -293,8 +288,8 @@ void relief(const Margin& margin, const std::int64_t* labels, std::int64_t n_cla
                 return sum(Nearest{classes, n}, Difference::kSquared,
                            options.closed_form ? Difference::kAbsolute : Difference::kSquared);
             case FASTFS_RELIEFF:
-                return sum(NearestOfEachClass{classes, n, std::min(options.n_neighbors, n), {}}, Difference::kAbsolute,
-                           Difference::kAbsolute);
+                return sum(NearestOfEachClass{classes, n, std::min(options.n_neighbors, n), {}, {}},
+                           Difference::kAbsolute, Difference::kAbsolute);
             default:
                 return sum(NearerThanMost{classes, n, {}}, Difference::kAbsolute, Difference::kAbsolute);
         }

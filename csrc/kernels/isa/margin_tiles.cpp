@@ -37,15 +37,33 @@ inline void store(T* to, typename Vector<T>::Type x) {
     *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
 }
 
-// The sum of the lanes, by halves.
+// Sums of adjacent lanes, of a and then of b.
 template <class T>
-inline T total(typename Vector<T>::Type x) {
-    alignas(kRegister) T lane[Vector<T>::kLanes];
-    *reinterpret_cast<typename Vector<T>::Type*>(lane) = x;
-    for (int width = Vector<T>::kLanes / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) lane[l] += lane[l + width];
+inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
+    typedef typename Bits<T>::Int Mask __attribute__((vector_size(kRegister), unused));
+    if constexpr (Vector<T>::kLanes == 16) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+               FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    } else if constexpr (Vector<T>::kLanes == 8) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
+               FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    } else if constexpr (Vector<T>::kLanes == 4) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6) + FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7);
+    } else {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2) + FASTFS_SHUFFLE(Mask, a, b, 1, 3);
     }
-    return lane[0];
+}
+
+// The sums of the lanes of n registers, side by side: each round halves the registers and how many lanes belong to one
+// sum.
+template <class T, int n>
+inline void add_lanes(typename Vector<T>::Type* x, T* sums) {
+    int left = n;
+    for (int lanes = Vector<T>::kLanes; lanes > 1; lanes /= 2) {
+        left /= 2;
+        for (int i = 0; i < left; ++i) x[i] = add_adjacent<T>(x[2 * i], x[2 * i + 1]);
+    }
+    for (int i = 0; i < left; ++i) store(sums + i * Vector<T>::kLanes, x[i]);
 }
 
 // Adding 1 * |d| by FMA spreads the work: where additions and FMA have units of their own, a sum of |differences| is
@@ -62,7 +80,8 @@ inline typename Vector<T>::Type hidden_one() {
 template <class T, bool kSquare>
 inline void pair_tile(const T* const* left, const T* const* right, std::int64_t n, T* sums) {
     using V = typename Vector<T>::Type;
-    V sum[kTileRows][kTileCols] = {};
+    V sum[kTileRows * kTileCols] = {};
+    static_assert(kTileRows * kTileCols >= Vector<T>::kLanes);
     [[maybe_unused]] const V one = hidden_one<T>();
     const T *a[kTileRows], *b[kTileCols];
     for (int i = 0; i < kTileRows; ++i) a[i] = left[i];
@@ -75,16 +94,14 @@ inline void pair_tile(const T* const* left, const T* const* right, std::int64_t 
             for (int i = 0; i < kTileRows; ++i) {
                 const V d = x[i] - y;
                 if constexpr (kSquare) {
-                    sum[i][j] += d * d;
+                    sum[i * kTileCols + j] += d * d;
                 } else {
-                    sum[i][j] += absolute<T>(d) * one;
+                    sum[i * kTileCols + j] += absolute<T>(d) * one;
                 }
             }
         }
     }
-    for (int i = 0; i < kTileRows; ++i) {
-        for (int j = 0; j < kTileCols; ++j) sums[i * kTileCols + j] = total<T>(sum[i][j]);
-    }
+    add_lanes<T, kTileRows * kTileCols>(sum, sums);
 }
 
 template <class T, bool kSquare>

@@ -9,13 +9,6 @@
 #include <immintrin.h>
 #endif
 
-// GCC has had Clang's name for it only since version 12.
-#if __has_builtin(__builtin_shufflevector)
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, mask{__VA_ARGS__})
-#endif
-
 namespace fastfs::core {
 namespace {
 

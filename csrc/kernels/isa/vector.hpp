@@ -1,6 +1,13 @@
 // What the files compiled once per instruction set share. Internal linkage only, see tiles.cpp.
 #pragma once
 
+// GCC has had Clang's name for it only since version 12.
+#if __has_builtin(__builtin_shufflevector)
+#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, mask{__VA_ARGS__})
+#endif
+
 #define FASTFS_GLUE_(a, b) a##b
 #define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
 #define FASTFS_TEXT_(a) #a
