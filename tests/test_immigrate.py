@@ -314,7 +314,7 @@ def test_im4e_immigrate(options):
 def test_by_blocks_of_rows(dtype):
     """700 x 700 doubles are 3.9 MB."""
     X, y = data(700, 5, 3, dtype=dtype)
-    for estimator in (fastfs.IM4E(max_iter=3), fastfs.Immigrate(max_iter=3)):
+    for estimator in (fastfs.IM4E(max_iter=3), fastfs.Immigrate(max_iter=3, negligible=0.0)):
         stored, *blocks = (
             type(estimator)(**(estimator.get_params() | {"max_memory": memory, "n_jobs": n})).fit(X, y)
             for memory, n in ((None, 2), ("3M", 1), ("3M", 2), ("3M", 4))
@@ -401,7 +401,8 @@ class Grouped:
 def test_more_samples_than_pairs_in_32_bits(n, matrix):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)
-    X = np.c_[np.minimum(rng.integers(0, 5, n) + y, 5), rng.integers(0, 4, n)].astype(float)
+    first = np.where(rng.random(n) < 0.5, rng.integers(0, 6, n), 3 * y + rng.integers(0, 3, n))
+    X = np.c_[first, rng.integers(0, 3, n)].astype(float)
     rows, group = np.unique(X, axis=0, return_inverse=True)
     counts = np.stack([np.bincount(group.ravel()[y == c], minlength=len(rows)) for c in (0, 1)], axis=1)
     assert counts.min() > 0
