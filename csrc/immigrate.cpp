@@ -96,9 +96,9 @@ Softmax softmax(double* f, std::int64_t n, double sigma, double* z) {
         z[k] = f[k] = scaled < 1e300 ? scaled : 1e300;
     }
     tile_kernels<double>().exp_neg(f, n, 1.0);
-    const double sum = sum_of(f, n);
+    const double sum = sum_of(f, n), share = 1 / sum;  // sum >= 1
     for (std::int64_t k = 0; k < n; ++k) {
-        f[k] /= sum;
+        f[k] *= share;
         z[k] *= f[k];
     }
     const double mean = sum_of(z, n), log_sum = std::log(sum);
@@ -193,14 +193,12 @@ double softmax_scale(double sigma, int rule, const Classes& classes, Blocks& blo
             if (std::isfinite(least)) nearest.push_back(least);
         }
     });
-    double median = 0;
-    if (!nearest.empty()) {
-        const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
-        std::nth_element(nearest.begin(), middle, nearest.end());
-        median = nearest.size() % 2 ? *middle : (*std::max_element(nearest.begin(), middle) + *middle) / 2;
-    }
-    require(median > 0, "sigma can't be made of the distances to the nearest hits, whose median is " + text(median) +
-                            ": give it as a number");
+    if (nearest.empty()) return sigma;  // nobody has a hit, and softmax over one miss is 1 at any sigma
+    const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
+    std::nth_element(nearest.begin(), middle, nearest.end());
+    const double median =
+        nearest.size() % 2 ? *middle : (*std::max_element(nearest.begin(), middle) + *middle) / 2;
+    require(median > 0, "sigma can't be a share of the median distance to the nearest hit, which is 0: give a number");
     return sigma * median;
 }
 
@@ -656,7 +654,9 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);
             if (i0 == 0) std::fill_n(Sigma.data(), A * A, 0.0);
-            outer_sums(samples, i0, i1, samples, f, n, blocks.stored, negligible, Sigma.data(), run);
+            // By blocks a pair comes from both sides, with half of its weight or so.
+            outer_sums(samples, i0, i1, samples, f, n, blocks.stored, blocks.stored ? negligible : negligible / 2,
+                       Sigma.data(), run);
         });
         double trace = 0;
         bool found = false;
