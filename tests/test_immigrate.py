@@ -153,6 +153,17 @@ def test_im4e_across_tiles_and_chunks(shape):
         assert other.cost.tobytes() == found[0].cost.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_memory_layout_changes_no_bit(dtype):
+    for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
+        X, y = data(*shape, dtype=dtype)
+        w = fastfs.im4e_scores(X, y).weights
+        V = fastfs.immigrate_scores(X, y, max_iter=2).eigenvectors
+        for name, form in FORMS.items():
+            assert fastfs.im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
+            assert fastfs.immigrate_scores(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
+
+
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_im4e_auto_sigma(factor, monkeypatch):
     monkeypatch.setattr("fastfs._immigrate.AUTO_SIGMA", factor)
