@@ -37,9 +37,9 @@ void register_blas(const fastfs_blas& table) {
                 std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
-    require(table.sgemm && table.dgemm && table.ssyrk && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf &&
-                table.dpocon && table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr &&
-                table.dsyevr && table.dgesdd,
+    require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
+                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
+                table.dgesdd,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
@@ -74,21 +74,10 @@ void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, doub
     blas().dgemm(&ta, &tb, &m_, &n_, &k_, &alpha, A, &lda_, B, &ldb_, &beta, C, &ldc_);
 }
 
-void syrk_lower(char ta, std::int64_t n, std::int64_t k, float alpha, const float* A, std::int64_t lda, float beta,
-                float* C, std::int64_t ldc) {
-    const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
-    blas().ssyrk("L", &ta, &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
-}
-
-void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta,
-                double* C, std::int64_t ldc) {
-    const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
-    blas().dsyrk("L", &ta, &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
-}
-
 void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
                 std::int64_t ldc) {
-    syrk_lower('N', n, k, alpha, A, lda, beta, C, ldc);
+    const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
+    blas().dsyrk("L", "N", &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
 }
 
 void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
