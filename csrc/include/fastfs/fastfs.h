@@ -6,7 +6,7 @@
  *     newer than the header gives fields that the header doesn't know their defaults; a newer header is accepted as
  * long as the fields that the library doesn't know are zero. The BLAS table alone must have the library's own size.
  *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, but
- *     fastfs_gram_new, whose handle fastfs_gram_free releases, and fastfs_register_blas.
+ *     those that make handles, until their _free function releases them, and fastfs_register_blas.
  *   - All functions may be called from any number of threads at once, also with one handle.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs and restored when it ends.
  */
@@ -394,6 +394,187 @@ FASTFS_API int64_t fastfs_projse_size(const fastfs_projse_sums* sums);
 FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers);
 FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers);
 FASTFS_API void fastfs_projse_free(fastfs_projse_sums* sums); /* NULL is fine */
+
+/* ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE ----------------------------------------------------------
+ *
+ * Methods on pairs of samples: d_nj = |x_n - x_j|, elementwise, of scaled features. The label-free stage scales and may
+ * keep distances; any number of fits with different labels may run on one at once. */
+
+enum {
+    FASTFS_SCALE_NONE = 0,    /* features as they are */
+    FASTFS_SCALE_RANGE = 1,   /* to [0, 1] */
+    FASTFS_SCALE_STANDARD = 2 /* to mean 0 and standard deviation 1 (of n_rows, not n_rows - 1) */
+};
+
+enum { /* distances to keep, between all samples over all scaled features */
+       FASTFS_KEEP_NONE = 0,
+       FASTFS_KEEP_MANHATTAN = 1,        /* serves ReliefF, MultiSURF, and the first iteration of IM4E */
+       FASTFS_KEEP_SQUARED_EUCLIDEAN = 2 /* serves RELIEF, and the first iteration of IMMIGRATE */
+};
+
+typedef struct fastfs_margin fastfs_margin;
+
+/* X must be dense. Checks that it is finite and that not all features are constant. The handle keeps a pointer to its
+ * values, which must outlive it. keep: FASTFS_KEEP_*, 8 n_rows^2 bytes; without, or where that exceeds the budget, each
+ * fit computes what it needs. Kernels run in the dtype of X, sums are kept in double. */
+FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, int32_t scaling, int32_t keep, const fastfs_run* run,
+                                           fastfs_margin** margin);
+/* What the methods see of feature a is (x - shift[a]) * factor[a]; factor is 0 for a constant feature. n_cols each. */
+FASTFS_API fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor);
+FASTFS_API void fastfs_margin_free(fastfs_margin* margin); /* NULL is fine */
+
+enum { FASTFS_RELIEF = 0, FASTFS_RELIEFF = 1, FASTFS_MULTISURF = 2 };
+
+typedef struct fastfs_relief_options {
+    size_t struct_size;
+    int32_t method;      /* FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF */
+    int32_t closed_form; /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
+    int64_t n_neighbors; /* RELIEFF: hits, and misses of each other class; >= 1 */
+    int64_t n_targets;   /* RELIEF: so many samples, drawn at random, have their neighbours looked up; 0: all */
+    uint64_t seed;       /* of that draw */
+} fastfs_relief_options;
+#define FASTFS_RELIEF_OPTIONS_INIT {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0, 10, 0, 0}
+
+enum {                                  /* warnings of the margin methods, added up */
+       FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */
+       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF: a class has fewer neighbours to offer than asked for */
+       FASTFS_MARGIN_NO_WEIGHT = 4,     /* IM4E, IMMIGRATE: no direction has a positive margin: the last weights stay */
+       FASTFS_MARGIN_UNEVEN = 8,        /* not scaled, and standard deviations lie more than 1e3 apart */
+       FASTFS_MARGIN_NO_NEIGHBORS = 16  /* MULTISURF: no sample has a near hit or miss */
+};
+
+typedef struct fastfs_relief_result {
+    size_t struct_size;
+    int32_t warnings; /* out: FASTFS_MARGIN_*, added up */
+    int32_t stored;   /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    double* scores;   /* out, n_cols: larger is better, may be negative; 0 for constant features */
+} fastfs_relief_result;
+#define FASTFS_RELIEF_RESULT_INIT {sizeof(fastfs_relief_result), 0, 0, NULL}
+
+/* labels: one for each row, 0..n_classes - 1, each at least once; n_classes >= 2. RELIEF: nearest by Euclidean
+ * distance, the others by Manhattan distance; ties go to the lowest row. O(n_rows^2 n_cols) time. */
+FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                       const fastfs_relief_options* options, const fastfs_run* run,
+                                       fastfs_relief_result* result);
+
+enum {
+    FASTFS_MARGIN_SIGMA_GIVEN = 0,
+    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median distance to the nearest hit under the first weights */
+};
+
+typedef struct fastfs_im4e_options {
+    size_t struct_size;
+    double sigma;                /* > 0, of the softmax; or its factor, by sigma_rule */
+    int32_t sigma_rule;          /* FASTFS_MARGIN_SIGMA_* */
+    int32_t max_iter;            /* >= 1 */
+    double tol;                  /* >= 0: stops when the cost changes by no more than this share */
+    const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
+} fastfs_im4e_options;
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, NULL}
+
+typedef struct fastfs_im4e_result {
+    size_t struct_size;
+    int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
+    int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    int32_t n_iter;    /* out */
+    int32_t converged; /* out: 1 if the cost changed by no more than tol */
+    double sigma;      /* out: of the softmax */
+    double* weights;   /* out, n_cols: >= 0, sum 1 */
+    double* cost;      /* out, max_iter, of which n_iter are set; NULL is fine */
+    double* objective; /* out, the same: G, of which the cost is the linear part in the weights */
+} fastfs_im4e_result;
+#define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL}
+
+/* O(n_rows^2 n_cols) time an iteration, 8 n_rows^2 bytes or, if that exceeds the budget, less (and twice the time). */
+FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                     const fastfs_im4e_options* options, const fastfs_run* run,
+                                     fastfs_im4e_result* result);
+
+typedef struct fastfs_immigrate_options {
+    size_t struct_size;
+    double sigma;
+    int32_t sigma_rule;
+    int32_t max_iter;
+    double tol;                 /* as of fastfs_im4e_options */
+    int32_t clip;               /* 1: negative entries of W become 0, as in the authors' package; then W isn't PSD */
+    int32_t reserved;           /* 0 */
+    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none */
+    double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma; >= 0 */
+    const int64_t* features;    /* columns to use, ascending; NULL: all that aren't constant */
+    int64_t n_features;         /* how many, if features is given */
+    const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
+                                   normalised; NULL: all equal */
+    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns; NULL */
+} fastfs_immigrate_options;
+#define FASTFS_IMMIGRATE_OPTIONS_INIT \
+    {sizeof(fastfs_immigrate_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, 0, 0, 0.0, 0.0, NULL, 0, NULL, NULL}
+
+/* A fitted W = sum_k values[k] v_k v_k', and W itself where features are fewer than active pairs of samples. */
+typedef struct fastfs_immigrate fastfs_immigrate;
+
+typedef struct fastfs_immigrate_result {
+    size_t struct_size;
+    int32_t warnings; /* FASTFS_MARGIN_*, added up */
+    int32_t stored;   /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    int32_t n_iter;
+    int32_t converged;
+    double sigma;
+    int64_t n_features;      /* of W */
+    int64_t rank;            /* numerical, of W */
+    const int64_t* features; /* n_features columns of X, ascending */
+    const double* values;    /* rank, |.| descending */
+    const double* vectors;   /* rank x n_features, orthonormal rows; the entry of largest magnitude is positive */
+    const double* W;         /* n_features x n_features, Frobenius norm 1; NULL if it was kept in factors only */
+    const double* scores;    /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
+    const double* cost;      /* n_iter */
+    const double* objective; /* n_iter */
+} fastfs_immigrate_result;
+#define FASTFS_IMMIGRATE_RESULT_INIT \
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+
+/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. */
+FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                              const fastfs_immigrate_options* options, const fastfs_run* run,
+                                              fastfs_immigrate** fitted);
+/* Its arrays are those of `fitted` and live as long. */
+FASTFS_API fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result);
+FASTFS_API void fastfs_immigrate_free(fastfs_immigrate* fitted); /* NULL is fine */
+
+/* The n_pairs pairs of features a < b with the largest |W_ab|, largest first, as positions 0..n_features - 1, from the
+ * factors of a W. without_leading: 1 to take the eigenpair of the largest |value| out first. Returns how many there are
+ * (fewer if n_features (n_features - 1) / 2 is less) in found. */
+FASTFS_API fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double* values,
+                                                const double* vectors, int32_t without_leading, int64_t n_pairs,
+                                                const fastfs_run* run, int64_t* a, int64_t* b, double* weights,
+                                                int64_t* found);
+
+/* A metric between samples that IM4E or IMMIGRATE found: f = w'd, or f = d'W d with W in factors. */
+typedef struct fastfs_margin_metric {
+    size_t struct_size;
+    double sigma;            /* > 0 */
+    const int64_t* features; /* columns of X, ascending; NULL: all */
+    int64_t n_features;
+    const double* weights; /* n_features: w; or NULL and */
+    int64_t rank;
+    const double* values;  /* rank */
+    const double* vectors; /* rank x n_features */
+} fastfs_margin_metric;
+#define FASTFS_MARGIN_METRIC_INIT {sizeof(fastfs_margin_metric), 1.0, NULL, 0, NULL, 0, NULL, NULL}
+
+/* For each row of X (dense, n_cols columns of the dtype of the training data) its expected distance to each class: the
+ * mean of f over the class's training samples, weighted by softmax(-f / sigma). Smaller is nearer; not a probability.
+ * out: rows x n_classes, row-major. */
+FASTFS_API fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                                 const fastfs_margin_metric* metric, const fastfs_matrix* X,
+                                                 const fastfs_run* run, double* out);
+
+/* What a prediction rests on: out (rows x n_features for w, rows x n_features x n_features for W) splits e_other -
+ * e_class of each row of X into the parts of its features or pairs of features, where e are the expected distances,
+ * class is the class wanted for that row, and other the nearest one but that. Parts are positive where they speak for
+ * the class. */
+FASTFS_API fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                               const fastfs_margin_metric* metric, const fastfs_matrix* X,
+                                               const int64_t* wanted, const fastfs_run* run, double* out);
 
 #ifdef __cplusplus
 }
