@@ -18,10 +18,13 @@ struct TileKernels {
     static constexpr T kMarkedDistance = T(-1);
     static constexpr T kMarkedAffinity = T(2);
 
+    // n samples of kPanel features, `stride` apart, less the shifts, into a panel, which may be x itself; adds what was
+    // written, and its squares, to the sums.
+    void (*shift)(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums,
+                  double* squares);
     // Adds to the tile (add) or starts it with (!add) the inner products of features over n samples. Panels have kPanel
-    // values per sample, sample after sample; left and right are the first of several panels, panel_stride apart. The
-    // tile is written up to the next multiple of kPanel in both directions, and what belongs to features a, b has the
-    // same bits as what belongs to b, a.
+    // values per sample, sample after sample, any finite ones where there is no feature; left and right are the first
+    // of several panels, panel_stride apart. What belongs to features a, b has the same bits as what belongs to b, a.
     void (*gram)(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile,
                  std::int64_t ld, std::int64_t rows, std::int64_t cols);
     // G -> squared distances
