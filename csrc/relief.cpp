@@ -179,7 +179,8 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
     const bool listed = find.most() * 8 <= n;
     if (listed) {
         constexpr std::int64_t kBytesOfPair = 96;  // with what feature_sums makes of it
-        run.require_memory(n_targets * find.most() * kBytesOfPair, "a list of neighbors", "ask for fewer");
+        run.require_memory(n_targets * find.most() * kBytesOfPair, "a list of neighbors",
+                           "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
     }
     const std::int64_t weights = listed ? 0 : n * n * static_cast<std::int64_t>(sizeof(T)) / 2;
     const bool whole = (kept && listed) || (all && run.allows(stored_distances_memory(n) + weights));

@@ -62,8 +62,8 @@ BAD_DATA = {
     "one sample": (X[:1], Y[:1], ValueError, []),
     "all constant": (np.ones((40, 6)), Y, ValueError, ["constant"]),
     "all equal rows": (np.repeat(X[:1], 40, axis=0), Y, ValueError, ["constant"]),
-    "sparse": (sp.csr_matrix(X), Y, TypeError, ["sparse", "toarray"]),
-    "sparse array": (sp.csc_array(X), Y, TypeError, ["sparse", "toarray"]),
+    "sparse": (sp.csr_matrix(X), Y, TypeError, []),
+    "sparse array": (sp.csc_array(X), Y, TypeError, []),
     "chunks": (iter([X[:20], X[20:]]), Y, TypeError, ["one array"]),
     "3-D": (X[None], Y, ValueError, []),
     "1-D": (X[:, 0], Y, ValueError, []),
@@ -85,6 +85,8 @@ def test_bad_data(call, name):
         CALLS[call](bad_X, bad_y)
     if parts:
         assert_one_sentence(raised, *parts)
+    if sp.issparse(bad_X):
+        assert "toarray" in str(raised.value)
 
 
 COMMON = [
@@ -99,7 +101,6 @@ OF_ITERATION = [
     ({"sigma": None}, TypeError, ["sigma"]),
     ({"max_iter": 0}, ValueError, ["max_iter", "0"]),
     ({"max_iter": 1.5}, TypeError, ["max_iter", "1.5"]),
-    ({"max_iter": True}, TypeError, ["max_iter"]),
     *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
 ]
 INDEFINITE = np.diag([1.0, 1, 1, 1, 1, -0.1])
@@ -280,23 +281,24 @@ def test_refused_before_it_is_tried(call):
         CALLS[call](wide, np.arange(50_000) % 2, max_memory=100_000)
 
 
-SLOW = np.random.default_rng(0).normal(size=(1500, 120))
-LABELS = np.arange(1500) % 2
+SLOW = np.random.default_rng(0).normal(size=(1200, 120))
+LABELS = np.arange(1200) % 2
 
 
 class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("memory", [None, "12M"])
+@pytest.mark.parametrize("memory", [None, "8M"])
 @pytest.mark.parametrize("call", of("relief", "relieff", "multisurf", "im4e", "immigrate")[:5])
 def test_progress_rises_and_ends_the_call(call, memory):
     """A callback that raises stops the call soon, whatever it is doing, and the next call is none the worse."""
     options = {"n_threads": 2, "max_memory": memory}
     if call in ("im4e", "immigrate"):
-        options |= {"max_iter": 3, "tol": 0.0}
+        options |= {"max_iter": 2, "tol": 0.0}
+    X = SLOW[:, :40] if call == "immigrate" else SLOW
     reports = []
-    expected = CALLS[call](SLOW, LABELS, progress=lambda step, share: reports.append((step, share)), **options)
+    expected = CALLS[call](X, LABELS, progress=lambda step, share: reports.append((step, share)), **options)
     assert np.isfinite(expected).all()
     assert all(isinstance(step, str) and 0 <= share <= 1 for step, share in reports)
     last = {}
@@ -313,13 +315,13 @@ def test_progress_rises_and_ends_the_call(call, memory):
             raise Stop
 
     try:
-        CALLS[call](SLOW, LABELS, progress=stop, **options)
+        CALLS[call](X, LABELS, progress=stop, **options)
     except Stop:
         assert len(seen) == min(2, len(reports))
     else:
         assert len(seen) < min(2, len(reports))  # faster this time
     assert set(seen) <= {threading.get_ident()}
-    assert CALLS[call](SLOW, LABELS, **options).tobytes() == expected.tobytes()
+    assert CALLS[call](X, LABELS, **options).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("memory", [None, "40M"])

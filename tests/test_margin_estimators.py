@@ -53,7 +53,7 @@ EXPECTED = {
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @parametrize_with_checks(
-    [method() for method in ALL] + [Immigrate(1, prefilter="im4e"), Relief(closed_form=True)],
+    [method() for method in ALL] + [Immigrate(1, clip=True, sigma="auto"), Relief(closed_form=True)],
     expected_failed_checks=lambda estimator: EXPECTED if isinstance(estimator, IM4E) else {},
 )
 def test_scikit_learn_checks(estimator, check):

@@ -383,6 +383,7 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     std::vector<WeightedPair> sorted(pairs.size());
     for (const auto& pair : pairs) sorted[begins[static_cast<std::size_t>(pair.i)]++] = pair;
     for (std::size_t p = 0; p < sorted.size();) {
+        run.checkpoint();
         const auto end = begins[static_cast<std::size_t>(sorted[p].i)];  // has moved on to the next one's begin
         std::stable_sort(sorted.begin() + static_cast<std::ptrdiff_t>(p),
                          sorted.begin() + static_cast<std::ptrdiff_t>(end),

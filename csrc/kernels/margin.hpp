@@ -26,7 +26,7 @@ enum class Difference { kAbsolute, kSquared };
 
 // out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
 // j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is
-// computed once and its mirror image has the same bits. T: the kernel's; sums over chunks of features are in double.
+// computed once and its mirror image has the same bits. T: that of X; sums over chunks of features are in double.
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run);

@@ -311,6 +311,7 @@ class MultiSURF(_MarginSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
+    Where classes are well apart, samples have no near misses; then nearly all scores are negative.
 
     Parameters
     ----------
@@ -423,7 +424,8 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         return super()._read(X, y)
 
     def _keep(self, data: Array, codes: _margin.Codes, used: _margin.Codes) -> None:
-        self._used, self._train, self._codes, self._scaling = used, data[:, used], codes, self.scaling
+        self._used, self._codes, self._scaling = used, codes, self.scaling
+        self._train = np.take(data, used, axis=1)
 
     def _metric(self) -> Any:
         """The core's metric between samples, of the features `_used`."""
@@ -512,7 +514,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         data, budget = as_matrix(self._validate_dense(X, reset=False), parse_memory(self.max_memory))
         _require_finite(data)
         with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
-            data = data[:, self._used].astype(self._train.dtype, copy=False)
+            data = np.take(data, self._used, axis=1).astype(self._train.dtype, copy=False)
         return data, self._stage(self._train, budget, self._scaling)
 
     def _distances(self, data: Array, stage: _margin.Stage) -> npt.NDArray[np.float64]:
@@ -709,9 +711,9 @@ class Immigrate(_MarginClassifier):
     smallest : float, "auto" or None
         Entries of W below it become 0 in each iteration, before W is normalised. "auto": 1 / (number of features of
         W), the paper's choice. None: all stay.
-    negligible : float or None
-        Pairs of samples with a weight up to this are left out of an iteration's sums, which saves time. None: 0 for
-        float64 (all count that aren't exactly 0), 1e-6 for float32.
+    negligible : float
+        Pairs of samples with a weight up to this are left out of an iteration's sums, which saves some time and costs
+        digits: the more samples, the more. Those that weigh less than rounding are always left out.
     W0 : array-like of shape (n_features, n_features) or None
         Where to start: symmetric, positive semidefinite unless `clip`; it is normalised. None: equal weights on the
         diagonal.
@@ -817,7 +819,7 @@ class Immigrate(_MarginClassifier):
         prefilter: str | None = "auto",
         clip: bool = False,
         smallest: float | str | None = None,
-        negligible: float | None = None,
+        negligible: float = 0.0,
         W0: Any = None,
         scaling: str | None = "standard",
         n_jobs: int | None = None,

@@ -470,8 +470,7 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
     if hasattr(selector, "interactions_"):
         figure = Figure(figsize=(9.5 + height, max(height, 4.0)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(8, 1.5 + height))
-        strongest = "the strongest features and their pairs"
-        pl.interactions(selector, feature_names, top=bars, ax=right, title=strongest)
+        pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
     else:
         figure = Figure(figsize=(8, height), layout="constrained")
         left = figure.add_subplot()

@@ -121,6 +121,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
         for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
             _number(ax, int(j), rank)
         curves.plot(np.arange(1, 65), np.sort(selector.scores_)[::-1] / selector.scores_.max(), label=name)
+    curves.set_ylim(-0.3, 1.03)  # MultiSURF goes far below 0 here: most digits have no near miss
     curves.set_title("share of the best score, by rank")
     curves.spines[["top", "right"]].set_visible(False)
     curves.legend(frameon=False)
