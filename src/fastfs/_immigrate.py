@@ -21,9 +21,6 @@ AUTO_SIGMA = 1.0
 # prefilter="auto" runs IM4E first on more features than this.
 PREFILTER_ABOVE = 1000
 
-# Pairs of samples that weigh no more are left out of Sigma in float32, where they are below rounding.
-NEGLIGIBLE_FLOAT32 = 1e-6
-
 
 @dataclass(frozen=True)
 class Im4eResult:
@@ -187,7 +184,7 @@ def immigrate_scores(
     prefilter: str | None = "auto",
     clip: bool = False,
     smallest: float | str | None = None,
-    negligible: float | None = None,
+    negligible: float = 0.0,
     W0: npt.ArrayLike | None = None,
     scaling: str | None = "standard",
     n_threads: int = 0,
@@ -268,7 +265,7 @@ def immigrate_options(
         options["smallest"] = choose("smallest", smallest, ("auto",), "a number or None")
     else:
         options["smallest"] = 0.0 if smallest is None else _not_negative("smallest", smallest)
-    options["negligible"] = None if negligible is None else _not_negative("negligible", negligible)
+    options["negligible"] = _not_negative("negligible", negligible)
     return options
 
 
@@ -367,8 +364,6 @@ def fit_immigrate(
         start = before.weights[features]
     if options["smallest"] == "auto":
         options["smallest"] = 1 / len(features)
-    if options["negligible"] is None:
-        options["negligible"] = NEGLIGIBLE_FLOAT32 if stage.X.dtype == np.float32 else 0.0
     chosen = features if prefilter is not None else None
     found = stage.immigrate(codes, len(classes), features=chosen, start=start, start_matrix=W0, **options)
     result = ImmigrateResult(

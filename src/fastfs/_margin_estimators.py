@@ -711,9 +711,9 @@ class Immigrate(_MarginClassifier):
     smallest : float, "auto" or None
         Entries of W below it become 0 in each iteration, before W is normalised. "auto": 1 / (number of features of
         W), the paper's choice. None: all stay.
-    negligible : float or None
-        Pairs of samples with a weight up to this are left out of an iteration's sums, which saves time. None: 0 for
-        float64, 1e-6 for float32. Those that weigh less than rounding are always left out.
+    negligible : float
+        Pairs of samples with a weight up to this are left out of an iteration's sums, which saves some time and costs
+        digits: the more samples, the more. Those that weigh less than rounding are always left out.
     W0 : array-like of shape (n_features, n_features) or None
         Where to start: symmetric, positive semidefinite unless `clip`; it is normalised. None: equal weights on the
         diagonal.
@@ -819,7 +819,7 @@ class Immigrate(_MarginClassifier):
         prefilter: str | None = "auto",
         clip: bool = False,
         smallest: float | str | None = None,
-        negligible: float | None = None,
+        negligible: float = 0.0,
         W0: Any = None,
         scaling: str | None = "standard",
         n_jobs: int | None = None,
