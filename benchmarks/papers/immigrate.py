@@ -122,8 +122,10 @@ def two_classes(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def accuracy(make: Callable[[Any], Any], setting: Any, train: Any, test: Any) -> float:
     """Of one classifier; a setting that this data cannot bear (all small weights removed) counts as 0."""
-    factor = setting[1] if isinstance(setting, tuple) and setting[0] == "auto" else _immigrate.AUTO_SIGMA
-    with warnings.catch_warnings(), mock.patch.object(_immigrate, "AUTO_SIGMA", factor):
+    auto = (
+        dict.fromkeys(_immigrate.AUTO_SIGMA, setting[1]) if isinstance(setting, tuple) and setting[0] == "auto" else {}
+    )
+    with warnings.catch_warnings(), mock.patch.dict(_immigrate.AUTO_SIGMA, auto):
         warnings.simplefilter("ignore")
         try:
             return float(np.mean(make(setting).fit(*train).predict(test[0]) == test[1]))
@@ -197,7 +199,7 @@ def noise(run: Run) -> None:
             for first, mean in ((0, (8, -2)), (100, (2, 4))):
                 n = round(100 * share)
                 X[first : first + n] = rng.normal(mean, np.sqrt(8), (n, 2))
-            Ws.append(fastfs.Immigrate(prefilter=None, n_jobs=1).fit(X, np.arange(200) // 100).W_)
+            Ws.append(fastfs.Immigrate(sigma=1.0, prefilter=None, n_jobs=1).fit(X, np.arange(200) // 100).W_)
         W, spread = np.mean(Ws, axis=0), np.std(Ws, axis=0)
         print(f"{share:>6.2f} {W[0, 1]:>8.3f} +- {spread[0, 1]:.3f} {W[0, 0]:>8.3f} {W[1, 1]:>8.3f}")
 

@@ -20,11 +20,9 @@ ours: MNIST is the first 500 of each digit, GunPoint stands for the time series.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +35,7 @@ from sklearn.svm import SVC
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
+from benchmarks.papers.protocol import read
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -44,14 +43,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "poly3": {"kernel": "poly"},
     "rbf": {"kernel": "rbf"},
 }
-
-
-def read(name: str) -> Any:
-    """One of the real data sets."""
-    folder = os.environ.get("FASTFS_TEST_DATA")
-    if folder is None:
-        raise SystemExit(f"{name} is needed: set FASTFS_TEST_DATA to the folder that has {name}.npz")
-    return np.load(Path(folder) / f"{name}.npz")
 
 
 def halves() -> tuple[np.ndarray, np.ndarray]:

@@ -546,8 +546,8 @@ class IM4E(_MarginClassifier):
         Number or fraction of the features to keep; None: half of them.
     sigma : float or "auto"
         Scale of the softmax, in units of the distance: small ones look at the nearest neighbours only, large ones at
-        means of classes. An absolute value means nothing across data; "auto" takes the median distance to the nearest
-        hit under equal weights.
+        means of classes. An absolute value means nothing across data; "auto" is twice the median distance to the
+        nearest hit under equal weights.
     class_weight : dict of {label: float} or None
         imIM4E: the margins of a class's samples count by this factor; classes that aren't named by 1. The weights of
         features change, not how prediction compares classes.
@@ -665,7 +665,7 @@ class IM4E(_MarginClassifier):
             Itself.
         """
         with self._all_or_nothing():
-            options = _immigrate.iteration_options(self.sigma, self.max_iter, self.tol)
+            options = _immigrate.iteration_options("im4e", self.sigma, self.max_iter, self.tol)
             data, budget, self.classes_, codes = self._read(X, y)
             options["class_factors"] = _immigrate.class_factors(self.class_weight, self.classes_)
             stage = self._stage(data, budget, self.scaling)
@@ -696,7 +696,7 @@ class Immigrate(_MarginClassifier):
         Number or fraction of the features to keep; None: half of them.
     sigma : float or "auto"
         Scale of the softmax, in units of the distance d'Wd: small ones look at the nearest neighbours only, large ones
-        at means of classes. An absolute value means nothing across data; "auto" takes the median distance to the
+        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to the
         nearest hit under the first W.
     max_iter : int
         Most data use all 10.
@@ -813,7 +813,7 @@ class Immigrate(_MarginClassifier):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        sigma: float | str = 1.0,
+        sigma: float | str = "auto",
         max_iter: int = 10,
         tol: float = 1e-4,
         prefilter: str | None = "auto",
