@@ -31,7 +31,7 @@ constexpr std::int64_t kTaskRows = 16, kBlockBytes = std::int64_t{1} << 26;
 constexpr const char* kAdvice = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples or features";
 
 template <class T>
-constexpr double kNegligible = std::numeric_limits<T>::epsilon();
+constexpr double kRounding = std::numeric_limits<T>::epsilon();
 
 // ---- hits and misses -----------------------------------------------------------------------------------------------
 
@@ -96,9 +96,9 @@ Softmax softmax(double* f, std::int64_t n, double sigma, double* z) {
         z[k] = f[k] = scaled < 1e300 ? scaled : 1e300;
     }
     tile_kernels<double>().exp_neg(f, n, 1.0);
-    const double sum = sum_of(f, n);
+    const double sum = sum_of(f, n), share = 1 / sum;  // sum >= 1
     for (std::int64_t k = 0; k < n; ++k) {
-        f[k] /= sum;
+        f[k] *= share;
         z[k] *= f[k];
     }
     const double mean = sum_of(z, n), log_sum = std::log(sum);
@@ -154,34 +154,43 @@ void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sig
     }
 }
 
-// f (samples x samples) as a whole, if the budget allows `others` besides, or rows of it at a time.
+// f (samples x samples) as a whole, if the budget allows that and `others`, or rows of it at a time. bytes: for each of
+// its values, with what is made of them besides.
 struct Blocks {
     bool stored;
     std::int64_t rows;
     Buffer<double> f;
 
-    Blocks(std::int64_t n, std::int64_t others, const char* what, const Run& run) {
-        stored = run.allows(8 * n * n + others);
-        rows = stored ? n : std::clamp(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n);
-        while (rows > kTaskRows && !run.allows(8 * rows * n + others))
+    Blocks(std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what, const Run& run)
+        : stored(run.allows(stored_distances_memory(n) + (bytes - 8) * n * n + others)), rows(n) {
+        if (!stored) rows = std::clamp(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n);
+        while (rows > kTaskRows && !run.allows(bytes * rows * n + others)) {
             rows = (rows / 2 + kTaskRows - 1) / kTaskRows * kTaskRows;
-        run.require_memory(8 * rows * n + others, what, kAdvice);
+        }
+        stored = rows >= n;
+        run.require_memory(bytes * rows * n + others, what, kAdvice);
         f = Buffer<double>(rows * n);
     }
     // body(first, last) for each block in turn.
     template <class F>
-    void for_each(std::int64_t n, F&& body) {
-        for (std::int64_t i = 0; i < n; i += rows) body(i, std::min(i + rows, n));
+    void for_each(std::int64_t n, Run& run, F&& body) {
+        for (std::int64_t i = 0; i < n; i += rows) {
+            const std::int64_t last = std::min(i + rows, n);
+            const Run::Part part(run, static_cast<double>(i) / static_cast<double>(n),
+                                 static_cast<double>(last) / static_cast<double>(n));
+            body(i, last);
+        }
     }
 };
 
-// sigma itself, or that factor of the median distance to the nearest hit; distances(i0, i1) fills the block.
-double softmax_scale(double sigma, int rule, const Classes& classes, Blocks& blocks,
+// sigma itself, or that factor of the median distance to the nearest hit, duplicates apart; distances(i0, i1) fills the
+// block.
+double softmax_scale(double sigma, int rule, const Classes& classes, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances) {
     if (rule == FASTFS_MARGIN_SIGMA_GIVEN) return sigma;
     const std::int64_t n = classes.n_samples();
     std::vector<double> nearest;
-    blocks.for_each(n, [&](std::int64_t i0, std::int64_t i1) {
+    blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
         distances(i0, i1);
         for (std::int64_t i = i0; i < i1; ++i) {
             const auto c = static_cast<std::size_t>(classes.of(i));
@@ -190,17 +199,13 @@ double softmax_scale(double sigma, int rule, const Classes& classes, Blocks& blo
                 const std::int64_t j = classes.order[static_cast<std::size_t>(k)];
                 if (j != i) least = std::min(least, blocks.f[(i - i0) * n + j]);
             }
-            if (std::isfinite(least)) nearest.push_back(least);
+            if (least > 0 && std::isfinite(least)) nearest.push_back(least);
         }
     });
-    double median = 0;
-    if (!nearest.empty()) {
-        const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
-        std::nth_element(nearest.begin(), middle, nearest.end());
-        median = nearest.size() % 2 ? *middle : (*std::max_element(nearest.begin(), middle) + *middle) / 2;
-    }
-    require(median > 0, "sigma can't be made of the distances to the nearest hits, whose median is " + text(median) +
-                            ": give it as a number");
+    if (nearest.empty()) return sigma;
+    const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
+    std::nth_element(nearest.begin(), middle, nearest.end());
+    const double median = nearest.size() % 2 ? *middle : (*std::max_element(nearest.begin(), middle) + *middle) / 2;
     return sigma * median;
 }
 
@@ -231,7 +236,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     const ScaledFeatures all = margin.features();
     const std::int64_t n = all.n_samples(), A = all.n_features();
     run.step("distances", 0.01);
-    Blocks blocks(n, 32 * margin.X().n_cols(), "IM4E", run);
+    Blocks blocks(n, 8 + static_cast<std::int64_t>(sizeof(T)), 32 * margin.X().n_cols(), "IM4E", run);
     const double *kept = margin.kept(Difference::kAbsolute), *f = blocks.f.data();
     std::vector<double> w(static_cast<std::size_t>(A), 1.0 / static_cast<double>(A)), u(w.size()), cost;
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
@@ -242,7 +247,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         const ScaledFeatures seen = weighted(all, w.data(), false);
         pair_sums<T>(seen, i0, i1, seen, 0, n, Difference::kAbsolute, blocks.f.data(), n, run);
     };
-    result.sigma = softmax_scale(options.sigma, options.sigma_rule, classes, blocks, distances);
+    result.sigma = softmax_scale(options.sigma, options.sigma_rule, classes, blocks, run, distances);
     result.warnings = classes.warnings() | (margin.is_uneven() ? FASTFS_MARGIN_UNEVEN : 0);
     result.stored = blocks.stored;
     result.converged = 0;
@@ -252,9 +257,13 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         Totals totals;
         std::fill(u.begin(), u.end(), 0.0);
         const bool made = cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
-        blocks.for_each(n, [&](std::int64_t i0, std::int64_t i1) {
-            if (!made) distances(i0, i1);
-            soften(classes, i0, i1, result.sigma, options.class_factors, kNegligible<T> / static_cast<double>(2 * n),
+        blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
+            if (!made) {
+                const Run::Part first(run, 0, 0.5);
+                distances(i0, i1);
+            }
+            const Run::Part second(run, 0.5, 1);
+            soften(classes, i0, i1, result.sigma, options.class_factors, kRounding<T> / static_cast<double>(2 * n),
                    blocks.f.data(), totals, run);
             // u = -v: hits count positive
             feature_sums<T>(all, i0, i1, all, 0, n, Difference::kAbsolute, f, n, blocks.stored, u.data(), run);
@@ -612,10 +621,10 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     }
     // Without room for A x A, steps are in the space of pairs, which needs f whole.
     const bool dense_fits = run.allows(8 * kTaskRows * n + by_features);
-    const bool only_pairs = !dense_fits && A > n && run.allows(8 * n * n + packed);
-    Blocks blocks(n, only_pairs ? packed : by_features, "IMMIGRATE", run);
+    const bool only_pairs = !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
+    Blocks blocks(n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
     const PackedSamples<T> samples(features, run);
-    const double negligible = std::max(options.negligible, kNegligible<T> / static_cast<double>(n));
+    const double negligible = std::max(options.negligible, kRounding<T> / static_cast<double>(n));
     double* f = blocks.f.data();
 
     QuadraticForm<T> form;
@@ -633,7 +642,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         pair_sums<T>(seen, i0, i1, seen, 0, n, Difference::kSquared, f, n, run);
     };
     if (weights.W.size()) form = QuadraticForm<T>(A, weights.W.data());
-    result.sigma = softmax_scale(options.sigma, options.sigma_rule, classes, blocks, distances);
+    result.sigma = softmax_scale(options.sigma, options.sigma_rule, classes, blocks, run, distances);
     result.warnings = classes.warnings() | (margin.is_uneven() ? FASTFS_MARGIN_UNEVEN : 0);
     result.stored = blocks.stored;
 
@@ -646,8 +655,12 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         const bool made = result.cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
         pairs.clear();
         in_pairs = false;
-        blocks.for_each(n, [&](std::int64_t i0, std::int64_t i1) {
-            if (!made) distances(i0, i1);
+        blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
+            if (!made) {
+                const Run::Part first(run, 0, 0.5);
+                distances(i0, i1);
+            }
+            const Run::Part second(run, 0.5, 1);
             soften(classes, i0, i1, result.sigma, nullptr, 0, f, totals, run);
             if (blocks.stored) {
                 fold(n, f, n, run);
@@ -656,7 +669,9 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);
             if (i0 == 0) std::fill_n(Sigma.data(), A * A, 0.0);
-            outer_sums(samples, i0, i1, samples, f, n, blocks.stored, negligible, Sigma.data(), run);
+            // By blocks a pair comes from both sides, with half of its weight or so.
+            outer_sums(samples, i0, i1, samples, f, n, blocks.stored, blocks.stored ? negligible : negligible / 2,
+                       Sigma.data(), run);
         });
         double trace = 0;
         bool found = false;

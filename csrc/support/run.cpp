@@ -157,12 +157,17 @@ void Run::step(const char* name, double end) {
     checkpoint();
 }
 
-Run::Part::Part(Run& run, double begin, double end) : run_(run), begin_(run.part_begin_), end_(run.part_end_) {
+// On other threads, where loops may be nested, it does nothing.
+Run::Part::Part(Run& run, double begin, double end) : run_(run), counts_(std::this_thread::get_id() == run.caller_) {
+    if (!counts_) return;
+    begin_ = run.part_begin_;
+    end_ = run.part_end_;
     run.part_begin_ = begin_ + begin * (end_ - begin_);
     run.part_end_ = begin_ + end * (end_ - begin_);
 }
 
 Run::Part::~Part() {
+    if (!counts_) return;
     run_.part_begin_ = begin_;
     run_.part_end_ = end_;
 }

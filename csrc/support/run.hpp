@@ -39,7 +39,8 @@ class Run {
 
       private:
         Run& run_;
-        double begin_, end_;
+        bool counts_;
+        double begin_ = 0, end_ = 0;
     };
 
     // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most

@@ -81,7 +81,6 @@ class Stage:
         progress: Progress | None = None,
     ) -> None:
         self.X = X
-        self.budget = budget
         self._run = {"n_threads": as_threads(n_threads), "max_memory": budget, "progress": check_progress(progress)}
         self._core = core().Margin(X, as_scaling(scaling), keep or "none", **self._run)
 
