@@ -94,7 +94,7 @@ def test_attributes(method):
 
 @classifiers
 def test_attributes_of_the_iteration(method):
-    estimator = method(max_iter=4, tol=0).fit(X, Y)
+    estimator = method(max_iter=4, tol=0, sigma=1).fit(X, Y)
     assert estimator.n_iter_ == len(estimator.cost_) == len(estimator.objective_) == 4
     assert not estimator.converged_
     assert estimator.sigma_ == 1.0
@@ -486,7 +486,7 @@ def test_prefilter(prefilter):
         assert estimator.prefilter_weights_ is None
         assert estimator.kept_features_.tolist() == list(range(12))
         return
-    weights = IM4E().fit(X, Y).weights_
+    weights = IM4E(sigma="auto").fit(X, Y).weights_
     np.testing.assert_array_equal(estimator.prefilter_weights_, weights)
     kept = np.flatnonzero(weights >= 1 / 12)
     assert 0 < len(kept) < 12

@@ -696,8 +696,8 @@ class Immigrate(_MarginClassifier):
         Number or fraction of the features to keep; None: half of them.
     sigma : float or "auto"
         Scale of the softmax, in units of the distance d'Wd: small ones look at the nearest neighbours only, large ones
-        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to the
-        nearest hit under the first W.
+        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to
+        the nearest hit under the first W.
     max_iter : int
         Most data use all 10.
     tol : float

@@ -341,7 +341,7 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 }  // namespace
 
 extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);  // in margin_tiles.cpp
-extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);    // in form_tiles.cpp
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);     // in form_tiles.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
