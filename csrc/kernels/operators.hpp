@@ -1,4 +1,5 @@
-// Engine: leading eigenpairs and singular triplets of operators that are never formed.
+// Engine: leading eigenpairs of operators that are never formed, and what such operators are made of. Everything gives
+// the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,26 @@ namespace fastfs::core {
 // and writes whole cache lines.
 using BlockOperator = std::function<void(const double* X, std::int64_t b, double* Y)>;
 
+// The widest block that an operator is given.
+constexpr std::int64_t kWidestBlock = 8;
+
 struct LeadingPairs {
     std::vector<double> values;     // descending
     std::vector<double> vectors;    // one after the other, orthonormal; signs as of fix_sign
     std::vector<double> residuals;  // |A v - w v|
-    bool converged = false;
+    bool converged = false;         // all of them are at most tolerance times the largest eigenvalue in magnitude
 };
 
-// The k largest eigenpairs of a symmetric operator on n-vectors.
+// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n: a block Lanczos method with full
+// orthogonalisation and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is small.
+// Repeated eigenvalues come as often as they are repeated.
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance,
                            std::uint64_t seed, Run& run);
 
-// A symmetric sparse matrix with a full diagonal, and its product with a block, on the threads of the run.
+// Bytes that it takes besides its result.
+std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);
+
+// A symmetric sparse matrix, and its product with a block, on the threads of the run.
 struct SparseSymmetric {
     std::int64_t n = 0;
     Buffer<std::int64_t> begins;   // n + 1
@@ -33,5 +42,14 @@ struct SparseSymmetric {
     Buffer<double> values;
     void multiply(const double* X, std::int64_t b, double* Y, Run& run) const;
 };
+
+// Y = A X for a symmetric dense A.
+void multiply_symmetric(std::int64_t n, const double* A, const double* X, std::int64_t b, double* Y, Run& run);
+
+// H (b x m) = X' V and X -= V H', for row-major V (n x m, its rows ld apart) and X (n x b).
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, std::int64_t b,
+                    double* H, Run& run);
+void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
+                      std::int64_t b, Run& run);
 
 }  // namespace fastfs::core
