@@ -36,32 +36,39 @@ std::string name_of(std::size_t s) { return "set " + std::to_string(s); }
 // ---- 1: the graph W of a set ----------------------------------------------------------------------------------------
 
 // W, all of it or its entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.
-struct Graph {
+class Graph {
+  public:
     std::int64_t p = 0;
     Buffer<double> dense;
     SparseSymmetric sparse;
     Numbers c, g;
-    Numbers scratch = {};
 
-    void multiply_affinity(const double* X, std::int64_t b, double* Y, Run& run) const {
+    // Y = diag(left) W diag(right) X for a block X, which is destroyed.
+    void multiply(const Numbers& left, double* X, const Numbers& right, double* Y, Run& run) const {
+        scale(right, X);
         if (dense.size() > 0) {
-            multiply_symmetric(p, dense.data(), X, b, Y, run);
+            multiply_dense(p, dense.data(), X, Y, run);
         } else {
-            sparse.multiply(X, b, Y, run);
+            sparse.multiply(X, Y, run);
         }
+        scale(left, Y);
     }
 
-    // Y = diag(left) W diag(right) X
-    void multiply(const Numbers& left, const double* X, const Numbers& right, std::int64_t b, double* Y, Run& run) {
-        scratch.resize(static_cast<std::size_t>(p * b));
-        for (std::int64_t i = 0; i < p; ++i) {
-            const double factor = right[static_cast<std::size_t>(i)];
-            for (std::int64_t a = 0; a < b; ++a) scratch[static_cast<std::size_t>(i * b + a)] = factor * X[i * b + a];
-        }
-        multiply_affinity(scratch.data(), b, Y, run);
-        for (std::int64_t i = 0; i < p; ++i) {
-            const double factor = left[static_cast<std::size_t>(i)];
-            for (std::int64_t a = 0; a < b; ++a) Y[i * b + a] *= factor;
+    // diag(left) W diag(right) x
+    Numbers times(const Numbers& left, const Numbers& x, const Numbers& right, Run& run) const {
+        Buffer<double> X(p * kBlock), Y(p * kBlock);
+        std::fill_n(X.data(), p * kBlock, 0.0);
+        Numbers y = x;
+        for (std::size_t i = 0; i < x.size(); ++i) X[static_cast<std::int64_t>(i) * kBlock] = x[i];
+        multiply(left, X.data(), right, Y.data(), run);
+        for (std::size_t i = 0; i < x.size(); ++i) y[i] = Y[static_cast<std::int64_t>(i) * kBlock];
+        return y;
+    }
+
+  private:
+    static void scale(const Numbers& factors, double* X) {
+        for (double factor : factors) {
+            for (std::int64_t a = 0; a < kBlock; ++a) *X++ *= factor;
         }
     }
 };
@@ -443,9 +450,7 @@ std::int64_t count_components(const Graph& graph, Run& run) {
 // q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
 void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     const std::int64_t p = graph.p;
-    const Numbers ones(static_cast<std::size_t>(p), 1.0);
-    Numbers q = numbers(p);
-    graph.multiply_affinity(ones.data(), 1, q.data(), run);
+    const Numbers ones(static_cast<std::size_t>(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         if (!(q[i] > 0 && q[i] <= kHuge)) {
@@ -454,8 +459,7 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
         }
         graph.c[i] = std::pow(q[i], -alpha);
     }
-    graph.g = numbers(p);
-    graph.multiply(graph.c, ones.data(), graph.c, 1, graph.g.data(), run);
+    graph.g = graph.times(graph.c, ones, graph.c, run);
 }
 
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const std::string& name, Run& run,
@@ -485,8 +489,10 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         root[i] = std::sqrt(root[i]);
         factor[i] = graph.c[i] / root[i];
     }
-    const BlockOperator S = [&](const double* X, std::int64_t b, double* Y) {
-        graph.multiply(factor, X, factor, b, Y, run);
+    Buffer<double> block(p * kBlock);
+    const BlockOperator S = [&](const double* X, double* Y) {
+        std::copy_n(X, p * kBlock, block.data());
+        graph.multiply(factor, block.data(), factor, Y, run);
     };
     LeadingPairs pairs = leading_pairs(p, d + 2, S, kTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
@@ -568,30 +574,40 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     const std::int64_t p = graph.p;
     Numbers per_g = graph.c;
     for (std::size_t i = 0; i < per_g.size(); ++i) per_g[i] /= graph.g[i];
-    Buffer<double> inside(p * kWidestBlock), walked(p * kWidestBlock);
-    Numbers T = numbers(kWidestBlock * rank), again = T;
-    // y = P (x - B t), t = B'x
-    auto forward = [&](const double* X, std::int64_t b) {
-        std::copy_n(X, p * b, inside.data());
-        inner_products(p, rank, B.data(), rank, X, b, T.data(), run);
-        subtract_product(p, rank, B.data(), rank, T.data(), inside.data(), b, run);
-        graph.multiply(per_g, inside.data(), graph.c, b, walked.data(), run);
+    Buffer<double> inside(p * kBlock), walked(p * kBlock);
+    Numbers T = numbers(rank * kBlock), again = T;
+    // walked = P (X - B T), T = B'X
+    auto forward = [&](const double* X) {
+        std::copy_n(X, p * kBlock, inside.data());
+        inner_products(p, rank, B.data(), rank, X, T.data(), run);
+        subtract_product(p, rank, B.data(), rank, T.data(), inside.data(), run);
+        graph.multiply(per_g, inside.data(), graph.c, walked.data(), run);
     };
-    const BlockOperator AtA = [&](const double* X, std::int64_t b, double* Y) {
-        forward(X, b);
-        graph.multiply(graph.c, walked.data(), per_g, b, Y, run);
-        inner_products(p, rank, B.data(), rank, Y, b, again.data(), run);
-        for (std::int64_t e = 0; e < b * rank; ++e) again[static_cast<std::size_t>(e)] += T[static_cast<std::size_t>(e)];
-        subtract_product(p, rank, B.data(), rank, again.data(), Y, b, run);
+    const BlockOperator AtA = [&](const double* X, double* Y) {
+        forward(X);
+        graph.multiply(graph.c, walked.data(), per_g, Y, run);
+        inner_products(p, rank, B.data(), rank, Y, again.data(), run);
+        for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
+        subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
     };
     LeadingPairs pairs = leading_pairs(p, count, AtA, kTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     Triplets triplets;
     triplets.sigma = numbers(count);
     triplets.V = std::move(pairs.vectors);
-    for (std::int64_t j = 0; j < count; ++j) {  // |A v| keeps digits that the root of an eigenvalue has lost
-        forward(triplets.V.data() + j * p, 1);
-        triplets.sigma[static_cast<std::size_t>(j)] = std::sqrt(dot(p, walked.data(), walked.data()));
+    Buffer<double> block(p * kBlock);
+    for (std::int64_t first = 0; first < count; first += kBlock) {  // |A v| keeps digits that an eigenvalue's root lost
+        std::fill_n(block.data(), p * kBlock, 0.0);
+        const std::int64_t last = std::min(first + kBlock, count);
+        for (std::int64_t j = first; j < last; ++j) {
+            for (std::int64_t i = 0; i < p; ++i) block[i * kBlock + j - first] = triplets.V[static_cast<std::size_t>(j * p + i)];
+        }
+        forward(block.data());
+        for (std::int64_t j = first; j < last; ++j) {
+            double square = 0;
+            for (std::int64_t i = 0; i < p; ++i) square += walked[i * kBlock + j - first] * walked[i * kBlock + j - first];
+            triplets.sigma[static_cast<std::size_t>(j)] = std::sqrt(square);
+        }
     }
     return triplets;
 }
@@ -727,8 +743,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         if (result.n_connected > 1) result.warnings |= FASTFS_DISC_DISCONNECTED;
         run.step("diffusion vectors", begin + share);
         U[s] = diffusion_vectors(graph, sets[s].n_components, options.seed, run, result);
-        probes[s] = numbers(p);
-        graph.multiply(graph.c, probe.data(), graph.c, 1, probes[s].data(), run);
+        probes[s] = graph.times(graph.c, probe, graph.c, run);
         if (graph.dense.size() == 0) {
             const SparseSymmetric& W = graph.sparse;
             result.indptr.assign(W.begins.data(), W.begins.data() + p + 1);

@@ -1,9 +1,9 @@
 #include "kernels/operators.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "kernels/spectral.hpp"
 #include "support/lapack.hpp"
@@ -22,13 +22,13 @@ constexpr std::int64_t kChunk = 512;
 constexpr std::int64_t kSparseRows = 512;
 constexpr std::int64_t kDenseRows = 64;
 
-// Vectors that are multiplied at once.
-constexpr std::int64_t kBlock = 4;
-
 // Up to this size LAPACK is as fast.
 constexpr std::int64_t kSmall = 200;
 
 constexpr int kMostCycles = 500;
+
+using Numbers = std::vector<double>;
+Numbers numbers(std::int64_t size) { return Numbers(static_cast<std::size_t>(size)); }
 
 std::int64_t n_chunks(std::int64_t n) { return (n + kChunk - 1) / kChunk; }
 
@@ -45,114 +45,118 @@ void sum_chunks(std::int64_t n, std::int64_t size, double* total, Run& run, F&& 
     }
 }
 
-template <int b>
-void multiply_rows(const SparseSymmetric& A, std::int64_t first, std::int64_t last, const double* X, double* Y) {
-    for (std::int64_t i = first; i < last; ++i) {
-        double sum[b] = {};
-        for (std::int64_t e = A.begins[i]; e < A.begins[i + 1]; ++e) {
-            const double a = A.values[e];
-            const double* x = X + std::int64_t{A.columns[e]} * b;
-            for (int c = 0; c < b; ++c) sum[c] += a * x[c];
+// kBlock x kBlock, row-major.
+using Square = std::array<double, kBlock * kBlock>;
+
+Square identity() {
+    Square I{};
+    for (std::int64_t c = 0; c < kBlock; ++c) I[static_cast<std::size_t>(c * kBlock + c)] = 1;
+    return I;
+}
+
+// A (rows x kBlock) = A F.
+void multiply_right(std::int64_t rows, double* A, const Square& F) {
+    for (double* row = A; row < A + rows * kBlock; row += kBlock) {
+        double product[kBlock] = {};
+        for (std::int64_t l = 0; l < kBlock; ++l) {
+            for (std::int64_t c = 0; c < kBlock; ++c) product[c] += row[l] * F[static_cast<std::size_t>(l * kBlock + c)];
         }
-        for (int c = 0; c < b; ++c) Y[i * b + c] = sum[c];
+        std::copy_n(product, kBlock, row);
     }
 }
 
-// The upper Cholesky factor F of G (b x b). A pivot below the rounding of a column's square counts as that.
-void cholesky(std::int64_t b, const double* G, double* F) {
-    for (std::int64_t i = 0; i < b; ++i) {
-        for (std::int64_t j = 0; j < b; ++j) {
-            double sum = j < i ? 0 : G[i * b + j];
-            for (std::int64_t l = 0; l < i && j >= i; ++l) sum -= F[l * b + i] * F[l * b + j];
-            if (j == i) F[i * b + i] = std::sqrt(std::max(sum, 16 * kEps * G[i * b + i]));
-            if (j != i) F[i * b + j] = sum / F[i * b + i];
+// G = F' F with F upper triangular, and F^-1. A pivot below the rounding of its column counts as that. Returns the
+// smallest share of a column that was left for its pivot.
+double cholesky(const double* G, Square& F, Square& inverse) {
+    F = {};
+    inverse = identity();
+    double least = 1;
+    auto at = [](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * kBlock + j); };
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+        for (std::int64_t j = i; j < kBlock; ++j) {
+            double sum = G[at(i, j)];
+            for (std::int64_t l = 0; l < i; ++l) sum -= F[at(l, i)] * F[at(l, j)];
+            if (j == i) {
+                least = std::min(least, sum / G[at(i, i)]);
+                F[at(i, i)] = std::sqrt(std::max(sum, 16 * kEps * G[at(i, i)]));
+            } else {
+                F[at(i, j)] = sum / F[at(i, i)];
+            }
         }
+    }
+    for (std::int64_t j = 0; j < kBlock; ++j) {  // columns of the inverse, by back substitution
+        for (std::int64_t i = j; i >= 0; --i) {
+            double sum = i == j;
+            for (std::int64_t l = i + 1; l <= j; ++l) sum -= F[at(i, l)] * inverse[at(l, j)];
+            inverse[at(i, j)] = sum / F[at(i, i)];
+        }
+    }
+    return least;
+}
+
+void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W) {
+    for (std::int64_t i = 0; i < n; i += 2) {
+        double pair[2];
+        random.normal_pair(pair);
+        W[i * kBlock + column] = pair[0];
+        if (i + 1 < n) W[(i + 1) * kBlock + column] = pair[1];
     }
 }
 
-// A (m x b, row-major) = A F^-1, F upper triangular.
-void divide(std::int64_t m, std::int64_t b, const double* F, double* A) {
-    for (double* row = A; row < A + m * b; row += b) {
-        for (std::int64_t j = 0; j < b; ++j) {
-            double sum = row[j];
-            for (std::int64_t l = 0; l < j; ++l) sum -= row[l] * F[l * b + j];
-            row[j] = sum / F[j * b + j];
-        }
-    }
-}
-
-// The same with A given by columns.
-void divide_columns(std::int64_t m, std::int64_t b, const double* F, double* A) {
-    for (std::int64_t j = 0; j < b; ++j) {
-        for (std::int64_t l = 0; l < j; ++l) {
-            for (std::int64_t i = 0; i < m; ++i) A[j * m + i] -= A[l * m + i] * F[l * b + j];
-        }
-        for (std::int64_t i = 0; i < m; ++i) A[j * m + i] /= F[j * b + j];
-    }
-}
-
-void set_identity(std::int64_t b, double* F) {
-    for (std::int64_t e = 0; e < b * b; ++e) F[e] = e % (b + 1) == 0;
-}
-
-using Numbers = std::vector<double>;
-Numbers numbers(std::int64_t size) { return Numbers(static_cast<std::size_t>(size)); }
-
-// Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H' + V[:, size:size + b] R for
-// H (b x size) and R (b x b). What of W lies in V to rounding gives a new direction all the same, with as small an R:
-// rounding is made orthogonal like anything else. What vanishes altogether is drawn. W is destroyed.
-void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, std::int64_t b, Random& random,
-            double* H, double* R, Run& run) {
+// Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
+// What of W lies in V to rounding gives a new direction all the same, with as small an R: rounding is made orthogonal
+// like anything else. What vanishes altogether is drawn. W is destroyed.
+void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double* H,
+            Square& R, Run& run) {
     constexpr int kMostPasses = 6;
-    // W as it was given is V H' + (W F^-1) R throughout, and h = V' (W F^-1).
-    Numbers F = numbers(b * b), h = numbers(b * size), sums = numbers(b * (size + b)), FR = F;
-    set_identity(b, F.data());
-    set_identity(b, R);
-    std::fill_n(H, b * size, 0.0);
-    inner_products(n, size, V, ld, W, b, h.data(), run);
+    const auto& blocks = *isa().blocks;
+    // W as it was given is V H + (W F^-1) R throughout, and h = V' (W F^-1).
+    Square F, inverse = identity();
+    R = identity();
+    Numbers h = numbers(size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
+    std::fill_n(H, size * kBlock, 0.0);
+    inner_products(n, size, V, ld, W, h.data(), run);
     for (int pass = 0;; ++pass) {
-        if (size > 0) gemm('N', 'T', size, b, b, 1.0, h.data(), size, R, b, 1.0, H, size);  // H += R' h
+        product = h;
+        multiply_right(size, product.data(), R);
+        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[static_cast<std::size_t>(e)];
         // In one sweep W loses h, and what it still has of V is summed up.
-        sum_chunks(n, b * (size + b), sums.data(), run, [&](std::int64_t first, std::int64_t rows, double* part) {
-            double *w = W + first * b, *v = V + first * ld;
-            divide(rows, b, F.data(), w);
-            if (size > 0) {
-                gemm('T', 'N', b, rows, size, -1.0, h.data(), size, v, ld, 1.0, w, b);
-                gemm('N', 'T', size, b, rows, 1.0, v, ld, w, b, 0.0, part, size);
-            }
-            gemm('N', 'T', b, b, rows, 1.0, w, b, w, b, 0.0, part + b * size, b);
-        });
-        std::copy_n(sums.data(), b * size, h.data());
-        double* G = sums.data() + b * size;
-        double off = 0;
-        for (std::int64_t e = 0; e < b * b; ++e) off = std::max(off, std::abs(G[e] - (e % (b + 1) == 0)));
+        sum_chunks(n, (size + kBlock) * kBlock, sums.data(), run,
+                   [&](std::int64_t first, std::int64_t rows, double* part) {
+                       double *w = W + first * kBlock, *v = V + first * ld;
+                       if (pass > 0) multiply_right(rows, w, inverse);
+                       blocks.multiply(v, ld, rows, size, h.data(), -1, true, w);
+                       blocks.multiply_transposed(v, ld, rows, size, w, part);
+                       blocks.multiply_transposed(w, kBlock, rows, kBlock, w, part + size * kBlock);
+                   });
+        std::copy_n(sums.data(), size * kBlock, h.data());
+        const double* G = sums.data() + size * kBlock;
         bool drawn = false;
-        for (std::int64_t a = 0; a < b; ++a) {
-            if (G[a * b + a] > 1e-280) continue;
-            for (std::int64_t i = 0; i < n; i += 2) {
-                double pair[2];
-                random.normal_pair(pair);
-                W[i * b + a] = pair[0];
-                if (i + 1 < n) W[(i + 1) * b + a] = pair[1];
-            }
-            std::fill_n(R + a * b, b, 0.0);
+        for (std::int64_t c = 0; c < kBlock; ++c) {
+            if (G[c * kBlock + c] > 1e-280) continue;
+            draw_column(n, c, random, W);
+            std::fill_n(R.begin() + c * kBlock, kBlock, 0.0);
             drawn = true;
         }
         if (drawn) {
-            set_identity(b, F.data());
-            inner_products(n, size, V, ld, W, b, h.data(), run);
+            inverse = identity();
+            inner_products(n, size, V, ld, W, h.data(), run);
             continue;
         }
-        cholesky(b, G, F.data());
-        gemm('N', 'N', b, b, b, 1.0, R, b, F.data(), b, 0.0, FR.data(), b);  // row-major: F R
-        std::copy(FR.begin(), FR.end(), R);
-        divide_columns(size, b, F.data(), h.data());
-        if ((pass > 0 && off < 1e-3) || pass == kMostPasses) break;
+        const double share = cholesky(G, F, inverse);
+        Square FR = F;
+        multiply_right(kBlock, FR.data(), R);
+        R = FR;
+        multiply_right(size, h.data(), inverse);
+        // Once is enough where neither V nor the other columns of W took much of a column; else twice.
+        double left = 0;
+        for (double x : h) left = std::max(left, std::abs(x));
+        if ((left <= 16 * kEps && share > 0.01) || pass == kMostPasses) break;
     }
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
-        divide(rows, b, F.data(), W + first * b);
-        for (std::int64_t i = first; i < first + rows; ++i) std::copy_n(W + i * b, b, V + i * ld + size);
+        multiply_right(rows, W + first * kBlock, inverse);
+        for (std::int64_t i = first; i < first + rows; ++i) std::copy_n(W + i * kBlock, kBlock, V + i * ld + size);
     });
 }
 
@@ -168,71 +172,62 @@ void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::i
     });
 }
 
-// Y (n x k, by columns) = A X; returns |A x - w x| for each column if w is given.
-Numbers multiply_columns(std::int64_t n, std::int64_t k, const BlockOperator& apply, const double* X,
-                         const double* w, Run& run) {
-    Numbers residuals = numbers(k);
-    Buffer<double> block(n * kWidestBlock), product(n * kWidestBlock);
-    for (std::int64_t first = 0; first < k; first += kWidestBlock) {
+// Calls use(first, count, X, A X) for the columns of X, n x k and one after the other, in blocks.
+template <class F>
+void for_blocks(std::int64_t n, std::int64_t k, const double* columns, const BlockOperator& apply, Run& run, F&& use) {
+    Buffer<double> X(n * kBlock), Y(n * kBlock);
+    for (std::int64_t first = 0; first < k; first += kBlock) {
         run.checkpoint();
-        const std::int64_t b = std::min(kWidestBlock, k - first);
-        for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t c = 0; c < b; ++c) block[i * b + c] = X[(first + c) * n + i];
+        const std::int64_t count = std::min(kBlock, k - first);
+        std::fill_n(X.data(), n * kBlock, 0.0);
+        for (std::int64_t c = 0; c < count; ++c) {
+            for (std::int64_t i = 0; i < n; ++i) X[i * kBlock + c] = columns[(first + c) * n + i];
         }
-        apply(block.data(), b, product.data());
-        for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t c = 0; c < b; ++c) {
-                const double r = product[i * b + c] - w[first + c] * block[i * b + c];
-                residuals[static_cast<std::size_t>(first + c)] += r * r;
-            }
-        }
+        apply(X.data(), Y.data());
+        use(first, count, X.data(), Y.data());
     }
-    for (double& r : residuals) r = std::sqrt(r);
-    return residuals;
 }
-
-// The basis has room for this many vectors; measured, see leading_pairs.
-std::int64_t basis_size(std::int64_t k) { return 2 * k + 6 * kBlock; }
 
 void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
-    Buffer<double> A(n * n), block(n * kWidestBlock), product(n * kWidestBlock);
-    for (std::int64_t first = 0; first < n; first += kWidestBlock) {
-        run.checkpoint();
-        const std::int64_t b = std::min(kWidestBlock, n - first);
-        std::fill_n(block.data(), n * b, 0.0);
-        for (std::int64_t c = 0; c < b; ++c) block[(first + c) * b + c] = 1;
-        apply(block.data(), b, product.data());
-        for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t c = 0; c < b; ++c) A[(first + c) * n + i] = product[i * b + c];
+    Buffer<double> A(n * n), I(n * n);
+    std::fill_n(I.data(), n * n, 0.0);
+    for (std::int64_t i = 0; i < n; ++i) I[i * n + i] = 1;
+    for_blocks(n, n, I.data(), apply, run, [&](std::int64_t first, std::int64_t count, const double*, const double* Y) {
+        for (std::int64_t c = 0; c < count; ++c) {
+            for (std::int64_t i = 0; i < n; ++i) A[(first + c) * n + i] = Y[i * kBlock + c];
         }
-    }
-    largest_eigenpairs(n, A.data(), k, pairs.values.data(), pairs.vectors.data(), run);
+    });
+    largest_eigenpairs(n, A.data(), k, pairs.values.data(), pairs.vectors.data(), run, std::move(I));
 }
 
-// Wu and Simon's method: the Ritz pairs of T = V' A V, whose columns are all computed, of the best of which a new basis
-// starts when there is no more room. False after too many restarts.
-bool lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance, std::uint64_t seed,
+// Vectors of the basis. Measured with DiSC's graphs of 20,000 features.
+std::int64_t basis_size(std::int64_t k) { return 2 * k + 6 * kBlock; }
+
+// Wu and Simon's method: from T = V' A V, all of whose columns are computed, the Ritz pairs, of the best of which a new
+// basis starts when there is no more room.
+void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance, std::uint64_t seed,
              LeadingPairs& pairs, Run& run) {
-    const std::int64_t b = kBlock, most = basis_size(k), ld = most + b, kept = k + (most - k) / 3;
+    const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 3;
     Random random(seed);
-    Buffer<double> V(n * ld), X(n * b), W(n * b), T(most * most), A(most * most), Y(most * most);
-    Numbers H = numbers(b * ld), R = numbers(b * b), w = numbers(most);
-    std::int64_t size = 0;  // columns of V that T knows; b more wait to be multiplied
+    Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
+    Numbers H = numbers(ld * kBlock), w = numbers(most);
+    Square R;
+    std::int64_t size = 0;  // columns of V that T knows; one block more waits to be multiplied
     auto draw = [&] {
-        for (std::int64_t e = 0; e < n * b; e += 2) random.normal_pair(W.data() + e);
-        append(n, size, V.data(), ld, W.data(), b, random, H.data(), R.data(), run);
+        for (std::int64_t c = 0; c < kBlock; ++c) draw_column(n, c, random, W.data());
+        append(n, size, V.data(), ld, W.data(), random, H.data(), R, run);
     };
     draw();
     bool confirming = false;
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
-        for (; size + b <= most; size += b) {
+        for (; size + kBlock <= most; size += kBlock) {
             run.checkpoint();
-            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, b, X.data() + i * b);
-            apply(X.data(), b, W.data());
-            append(n, size + b, V.data(), ld, W.data(), b, random, H.data(), R.data(), run);
-            for (std::int64_t c = 0; c < b; ++c) {
-                for (std::int64_t j = 0; j < size + b; ++j) {
-                    T[(size + c) * most + j] = T[j * most + size + c] = H[static_cast<std::size_t>(c * (size + b) + j)];
+            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
+            apply(X.data(), W.data());
+            append(n, size + kBlock, V.data(), ld, W.data(), random, H.data(), R, run);
+            for (std::int64_t j = 0; j < size + kBlock; ++j) {
+                for (std::int64_t c = 0; c < kBlock; ++c) {
+                    T[(size + c) * most + j] = T[j * most + size + c] = H[static_cast<std::size_t>(j * kBlock + c)];
                 }
             }
         }
@@ -242,41 +237,40 @@ bool lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double 
         const double allowed = tolerance * std::max(std::abs(w[0]), std::numeric_limits<double>::min());
         bool found = true;
         for (std::int64_t j = 0; j < k && found; ++j) {
+            const double* last = Y.data() + j * size + size - kBlock;
             double square = 0;
-            for (std::int64_t a = 0; a < b; ++a) {
+            for (std::int64_t a = 0; a < kBlock; ++a) {
                 double r = 0;
-                for (std::int64_t c = 0; c < b; ++c) r += R[static_cast<std::size_t>(a * b + c)] * Y[j * size + size - b + c];
+                for (std::int64_t c = 0; c < kBlock; ++c) r += R[static_cast<std::size_t>(a * kBlock + c)] * last[c];
                 square += r * r;
             }
             found = square <= allowed * allowed;
         }
         const std::int64_t q = found ? k : kept;
         rotate(n, size, q, V.data(), ld, Y.data(), run);
-        if (found && confirming) {
-            for (std::int64_t j = 0; j < k; ++j) {
-                pairs.values[static_cast<std::size_t>(j)] = w[static_cast<std::size_t>(j)];
-                for (std::int64_t i = 0; i < n; ++i) pairs.vectors[static_cast<std::size_t>(j * n + i)] = V[i * ld + j];
-            }
-            return true;
-        }
+        if (found && confirming) break;
         for (std::int64_t j = 0; j < q; ++j) {
             std::fill_n(T.data() + j * most, q, 0.0);
             T[j * most + j] = w[static_cast<std::size_t>(j)];
         }
         if (!found) {
-            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, b, V.data() + i * ld + q);
+            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
         }
         size = q;
-        // A block Krylov space sees no more than b copies of an eigenvalue: from new random vectors the rest appears.
+        // A Krylov space sees no more copies of an eigenvalue than its block has vectors: from new ones the rest
+        // appears.
         if (found) draw();
         confirming = found;
     }
     for (std::int64_t j = 0; j < k; ++j) {
         pairs.values[static_cast<std::size_t>(j)] = w[static_cast<std::size_t>(j)];
-        for (std::int64_t i = 0; i < n; ++i) pairs.vectors[static_cast<std::size_t>(j * n + i)] = V[i * ld + j];
+        double* v = pairs.vectors.data() + j * n;
+        for (std::int64_t i = 0; i < n; ++i) v[i] = V[i * ld + j];
+        fix_sign(n, v);
     }
-    return false;
 }
+
+bool is_small(std::int64_t n, std::int64_t k) { return n <= kSmall || 2 * (basis_size(k) + kBlock) > n; }
 
 }  // namespace
 
@@ -285,13 +279,24 @@ LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& 
     LeadingPairs pairs;
     pairs.values = numbers(k);
     pairs.vectors = numbers(n * k);
-    if (n <= kSmall || basis_size(k) + kBlock > n / 2) {
+    pairs.residuals = numbers(k);
+    if (is_small(n, k)) {
         small_pairs(n, k, apply, pairs, run);
     } else {
         lanczos(n, k, apply, tolerance, seed, pairs, run);
-        for (std::int64_t j = 0; j < k; ++j) fix_sign(n, pairs.vectors.data() + j * n);
     }
-    pairs.residuals = multiply_columns(n, k, apply, pairs.vectors.data(), pairs.values.data(), run);
+    for_blocks(n, k, pairs.vectors.data(), apply, run,
+               [&](std::int64_t first, std::int64_t count, const double* X, const double* Y) {
+                   for (std::int64_t c = 0; c < count; ++c) {
+                       const double w = pairs.values[static_cast<std::size_t>(first + c)];
+                       double square = 0;
+                       for (std::int64_t i = 0; i < n; ++i) {
+                           const double r = Y[i * kBlock + c] - w * X[i * kBlock + c];
+                           square += r * r;
+                       }
+                       pairs.residuals[static_cast<std::size_t>(first + c)] = std::sqrt(square);
+                   }
+               });
     const double largest = std::max(std::abs(pairs.values.front()), std::numeric_limits<double>::min());
     const double allowed = 10 * std::max(tolerance, static_cast<double>(n) * kEps) * largest;
     pairs.converged = *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed;
@@ -300,47 +305,41 @@ LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& 
 
 std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k) {
     const std::int64_t size = basis_size(k) + kBlock;
-    if (n <= kSmall || size > n / 2) return 8 * (3 * n * n + 2 * n * kWidestBlock);
-    return 8 * (n * (size + 2 * kBlock + 2 * kWidestBlock) + 3 * size * size);
+    if (is_small(n, k)) return 8 * (2 * n * n + 2 * n * kBlock);
+    return 8 * (n * (size + 4 * kBlock) + 3 * size * size);
 }
 
-void SparseSymmetric::multiply(const double* X, std::int64_t b, double* Y, Run& run) const {
+void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
+    const auto product = isa().blocks->multiply_sparse;
     parallel_for(run, (n + kSparseRows - 1) / kSparseRows, [&](std::int64_t task, int) {
-        const std::int64_t first = task * kSparseRows, last = std::min(first + kSparseRows, n);
-        switch (b) {
-            case 1: return multiply_rows<1>(*this, first, last, X, Y);
-            case 2: return multiply_rows<2>(*this, first, last, X, Y);
-            case 3: return multiply_rows<3>(*this, first, last, X, Y);
-            case 4: return multiply_rows<4>(*this, first, last, X, Y);
-            case 5: return multiply_rows<5>(*this, first, last, X, Y);
-            case 6: return multiply_rows<6>(*this, first, last, X, Y);
-            case 7: return multiply_rows<7>(*this, first, last, X, Y);
-            default: return multiply_rows<8>(*this, first, last, X, Y);
-        }
+        const std::int64_t first = task * kSparseRows;
+        product(begins.data() + first, columns.data(), values.data(), std::min(kSparseRows, n - first), X,
+                Y + first * kBlock);
     });
 }
 
-void multiply_symmetric(std::int64_t n, const double* A, const double* X, std::int64_t b, double* Y, Run& run) {
+void multiply_dense(std::int64_t n, const double* A, const double* X, double* Y, Run& run) {
+    const auto product = isa().blocks->multiply;
     parallel_for(run, (n + kDenseRows - 1) / kDenseRows, [&](std::int64_t task, int) {
-        const std::int64_t first = task * kDenseRows, rows = std::min(kDenseRows, n - first);
-        gemm('N', 'N', b, rows, n, 1.0, X, b, A + first * n, n, 0.0, Y + first * b, b);
+        const std::int64_t first = task * kDenseRows;
+        product(A + first * n, n, std::min(kDenseRows, n - first), n, X, 1, false, Y + first * kBlock);
     });
 }
 
-void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, std::int64_t b,
-                    double* H, Run& run) {
-    if (m == 0) return;
-    sum_chunks(n, b * m, H, run, [&](std::int64_t first, std::int64_t rows, double* part) {
-        gemm('N', 'T', m, b, rows, 1.0, V + first * ld, ld, X + first * b, b, 0.0, part, m);
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
+                    Run& run) {
+    const auto product = isa().blocks->multiply_transposed;
+    sum_chunks(n, m * kBlock, H, run, [&](std::int64_t first, std::int64_t rows, double* part) {
+        product(V + first * ld, ld, rows, m, X + first * kBlock, part);
     });
 }
 
 void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
-                      std::int64_t b, Run& run) {
-    if (m == 0) return;
+                      Run& run) {
+    const auto product = isa().blocks->multiply;
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
-        gemm('T', 'N', b, rows, m, -1.0, H, m, V + first * ld, ld, 1.0, X + first * b, b);
+        product(V + first * ld, ld, rows, m, H, -1, true, X + first * kBlock);
     });
 }
 

@@ -6,17 +6,14 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/isa/tiles.hpp"
 #include "support/buffer.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// Y = A X for a block of b vectors side by side: X and Y are n x b, row-major, so that one entry of a sparse A reads
-// and writes whole cache lines.
-using BlockOperator = std::function<void(const double* X, std::int64_t b, double* Y)>;
-
-// The widest block that an operator is given.
-constexpr std::int64_t kWidestBlock = 8;
+// Y = A X for a block of kBlock vectors side by side: X and Y are n x kBlock, row-major.
+using BlockOperator = std::function<void(const double* X, double* Y)>;
 
 struct LeadingPairs {
     std::vector<double> values;     // descending
@@ -40,16 +37,16 @@ struct SparseSymmetric {
     Buffer<std::int64_t> begins;   // n + 1
     Buffer<std::int32_t> columns;  // ascending within a row
     Buffer<double> values;
-    void multiply(const double* X, std::int64_t b, double* Y, Run& run) const;
+    void multiply(const double* X, double* Y, Run& run) const;  // blocks
 };
 
-// Y = A X for a symmetric dense A.
-void multiply_symmetric(std::int64_t n, const double* A, const double* X, std::int64_t b, double* Y, Run& run);
+// Y = A X, A dense (n x n, row-major), for a block X.
+void multiply_dense(std::int64_t n, const double* A, const double* X, double* Y, Run& run);
 
-// H (b x m) = X' V and X -= V H', for row-major V (n x m, its rows ld apart) and X (n x b).
-void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, std::int64_t b,
-                    double* H, Run& run);
+// H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
+                    Run& run);
 void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
-                      std::int64_t b, Run& run);
+                      Run& run);
 
 }  // namespace fastfs::core

@@ -302,6 +302,7 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 
 }  // namespace
 
+extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);  // in block_products.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
@@ -310,6 +311,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     store<float, float>,
     store<double, float>,
     store<double, double>,
+    &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

@@ -40,6 +40,22 @@ template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
 
+// Vectors side by side, as rows of a row-major n x kBlock matrix: one entry of a matrix multiplies a register. Measured
+// with DiSC's graphs of 20,000 features: 8 take more products in all than they save reads of the graph.
+constexpr std::int64_t kBlock = 4;
+
+struct BlockKernels {
+    // Y (rows x kBlock) = factor A X, or += (add), A (rows x m) with its rows ld apart.
+    void (*multiply)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* X,
+                     double factor, bool add, double* Y);
+    // P (m x kBlock) = A' W
+    void (*multiply_transposed)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
+                                double* P);
+    // Y (rows x kBlock) = A X for rows of a CSR matrix: begins is that of the first of them.
+    void (*multiply_sparse)(const std::int64_t* begins, const std::int32_t* columns, const double* values,
+                            std::int64_t rows, const double* X, double* Y);
+};
+
 struct Isa {
     const char* name;
     TileKernels<float> f32;
@@ -47,6 +63,7 @@ struct Isa {
     StoreTile<float, float> store_f32;
     StoreTile<double, float> store_f64_as_f32;
     StoreTile<double, double> store_f64;
+    const BlockKernels* blocks;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
