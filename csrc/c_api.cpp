@@ -886,7 +886,6 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),
                            "the neighbours of " + std::to_string(X.n_cols()) + " features",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
-        run.step("nearest features", 1.0);
         nearest_features(X, n_neighbors, run, neighbors, distances);
     });
 }

@@ -398,7 +398,8 @@ void Features<T>::product_errors(double* errors) const {
     constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();
     if (!sparse_) {
         const auto additions = static_cast<double>(kSamplesPerPass + n_samples_ / kSamplesPerPass + 2);
-        for (std::int64_t i = 0; i < n_features_; ++i) errors[i] = additions * u * static_cast<double>(squared_norms_[i]);
+        for (std::int64_t i = 0; i < n_features_; ++i)
+            errors[i] = additions * u * static_cast<double>(squared_norms_[i]);
         return;
     }
     std::int64_t most_at_once = 1;  // entries at one place, each of which is multiplied with each

@@ -2,9 +2,9 @@
 // while it is in L2: what may be among the nearest of a row or of a column is added to that feature's candidates. Their
 // distances are then computed by differences in double.
 //
-// From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the n_neighbors-th
-// smallest g_ij + e_j, at least so many features are no farther from i than u_i + e_i, and j may be among the nearest
-// only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
+// From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the
+// n_neighbors-th smallest g_ij + e_j, at least so many features are no farther from i than u_i + e_i, and j may be
+// among the nearest only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
 //
 //     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
 //
@@ -16,6 +16,7 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,11 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
 
 std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+
+struct Candidate {
+    float lower, upper;  // g_ij - e_j and g_ij + e_j
+    std::int32_t other;  // j
+};
 
 // What a thread works with besides its tile.
 struct Scratch {
@@ -54,28 +60,33 @@ class Candidates {
           overflowed_(static_cast<std::size_t>(d), 0),
           floors_(static_cast<std::size_t>(n_blocks(d) * kTile), kInfinity),
           limits_(floors_.size(), -kInfinity),
-          values_(d * capacity_),
-          others_(d * capacity_) {
+          lists_(d * capacity_) {
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
             floors_[i] = (norms_[i] - errors_[i]) / 2;
             limits_[i] = kInfinity;
         }
     }
 
-    static std::int64_t memory(std::int64_t d, std::int64_t k) { return d * (8 * capacity(k, d) + 24); }
+    static std::int64_t memory(std::int64_t d, std::int64_t k) {
+        return d * (static_cast<std::int64_t>(sizeof(Candidate)) * capacity(k, d) + 24);
+    }
 
     const float* floors() const { return floors_.data(); }
     const float* limits() const { return limits_.data(); }
+    const Candidate* list(std::int64_t i) const { return &lists_[i * capacity_]; }
     std::int64_t size(std::int64_t i) const { return sizes_[at(i)]; }
-    const std::int32_t* others(std::int64_t i) const { return &others_[i * capacity_]; }
     bool overflowed(std::int64_t i) const { return overflowed_[at(i)] != 0; }
 
     // Adds j to the candidates of i, if its product with i allows it.
     void offer(std::int64_t i, std::int64_t j, float product, Scratch& scratch) {
-        if (product >= floors_[at(j)] - limits_[at(i)]) add(i, j, product, scratch);
+        if (product < floors_[at(j)] - limits_[at(i)]) return;
+        const float value = norms_[at(i)] + norms_[at(j)] - 2 * product, error = errors_[at(j)];
+        const std::int64_t end = sizes_[at(i)]++;
+        lists_[i * capacity_ + end] = {value - error, value + error, static_cast<std::int32_t>(j)};
+        if (end + 1 == capacity_ && !all_) make_room(i, scratch);
     }
 
-    // The limit of i from those of n features (from j0 on, without i) whose products are given.
+    // The limit of i from its products with n features, from j0 on and itself among them.
     void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
         if (n - 1 < k_) return;
         scratch.uppers.resize(static_cast<std::size_t>(n));
@@ -83,82 +94,75 @@ class Candidates {
         const float *norms = &norms_[at(j0)], *errors = &errors_[at(j0)], norm = norms_[at(i)];
         for (std::int64_t b = 0; b < n; ++b) uppers[b] = (norm + norms[b] - 2 * products[b]) + errors[b];
         uppers[i - j0] = uppers[n - 1];
-        std::nth_element(uppers, uppers + k_ - 1, uppers + n - 1);
-        lower_limit(i, uppers[k_ - 1]);
+        lower_limit(i, isa().bound_kth(uppers, n - 1, k_));
     }
 
-    // Drops those that can't be among the nearest.
+    // Drops all that can't be among the nearest.
     void cut(std::int64_t i, Scratch& scratch) {
-        std::int64_t n = size(i);
-        if (n <= k_) return;
-        float* values = &values_[i * capacity_];
-        std::int32_t* others = &others_[i * capacity_];
-        scratch.uppers.resize(static_cast<std::size_t>(n));
-        float* uppers = scratch.uppers.data();
-        for (std::int64_t c = 0; c < n; ++c) uppers[c] = values[c] + errors_[at(others[c])];
-        std::nth_element(uppers, uppers + k_ - 1, uppers + n);
-        const float upper = uppers[k_ - 1], limit = upper + 2 * errors_[at(i)];
-        lower_limit(i, upper);
-        n = keep(i, n, [&](std::int64_t c) { return values[c] - errors_[at(others[c])] <= limit; });
-        if (n <= k_ || errors_[at(i)] > 0) return;
+        if (size(i) <= k_) return;
+        const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
+        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        if (size(i) <= k_ || errors_[at(i)] > 0) return;
         // Exact ties go to the lower index: who is left out can't come back.
+        auto exact_tie = [&](const Candidate& c) { return c.upper == upper && errors_[at(c.other)] == 0; };
         scratch.ties.clear();
         std::int64_t nearer = 0;
-        for (std::int64_t c = 0; c < n; ++c) {
-            const float error = errors_[at(others[c])];
-            nearer += values[c] + error < upper;
-            if (error == 0 && values[c] == upper) scratch.ties.push_back(others[c]);
-        }
+        std::for_each_n(list(i), size(i), [&](const Candidate& c) {
+            nearer += c.upper < upper;
+            if (exact_tie(c)) scratch.ties.push_back(c.other);
+        });
         if (static_cast<std::int64_t>(scratch.ties.size()) <= k_ - nearer) return;
         const auto last = scratch.ties.begin() + (k_ - nearer - 1);
         std::nth_element(scratch.ties.begin(), last, scratch.ties.end());
-        const std::int32_t highest = *last;
-        keep(i, n, [&](std::int64_t c) {
-            return others[c] <= highest || values[c] != upper || errors_[at(others[c])] > 0;
-        });
+        keep(i, [&, highest = *last](const Candidate& c) { return c.other <= highest || !exact_tie(c); });
     }
 
   private:
     static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-    void lower_limit(std::int64_t i, float upper) {
-        const float limit = (upper + 2 * errors_[at(i)] - norms_[at(i)]) / 2;
-        if (limit < limits_[at(i)]) limits_[at(i)] = limit;
+    // What the lower bound of a candidate may be, if some n_neighbors uppers are at most `upper`.
+    float lower_limit(std::int64_t i, float upper) {
+        const float lower = upper + 2 * errors_[at(i)];
+        limits_[at(i)] = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
+        return lower;
     }
 
-    void add(std::int64_t i, std::int64_t j, float product, Scratch& scratch) {
-        const std::int64_t end = i * capacity_ + sizes_[at(i)]++;
-        values_[end] = norms_[at(i)] + norms_[at(j)] - 2 * product;
-        others_[end] = static_cast<std::int32_t>(j);
-        if (size(i) < capacity_ || all_) return;
-        cut(i, scratch);
-        if (size(i) <= (k_ + capacity_) / 2) return;
-        // More that rounding could confuse than there is room for. Some n_neighbors of the smallest bounds are kept, so
+    float* uppers(std::int64_t i, Scratch& scratch) {
+        scratch.uppers.resize(at(size(i)));
+        std::transform(list(i), list(i) + size(i), scratch.uppers.begin(), [](const Candidate& c) { return c.upper; });
+        return scratch.uppers.data();
+    }
+
+    float kth_upper(std::int64_t i, Scratch& scratch) {
+        float* all = uppers(i, scratch);
+        std::nth_element(all, all + k_ - 1, all + size(i));
+        return all[k_ - 1];
+    }
+
+    void make_room(std::int64_t i, Scratch& scratch) {
+        const std::int64_t enough = (k_ + capacity_) / 2;
+        const float limit = lower_limit(i, isa().bound_kth(uppers(i, scratch), capacity_, k_));
+        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        if (size(i) > enough) cut(i, scratch);
+        if (size(i) <= enough) return;
+        // More that rounding could confuse than there is room for. Some n_neighbors of the smallest uppers are kept, so
         // that the limit stays right; the feature is searched again when all limits are known.
         overflowed_[at(i)] = 1;
-        const std::int32_t* others = &others_[i * capacity_];
-        const float *values = &values_[i * capacity_], *uppers = scratch.uppers.data();
-        const float upper = uppers[k_ - 1];
-        std::int64_t ties = k_ - std::count_if(uppers, uppers + k_, [&](float x) { return x < upper; });
-        keep(i, size(i), [&](std::int64_t c) {
-            const float x = values[c] + errors_[at(others[c])];
-            return x < upper || (x == upper && ties-- > 0);
-        });
+        const float upper = kth_upper(i, scratch);
+        std::int64_t ties = k_ - std::count_if(list(i), list(i) + size(i), [&](auto& c) { return c.upper < upper; });
+        keep(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
     }
 
     template <class F>
-    std::int64_t keep(std::int64_t i, std::int64_t n, F&& wanted) {
-        float* values = &values_[i * capacity_];
-        std::int32_t* others = &others_[i * capacity_];
+    void keep(std::int64_t i, F&& wanted) {
+        Candidate* list = &lists_[i * capacity_];
         std::int64_t kept = 0;
-        for (std::int64_t c = 0; c < n; ++c) {
-            const bool take = wanted(c);
-            values[kept] = values[c];
-            others[kept] = others[c];
-            kept += take;
+        for (std::int64_t c = 0, n = size(i); c < n; ++c) {
+            const Candidate candidate = list[c];
+            list[kept] = candidate;
+            kept += wanted(candidate);
         }
         sizes_[at(i)] = static_cast<std::int32_t>(kept);
-        return kept;
     }
 
     const std::int64_t k_, capacity_;
@@ -167,8 +171,7 @@ class Candidates {
     std::vector<std::int32_t> sizes_;
     std::vector<std::uint8_t> overflowed_;
     std::vector<float> floors_, limits_;  // up to a multiple of kTile
-    Buffer<float> values_;                // g
-    Buffer<std::int32_t> others_;
+    Buffer<Candidate> lists_;
 };
 
 // Pairs of blocks, I <= J: each with itself, then the rounds of a tournament, in which no block plays twice. Tiles that
@@ -262,7 +265,8 @@ std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     for (std::int64_t i = 0; i < d; ++i) {
         const double norm = static_cast<double>(features.squared_norms()[i]);
         // The second condition is about sparse entries at one place that cancel.
-        const bool no_cancellation = sizeof(T) == sizeof(float) || errors[static_cast<std::size_t>(i)] <= exact / 0x1p24;
+        const bool no_cancellation =
+            sizeof(T) == sizeof(float) || errors[static_cast<std::size_t>(i)] <= exact / 0x1p24;
         if (grid.quantum > 0 && norm <= exact && no_cancellation) continue;
         // Values in float cost 4 u, the norms 1, and each step from G to a comparison about as much.
         double error = errors[static_cast<std::size_t>(i)] + 24 * u * norm;
@@ -273,12 +277,15 @@ std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     return result;
 }
 
-// One feature, and others whose squared distances to it are wanted. `sums` starts at zero.
+// Another feature, and its squared distance.
+struct Other {
+    double sum = 0;
+    std::int64_t feature;
+};
+
 struct Query {
     std::int64_t feature;
-    const std::int32_t* others;
-    std::int64_t n;
-    double* sums;
+    Other *begin, *end;
 };
 
 // Bytes of the columns that are compared at a time: they stay in L3.
@@ -308,14 +315,18 @@ class Dense {
   private:
     template <class T>
     void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
+        constexpr std::int64_t kInLine = 64 / sizeof(T);
         const auto n = static_cast<std::int64_t>(rows_.size()), d = X_.n_cols(), width = samples_compared(n, d);
         for (std::int64_t first = 0; first < n; first += width) {
             if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
             parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
                 const Query& q = queries[static_cast<std::size_t>(task)];
                 const T* own = &columns[q.feature * width];
-                for (std::int64_t c = 0; c < q.n; ++c) {
-                    q.sums[c] += tile_kernels<T>().squared_distance(own, &columns[q.others[c] * width], width);
+                for (Other* other = q.begin; other < q.end; ++other) {
+                    // They lie anywhere in L3: fetching two ahead took a third off.
+                    const T* ahead = &columns[(q.end - other > 2 ? other + 2 : other)->feature * width];
+                    for (std::int64_t s = 0; s < width; s += kInLine) __builtin_prefetch(ahead + s);
+                    other->sum += tile_kernels<T>().squared_distance(own, &columns[other->feature * width], width);
                 }
             });
         }
@@ -365,8 +376,8 @@ class Sparse {
     void operator()(const std::vector<Query>& queries, Run& run) {
         parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
             const Query& q = queries[static_cast<std::size_t>(task)];
-            for (std::int64_t c = 0; c < q.n; ++c) {
-                q.sums[c] = features_.squared_distance(q.feature, features_, q.others[c]);
+            for (Other& other : std::span(q.begin, q.end)) {
+                other.sum = features_.squared_distance(q.feature, features_, other.feature);
             }
         });
     }
@@ -388,13 +399,13 @@ class Search {
         for (int t = 0; t < run.n_threads(); ++t) {
             tiles_.emplace_back(kTile * kTile);
             if (sizeof(T) > sizeof(float)) singles_.emplace_back(kTile * kTile);
-            hits_.emplace_back(kTile * kTile);
+            hits_.emplace_back(2 * kTile * kTile);
         }
         scratch_.resize(tiles_.size());
     }
 
     static std::int64_t memory(std::int64_t d, std::int64_t k, int n_threads) {
-        return Candidates::memory(d, k) + n_threads * kTile * kTile * 20;
+        return Candidates::memory(d, k) + n_threads * kTile * kTile * 28;
     }
 
     // Multiplies all pairs of blocks and collects the candidates.
@@ -405,13 +416,10 @@ class Search {
             const auto [I, J] = pair_of_blocks(index, blocks);
             if (J == blocks) return;
             const float* tile = multiply(I * kTile, kTile, J, slot);
-            const std::lock_guard first(owners[static_cast<std::size_t>(I)]);
-            if (I == J) {
-                within(I, tile, scratch_[static_cast<std::size_t>(slot)]);
-            } else {
-                const std::lock_guard second(owners[static_cast<std::size_t>(J)]);
-                between(I, J, tile, slot);
-            }
+            std::unique_lock first(owners[static_cast<std::size_t>(I)]),
+                second(owners[static_cast<std::size_t>(J)], std::defer_lock);
+            if (I != J) second.lock();
+            search(I, J, tile, slot);
         });
         parallel_for(run_, blocks, [&](std::int64_t block, int slot) {
             for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
@@ -423,18 +431,23 @@ class Search {
     // Compares the candidates and writes the nearest.
     template <class Compare>
     void decide(Compare& compare, std::int64_t* neighbors, double* distances) {
-        std::vector<Query> queries;
         std::vector<std::int64_t> again;
         std::int64_t total = 0;
         for (std::int64_t i = 0; i < d_; ++i) {
-            if (candidates_.overflowed(i)) {
-                again.push_back(i);
-            } else {
-                queries.push_back({i, candidates_.others(i), candidates_.size(i), nullptr});
-                total += candidates_.size(i);
-            }
+            if (candidates_.overflowed(i)) again.push_back(i);
+            total += candidates_.overflowed(i) ? 0 : candidates_.size(i);
         }
-        write(compare, queries, total, neighbors, distances);
+        Buffer<Other> others(total);
+        std::vector<Query> queries;
+        Other* next = others.data();
+        for (std::int64_t i = 0; i < d_; ++i) {
+            if (candidates_.overflowed(i)) continue;
+            const Candidate* list = candidates_.list(i);
+            Other* begin = next;
+            for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, list[c].other};
+            queries.push_back({i, begin, next});
+        }
+        write(compare, queries, neighbors, distances);
         for (auto begin = again.begin(); begin != again.end();) {
             // Some features that stand in the same rows of a tile.
             constexpr std::ptrdiff_t kAtOnce = 32;
@@ -466,28 +479,20 @@ class Search {
         }
     }
 
-    void within(std::int64_t I, const float* tile, Scratch& scratch) {
-        const std::int64_t i0 = I * kTile, n = block_size(I);
-        for (std::int64_t a = 0; a < n; ++a) {
-            const float* row = tile + a * kTile;
-            candidates_.start(i0 + a, i0, n, row, scratch);
-            for (std::int64_t b = 0; b < n; ++b) {
-                if (a != b) candidates_.offer(i0 + a, i0 + b, row[b], scratch);
-            }
-        }
-    }
-
-    void between(std::int64_t I, std::int64_t J, const float* tile, int slot) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile;
+    void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
+        Scratch& scratch = scratch_[static_cast<std::size_t>(slot)];
+        for (std::int64_t a = 0; a < ni && I == J; ++a) candidates_.start(i0 + a, i0, ni, tile + a * kTile, scratch);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         Hit* hits = hits_[static_cast<std::size_t>(slot)].data();
-        Scratch& scratch = scratch_[static_cast<std::size_t>(slot)];
-        const std::int64_t found = isa().select(tile, kTile, kTile, block_size(J), floors + i0, limits + i0,
-                                                floors + j0, limits + j0, hits);
-        for (std::int64_t h = 0; h < found; ++h) {
-            const std::int64_t i = i0 + hits[h].row, j = j0 + hits[h].col;
-            candidates_.offer(i, j, hits[h].value, scratch);
-            candidates_.offer(j, i, hits[h].value, scratch);
+        Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
+        isa().select(tile, kTile, ni, nj, floors + i0, limits + i0, floors + j0, limits + j0, &of_rows, &of_cols);
+        for (const Hit& hit : std::span(of_rows.begin, of_rows.end)) {
+            if (I != J || hit.row != hit.col) candidates_.offer(i0 + hit.row, j0 + hit.col, hit.value, scratch);
+        }
+        if (I == J) return;
+        for (const Hit& hit : std::span(of_cols.begin, of_cols.end)) {
+            candidates_.offer(j0 + hit.col, i0 + hit.row, hit.value, scratch);
         }
     }
 
@@ -496,62 +501,51 @@ class Search {
                       std::int64_t* neighbors, double* distances) {
         const std::int64_t blocks = n_blocks(d_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
-        std::vector<std::vector<std::int32_t>> found(wanted.size() * static_cast<std::size_t>(blocks));
+        std::vector<std::vector<Other>> parts(wanted.size() * static_cast<std::size_t>(blocks));
         parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
             const float* tile = multiply(i0, features_.alignment(), J, slot);
             for (std::size_t w = 0; w < wanted.size(); ++w) {
                 const std::int64_t i = wanted[w];
                 const float* row = tile + (i - i0) * kTile;
-                auto& mine = found[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
                 for (std::int64_t b = 0; b < block_size(J); ++b) {
                     const std::int64_t j = J * kTile + b;
-                    if (j != i && row[b] >= floors[j] - limits[i]) mine.push_back(static_cast<std::int32_t>(j));
+                    if (j != i && row[b] >= floors[j] - limits[i]) part.push_back({0, j});
                 }
             }
         });
-        std::vector<std::vector<std::int32_t>> others(wanted.size());
+        std::vector<std::vector<Other>> others(wanted.size());
         std::vector<Query> queries;
-        std::int64_t total = 0;
         for (std::size_t w = 0; w < wanted.size(); ++w) {
+            auto& mine = others[w];
             for (std::int64_t J = 0; J < blocks; ++J) {
-                const auto& part = found[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
-                others[w].insert(others[w].end(), part.begin(), part.end());
+                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                mine.insert(mine.end(), part.begin(), part.end());
+                part = {};
             }
-            const auto n = static_cast<std::int64_t>(others[w].size());
-            queries.push_back({wanted[w], others[w].data(), n, nullptr});
-            total += n;
+            queries.push_back({wanted[w], mine.data(), mine.data() + mine.size()});
         }
-        write(compare, queries, total, neighbors, distances);
+        write(compare, queries, neighbors, distances);
     }
 
-    // total: the sum of all n of the queries.
     template <class Compare>
-    void write(Compare& compare, std::vector<Query>& queries, std::int64_t total, std::int64_t* neighbors,
-               double* distances) {
-        Buffer<double> sums(total);
-        std::fill_n(sums.data(), total, 0.0);
-        double* next = sums.data();
-        for (Query& q : queries) {
-            q.sums = next;
-            next += q.n;
-        }
+    void write(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors, double* distances) {
         compare(queries, run_);
         parallel_for(run_, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
             const Query& q = queries[static_cast<std::size_t>(task)];
-            std::vector<std::pair<double, std::int32_t>> nearest;
-            nearest.reserve(static_cast<std::size_t>(q.n));
-            for (std::int64_t c = 0; c < q.n; ++c) {
-                nearest.emplace_back(std::sqrt(q.sums[c]) * compare.unit(), q.others[c]);
-            }
-            std::partial_sort(nearest.begin(), nearest.begin() + k_, nearest.end());
+            for (Other& other : std::span(q.begin, q.end)) other.sum = std::sqrt(other.sum) * compare.unit();
+            auto nearer = [](const Other& a, const Other& b) {
+                return a.sum < b.sum || (a.sum == b.sum && a.feature < b.feature);
+            };
+            if (q.end - q.begin > 2 * k_) std::nth_element(q.begin, q.begin + k_, q.end, nearer);
+            std::sort(q.begin, q.end - q.begin > 2 * k_ ? q.begin + k_ : q.end, nearer);
             for (std::int64_t c = 0; c < k_; ++c) {
-                const auto& [distance, j] = nearest[static_cast<std::size_t>(c)];
-                if (!std::isfinite(distance)) {
+                if (!std::isfinite(q.begin[c].sum)) {
                     throw InvalidArgument(
                         "the values of X are too large: distances overflow float64; divide X by a constant first");
                 }
-                neighbors[q.feature * k_ + c] = j;
-                distances[q.feature * k_ + c] = distance;
+                neighbors[q.feature * k_ + c] = q.begin[c].feature;
+                distances[q.feature * k_ + c] = q.begin[c].sum;
             }
         });
     }
@@ -570,14 +564,15 @@ class Search {
 
 }  // namespace
 
-void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors,
-                      double* distances) {
+void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
+                      double end) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
     const double unit = common_unit(X.row_maxima(run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
         Search<T> s(features, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
+        run.step("nearest features", end);
         s.collect();
         s.decide(compare, neighbors, distances);
     };
@@ -591,8 +586,8 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
     const std::int64_t d = X.n_cols(), n = X.n_rows();
-    const std::int64_t candidates = Search<double>::memory(d, n_neighbors, n_threads) + 48 * d +
-                                    8 * d * capacity(n_neighbors, d);
+    const std::int64_t candidates = Search<double>::memory(d, n_neighbors, n_threads) + 32 * d +
+                                    static_cast<std::int64_t>(sizeof(Other)) * d * capacity(n_neighbors, d);
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
     return Features<float>::memory(X, n) + candidates + 8 * d * samples_compared(n, d);
 }

@@ -202,6 +202,28 @@ double squared_distance(const T* a, const T* b, std::int64_t n) {
     return total;
 }
 
+// Halves the range of the values until just k are left. Some ten steps do; where values are far apart the bound is
+// poor, but never wrong.
+float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
+    float low = x[0], high = x[0];
+    for (std::int64_t i = 0; i < n; ++i) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    for (int step = 0; step < 16; ++step) {
+        const float middle = low + (high - low) / 2;
+        std::int32_t count = 0;
+        for (std::int64_t i = 0; i < n; ++i) count += x[i] <= middle ? 1 : 0;
+        if (count < k) {
+            low = middle;
+        } else {
+            high = middle;
+            if (count == k) break;
+        }
+    }
+    return high;
+}
+
 // Bit n: lane n of x is at least that of y.
 inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #if defined(__AVX512F__)
@@ -217,24 +239,38 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #endif
 }
 
-std::int64_t select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
-                    const float* row_limits, const float* col_floors, const float* col_limits, Hit* hits) {
+// Appends the marked entries of a row, from column b on.
+inline Hit* append(Hit* end, std::uint64_t found, const float* row, std::int64_t a, std::int64_t b) {
+    for (; found; found &= found - 1) {
+        const std::int64_t at = b + __builtin_ctzll(found);
+        *end++ = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(at), row[at]};
+    }
+    return end;
+}
+
+void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
+            const float* row_limits, const float* col_floors, const float* col_limits, Hits* of_rows, Hits* of_cols) {
     using V = Vector<float>;
-    Hit* hit = hits;
+    static_assert(kPanel<float> <= 64, "a bit for each column of a panel");
+    Hit *row_hit = of_rows->begin, *col_hit = of_cols->begin;
     for (std::int64_t a = 0; a < rows; ++a) {
         const float* row = tile + a * ld;
         const float floor = row_floors[a], limit = row_limits[a];
-        for (std::int64_t b = 0; b < cols; b += V::kLanes) {
-            const auto x = *reinterpret_cast<const V::InMemory*>(row + b);
-            const auto by_column = floor - *reinterpret_cast<const V::InMemory*>(col_limits + b);
-            const auto by_row = *reinterpret_cast<const V::InMemory*>(col_floors + b) - limit;
-            for (unsigned found = at_least(x, by_column) | at_least(x, by_row); found; found &= found - 1) {
-                const std::int64_t lane = __builtin_ctz(found);
-                *hit++ = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(b + lane), row[b + lane]};
+        for (std::int64_t b = 0; b < cols; b += kPanel<float>) {
+            std::uint64_t by_row = 0, by_col = 0;
+            for (std::int64_t v = 0; v < kPanel<float>; v += V::kLanes) {
+                const auto x = *reinterpret_cast<const V::InMemory*>(row + b + v);
+                const auto floors = *reinterpret_cast<const V::InMemory*>(col_floors + b + v);
+                const auto limits = *reinterpret_cast<const V::InMemory*>(col_limits + b + v);
+                by_row |= static_cast<std::uint64_t>(at_least(x, floors - limit)) << v;
+                by_col |= static_cast<std::uint64_t>(at_least(x, floor - limits)) << v;
             }
+            row_hit = append(row_hit, by_row, row, a, b);
+            col_hit = append(col_hit, by_col, row, a, b);
         }
     }
-    return hit - hits;
+    of_rows->end = row_hit;
+    of_cols->end = col_hit;
 }
 
 #if defined(__AVX512F__)
@@ -363,6 +399,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     store<double, float>,
     store<double, double>,
     select,
+    bound_kth,
 };
 
 }  // namespace fastfs::core

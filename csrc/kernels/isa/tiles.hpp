@@ -46,18 +46,26 @@ struct Hit {
     float value;
 };
 
-// hits = the entries tile[a, b] >= row_floors[a] - col_limits[b] or >= col_floors[b] - row_limits[a], row after row;
-// returns how many. Reads up to the next multiple of kPanel in each row, where the caller has infinite col_floors and
-// -infinite col_limits.
-using SelectTile = std::int64_t (*)(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
-                                    const float* row_floors, const float* row_limits, const float* col_floors,
-                                    const float* col_limits, Hit* hits);
+// Where they are written, with room for a whole tile.
+struct Hits {
+    Hit *begin, *end;
+};
+
+// of_rows = the entries tile[a, b] >= col_floors[b] - row_limits[a], of_cols = those with tile[a, b] >= row_floors[a] -
+// col_limits[b], both row after row. Reads up to the next multiple of kPanel in each row, where the caller has infinite
+// col_floors and -infinite col_limits.
+using SelectTile = void (*)(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
+                            const float* row_floors, const float* row_limits, const float* col_floors,
+                            const float* col_limits, Hits* of_rows, Hits* of_cols);
 
 // out = factor * tile where out is given, and mirrored = factor * tile' where that is; both have rows `out_ld` apart.
 // With stream the stores go past the caches, and are seen by other threads once the call has returned.
 template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
+
+// A number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <= n.
+using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
 
 struct Isa {
     const char* name;
@@ -67,6 +75,7 @@ struct Isa {
     StoreTile<double, float> store_f64_as_f32;
     StoreTile<double, double> store_f64;
     SelectTile select;
+    BoundKth bound_kth;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
