@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
+    from fastfs._disc import DiscResult as DiscResult
+    from fastfs._disc import disc as disc
     from fastfs._disc import nearest_features as nearest_features
+    from fastfs._disc_estimator import DiSC as DiSC
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
     from fastfs._info import info as info
@@ -28,12 +31,15 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DataWarning": "_base",
+    "DiSC": "_disc_estimator",
+    "DiscResult": "_disc",
     "GramAccumulator": "_affinity",
     "ManiFeSt": "_estimators",
     "ProjSe": "_estimators",
     "ProjSeResult": "_projse",
     "affinity": "_affinity",
     "affinity_product": "_affinity",
+    "disc": "_disc",
     "info": "_info",
     "manifest_scores": "_manifest",
     "nearest_features": "_disc",
@@ -51,6 +57,9 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "projse_two_view",
     "projse_from_kernels",
     "ProjSeResult",
+    "DiSC",
+    "disc",
+    "DiscResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

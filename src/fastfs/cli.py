@@ -23,7 +23,7 @@ import fastfs
 from . import io
 
 # Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
-METHODS = {"manifest": "ManiFeSt", "projse": "ProjSe"}
+METHODS = {"manifest": "ManiFeSt", "projse": "ProjSe", "disc": "DiSC"}
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
 ROWS_SHOWN = 20

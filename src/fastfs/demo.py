@@ -1,6 +1,7 @@
 """What a first-time user sees: handwritten fours against nines, one row of pictures per method."""
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +106,32 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
     return selector
 
 
+def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import DiSC
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pixels hang together: no number of vectors is the right one
+        selector = DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
+    figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
+    *images, curve, groups = figure.subplots(1, 5)
+    for ax, (s, j) in zip(images, ((0, 0), (1, 0), (1, 1)), strict=True):
+        real = np.flatnonzero(~selector.trivial_[s])[j]
+        title = f"together in {selector.classes_[s]}: vector {j + 1}"
+        pl.image(selector.vectors_[s][:, real], SHAPE, ax=ax, signed=True, title=title)
+    pl.significance(selector, ax=curve)
+    curve.set_title("significance")
+    groups.imshow(np.where(selector.groups_[1] < 0, np.nan, selector.groups_[1]).reshape(SHAPE), cmap="Set2", vmax=7)
+    groups.set_title("groups of pixels in 9")
+    groups.set_xticks([])
+    groups.set_yticks([])
+    return selector
+
+
 # One row of pictures per method. A row fits its method, draws into its part of the figure and returns the estimator.
 ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {
     "manifest": _manifest,
     "projse": _projse,
+    "disc": _disc,
 }
 
 
