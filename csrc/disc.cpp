@@ -299,7 +299,7 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const std::string& name
 
 // E_ij for the n_neighbors nearest j of i, W = I + (E + E') / 2.
 SparseSymmetric neighbor_graph(const DiscSet& set, std::int64_t k, std::int64_t n_neighbors, const std::string& name,
-                               Run& run, DiscResult& result) {
+                               double end, Run& run, DiscResult& result) {
     const std::int64_t p = set.n_features;
     std::int64_t stride = set.n_neighbors;
     const std::int64_t* neighbors = set.neighbors;
@@ -314,7 +314,7 @@ SparseSymmetric neighbor_graph(const DiscSet& set, std::int64_t k, std::int64_t 
         const Samples X(*set.X);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
-        nearest_features(X, stride, run, found.data(), their_distances.data());
+        nearest_features(X, stride, run, found.data(), their_distances.data(), end);
         neighbors = found.data();
         distances = their_distances.data();
     }
@@ -476,15 +476,17 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     graph.g = graph.times(graph.c, ones, graph.c, run);
 }
 
-Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const std::string& name, Run& run,
+// end: the share of the call that is finished afterwards.
+Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const std::string& name, double end, Run& run,
                  DiscResult& result) {
+    run.step("graph of the features", end);
     Graph graph;
     graph.p = set.n_features;
     const std::int64_t k = std::min(options.bandwidth_neighbors, graph.p - 1);
     if (set.W) {
         graph.sparse = given_graph(*set.W, name, run);
     } else if (set.neighbors || options.graph == FASTFS_GRAPH_KNN) {
-        graph.sparse = neighbor_graph(set, k, std::min(options.n_neighbors, graph.p - 1), name, run, result);
+        graph.sparse = neighbor_graph(set, k, std::min(options.n_neighbors, graph.p - 1), name, end, run, result);
     } else {
         graph.dense = dense_graph(set, k, name, run, result);
     }
@@ -751,8 +753,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     for (std::size_t s = 0; s < C; ++s) {
         const double begin = 0.8 * static_cast<double>(s) / static_cast<double>(C), share = 0.8 / static_cast<double>(C);
         DiscResult& result = results[s];
-        run.step("graph of the features", begin + 0.5 * share);
-        Graph graph = make_graph(sets[s], options, name_of(s), run, result);
+        Graph graph = make_graph(sets[s], options, name_of(s), begin + 0.5 * share, run, result);
         result.n_connected = count_components(graph, run);
         if (result.n_connected > 1) result.warnings |= FASTFS_DISC_DISCONNECTED;
         run.step("diffusion vectors", begin + share);
@@ -768,7 +769,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     }
 
     for (std::size_t s = 0; s < C; ++s) {
-        run.step("differential vectors", 0.8 + 0.2 * static_cast<double>(s + 1) / static_cast<double>(C));
+        const double end = 0.8 + 0.2 * static_cast<double>(s + 1) / static_cast<double>(C);
         DiscResult& result = results[s];
         std::vector<Numbers> others;
         for (std::size_t t = 0; t < C; ++t) {
@@ -787,7 +788,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         }
         std::int64_t rank = 0;
         const Numbers B = orthonormal_basis(p, std::move(others), rank, run);
-        if (graphs[s].p == 0) graphs[s] = make_graph(sets[s], options, name_of(s), run, result);
+        if (graphs[s].p == 0) graphs[s] = make_graph(sets[s], options, name_of(s), end - 0.1 / static_cast<double>(C), run, result);
+        run.step("differential vectors", end);
         require(rank < p, "the diffusion vectors of the other sets leave no room: they span all " + std::to_string(p) +
                               " features; take fewer n_components");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
+    from fastfs._disc import nearest_features as nearest_features
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
     from fastfs._info import info as info
@@ -35,6 +36,7 @@ _HOMES = {
     "affinity_product": "_affinity",
     "info": "_info",
     "manifest_scores": "_manifest",
+    "nearest_features": "_disc",
     "projse_from_kernels": "_projse",
     "projse_scores": "_projse",
     "projse_two_view": "_projse",
@@ -52,6 +54,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "GramAccumulator",
     "affinity",
     "affinity_product",
+    "nearest_features",
     "DataWarning",
     "info",
     "io",

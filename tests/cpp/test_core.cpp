@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -643,6 +644,86 @@ void test_projse() {
     fastfs_projse_free(nullptr);
 }
 
+// The kernels of the search against plain loops, and the nearest features against all pairs.
+void test_neighbors() {
+    namespace core = fastfs::core;
+    const std::int64_t ld = 192, n = 50, d = 96;
+    const auto values = random_values<float>(static_cast<std::size_t>(n * ld), 31);
+    auto floors = random_values<float>(static_cast<std::size_t>(ld), 32), limits = floors;
+    for (std::size_t i = 0; i < limits.size(); ++i) limits[i] = static_cast<std::int64_t>(i) < 60 ? -1.5f : -0.5f;
+    for (std::size_t i = 90; i < floors.size(); ++i) {
+        floors[i] = std::numeric_limits<float>::infinity();
+        limits[i] = -floors[i];
+    }
+    std::vector<core::Hit> room(static_cast<std::size_t>(2 * n * ld));
+    core::Hits of_rows{room.data(), nullptr}, of_cols{room.data() + n * ld, nullptr};
+    core::isa().select(values.data(), ld, n, 90, floors.data(), limits.data(), floors.data(), limits.data(), &of_rows,
+                       &of_cols);
+    auto check_hits = [&](const core::Hits& hits, auto&& wanted) {
+        const core::Hit* hit = hits.begin;
+        for (std::int64_t a = 0; a < n; ++a) {
+            for (std::int64_t b = 0; b < 90; ++b) {
+                const float x = values[static_cast<std::size_t>(a * ld + b)];
+                if (!wanted(static_cast<std::size_t>(a), static_cast<std::size_t>(b), x)) continue;
+                CHECK(hit < hits.end && hit->row == a && hit->col == b && hit->value == x);
+                ++hit;
+            }
+        }
+        CHECK(hit == hits.end && hit > hits.begin);
+    };
+    check_hits(of_rows, [&](std::size_t a, std::size_t b, float x) { return x >= floors[b] - limits[a]; });
+    check_hits(of_cols, [&](std::size_t a, std::size_t b, float x) { return x >= floors[a] - limits[b]; });
+
+    for (const float scale : {1.0f, 0.0f}) {  // different values, and equal ones
+        for (std::int64_t k : {1, 2, 30, 61, 62}) {
+            std::vector<float> some(values.begin(), values.begin() + 62);
+            for (float& x : some) x *= scale;
+            const float bound = core::isa().bound_kth(some.data(), 62, k);
+            std::sort(some.begin(), some.end());
+            CHECK(bound >= some[static_cast<std::size_t>(k - 1)]);
+            const auto covered = std::upper_bound(some.begin(), some.end(), bound) - some.begin();
+            CHECK(scale == 0 || covered == k);
+        }
+    }
+
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 33, 3);
+    const std::int64_t k = 7;
+    const auto found = fastfs::nearest_features({X.data(), n, d}, k, threads(3));
+    for (std::int64_t i = 0; i < d; ++i) {
+        std::vector<std::pair<long double, std::int64_t>> all;
+        for (std::int64_t j = 0; j < d; ++j) {
+            if (j != i) all.emplace_back(std::sqrt(squared_distance(X, n, d, i, j)), j);
+        }
+        std::sort(all.begin(), all.end());
+        for (std::int64_t c = 0; c < k; ++c) {
+            const auto e = static_cast<std::size_t>(i * k + c);
+            const auto& [distance, j] = all[static_cast<std::size_t>(c)];
+            CHECK(found.neighbors[e] == j);
+            CHECK(std::abs(found.distances[e] - static_cast<double>(distance)) <=
+                  1e-14 * static_cast<double>(distance));
+        }
+    }
+    // More ties than a feature has room for: eight columns, a hundred times each.
+    std::vector<float> tenths(4 * 800);
+    for (std::size_t e = 0; e < tenths.size(); ++e) tenths[e] = 0.1f * static_cast<float>(e % 800 / 100);
+    const auto ties = fastfs::nearest_features({tenths.data(), 4, 800}, 5, threads(2));
+    for (std::int64_t i = 0; i < 800; ++i) {
+        const std::int64_t first = i / 100 * 100;
+        for (std::int64_t c = 0; c < 5; ++c) {
+            CHECK(ties.distances[static_cast<std::size_t>(i * 5 + c)] == 0);
+            CHECK(ties.neighbors[static_cast<std::size_t>(i * 5 + c)] == first + c + (i - first <= c ? 1 : 0));
+        }
+    }
+    CHECK(fastfs_nearest_features(fastfs::matrix(X.data(), n, d).get(), 3, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    bool refused = false;
+    try {
+        fastfs::nearest_features({X.data(), n, d}, d);
+    } catch (const std::invalid_argument&) {
+        refused = true;
+    }
+    CHECK(refused);
+}
+
 void test_bad_arguments() {
     const std::vector<double> X(12, 1.0);
     const std::vector<std::int64_t> y{0, 0, 1, 1};
@@ -863,6 +944,7 @@ int main() {
     test_manifest();
     test_wide_manifest();
     test_projse();
+    test_neighbors();
     test_bad_arguments();
     test_cancel();
     test_threads_at_once();

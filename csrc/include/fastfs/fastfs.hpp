@@ -395,6 +395,25 @@ class projse_sums {
     std::unique_ptr<fastfs_projse_sums, free> handle_;
 };
 
+// ---- neighbours between features
+// --------------------------------------------------------------------------------------
+
+// Row-major, n_cols x n_neighbors.
+struct nearest {
+    std::vector<std::int64_t> neighbors;
+    std::vector<double> distances;
+};
+
+inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const run& how = default_run()) {
+    nearest found;
+    if (n_neighbors >= 1 && n_neighbors < X.n_cols()) {  // else the call says what is wrong
+        found.neighbors.resize(static_cast<std::size_t>(X.n_cols() * n_neighbors));
+        found.distances.resize(found.neighbors.size());
+    }
+    check(fastfs_nearest_features(X.get(), n_neighbors, &how, found.neighbors.data(), found.distances.data()));
+    return found;
+}
+
 }  // namespace fastfs
 
 #endif
