@@ -96,20 +96,34 @@ void require_affinity(double value, std::int64_t i, std::int64_t j, const std::s
 Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, const std::string& name, bool& duplicates,
                            Run& run) {
     Numbers eps2 = numbers(p);
-    std::vector<Numbers> rows(static_cast<std::size_t>(run.n_threads()), numbers(p - 1));
+    constexpr std::int64_t kRows = 64;
+    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(2 * k));
     std::vector<std::uint8_t> zero(static_cast<std::size_t>(p));
-    parallel_for(run, p, [&](std::int64_t i, int slot) {
-        Numbers& row = rows[static_cast<std::size_t>(slot)];
-        std::copy(D2 + i * p, D2 + i * p + i, row.begin());
-        std::copy(D2 + i * p + i + 1, D2 + (i + 1) * p, row.begin() + i);
-        std::nth_element(row.begin(), row.begin() + (k - 1), row.end());
-        double eps = row[static_cast<std::size_t>(k - 1)];
-        if (eps == 0) {
-            zero[static_cast<std::size_t>(i)] = 1;
-            eps = kHuge;
-            for (double d2 : row) eps = d2 > 0 ? std::min(eps, d2) : eps;
+    parallel_for(run, (p + kRows - 1) / kRows, [&](std::int64_t task, int slot) {
+        // Candidates are gathered twice as far as needed and then cut to the k smallest: with few of many wanted hardly
+        // any passes the comparison.
+        const auto begin = nearest[static_cast<std::size_t>(slot)].begin(), end = begin + 2 * k;
+        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+            const double* row = D2 + i * p;
+            auto next = begin;
+            double limit = kHuge;
+            for (std::int64_t j = 0; j < p; ++j) {
+                if (row[j] >= limit || j == i) continue;
+                *next++ = row[j];
+                if (next < end) continue;
+                next = begin + k;
+                std::nth_element(begin, next - 1, end);
+                limit = *(next - 1);
+            }
+            std::nth_element(begin, begin + (k - 1), next);
+            double eps = *(begin + (k - 1));
+            if (eps == 0) {
+                zero[static_cast<std::size_t>(i)] = 1;
+                eps = kHuge;
+                for (std::int64_t j = 0; j < p; ++j) eps = row[j] > 0 ? std::min(eps, row[j]) : eps;
+            }
+            eps2[static_cast<std::size_t>(i)] = eps;
         }
-        eps2[static_cast<std::size_t>(i)] = eps;
     });
     for (double eps : eps2) {
         if (eps == kHuge) all_equal(name);
@@ -285,7 +299,7 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const std::string& name
 
 // E_ij for the n_neighbors nearest j of i, W = I + (E + E') / 2.
 SparseSymmetric neighbor_graph(const DiscSet& set, std::int64_t k, std::int64_t n_neighbors, const std::string& name,
-                               Run& run, DiscResult& result) {
+                               double end, Run& run, DiscResult& result) {
     const std::int64_t p = set.n_features;
     std::int64_t stride = set.n_neighbors;
     const std::int64_t* neighbors = set.neighbors;
@@ -300,7 +314,7 @@ SparseSymmetric neighbor_graph(const DiscSet& set, std::int64_t k, std::int64_t 
         const Samples X(*set.X);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
-        nearest_features(X, stride, run, found.data(), their_distances.data());
+        nearest_features(X, stride, run, found.data(), their_distances.data(), end);
         neighbors = found.data();
         distances = their_distances.data();
     }
@@ -462,15 +476,17 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     graph.g = graph.times(graph.c, ones, graph.c, run);
 }
 
-Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const std::string& name, Run& run,
+// end: the share of the call that is finished afterwards.
+Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const std::string& name, double end, Run& run,
                  DiscResult& result) {
+    run.step("graph of the features", end);
     Graph graph;
     graph.p = set.n_features;
     const std::int64_t k = std::min(options.bandwidth_neighbors, graph.p - 1);
     if (set.W) {
         graph.sparse = given_graph(*set.W, name, run);
     } else if (set.neighbors || options.graph == FASTFS_GRAPH_KNN) {
-        graph.sparse = neighbor_graph(set, k, std::min(options.n_neighbors, graph.p - 1), name, run, result);
+        graph.sparse = neighbor_graph(set, k, std::min(options.n_neighbors, graph.p - 1), name, end, run, result);
     } else {
         graph.dense = dense_graph(set, k, name, run, result);
     }
@@ -494,7 +510,7 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         std::copy_n(X, p * kBlock, block.data());
         graph.multiply(factor, block.data(), factor, Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, d + 2, S, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     result.gap = pairs.values[static_cast<std::size_t>(d)] - pairs.values[static_cast<std::size_t>(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
@@ -569,8 +585,8 @@ struct Triplets {
 
 // The largest singular values and right singular vectors of A = P Q, Q = I - B B', from the eigenpairs of A'A - B B':
 // its eigenvalues -1 keep the range of B apart from what A makes small.
-Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t count, std::uint64_t seed, Run& run,
-                              DiscResult& result) {
+Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors, std::int64_t count,
+                              std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
     Numbers per_g = graph.c;
     for (std::size_t i = 0; i < per_g.size(); ++i) per_g[i] /= graph.g[i];
@@ -590,7 +606,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
         subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, count, AtA, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     Triplets triplets;
     triplets.sigma = numbers(count);
@@ -737,8 +753,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     for (std::size_t s = 0; s < C; ++s) {
         const double begin = 0.8 * static_cast<double>(s) / static_cast<double>(C), share = 0.8 / static_cast<double>(C);
         DiscResult& result = results[s];
-        run.step("graph of the features", begin + 0.5 * share);
-        Graph graph = make_graph(sets[s], options, name_of(s), run, result);
+        Graph graph = make_graph(sets[s], options, name_of(s), begin + 0.5 * share, run, result);
         result.n_connected = count_components(graph, run);
         if (result.n_connected > 1) result.warnings |= FASTFS_DISC_DISCONNECTED;
         run.step("diffusion vectors", begin + share);
@@ -754,7 +769,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     }
 
     for (std::size_t s = 0; s < C; ++s) {
-        run.step("differential vectors", 0.8 + 0.2 * static_cast<double>(s + 1) / static_cast<double>(C));
+        const double end = 0.8 + 0.2 * static_cast<double>(s + 1) / static_cast<double>(C);
         DiscResult& result = results[s];
         std::vector<Numbers> others;
         for (std::size_t t = 0; t < C; ++t) {
@@ -773,11 +788,12 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         }
         std::int64_t rank = 0;
         const Numbers B = orthonormal_basis(p, std::move(others), rank, run);
-        if (graphs[s].p == 0) graphs[s] = make_graph(sets[s], options, name_of(s), run, result);
+        if (graphs[s].p == 0) graphs[s] = make_graph(sets[s], options, name_of(s), end - 0.1 / static_cast<double>(C), run, result);
+        run.step("differential vectors", end);
         require(rank < p, "the diffusion vectors of the other sets leave no room: they span all " + std::to_string(p) +
                               " features; take fewer n_components");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
-        const Triplets triplets = differential_vectors(graphs[s], B, rank, count, options.seed, run, result);
+        const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);
         graphs[s] = Graph();
     }

@@ -201,13 +201,24 @@ void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, Lea
 }
 
 // Vectors of the basis. Measured with DiSC's graphs of 20,000 features.
-std::int64_t basis_size(std::int64_t k) { return 2 * k + 6 * kBlock; }
+std::int64_t basis_size(std::int64_t k) { return 2 * k + 10 * kBlock; }
+
+// Of a repeated eigenvalue a Krylov space sees as many copies as its block has vectors: where that many of the k
+// values agree, there may be more.
+bool may_repeat(std::int64_t k, const Numbers& w) {
+    for (std::int64_t j = 0; j + kBlock <= k; ++j) {
+        const double first = w[static_cast<std::size_t>(j)], last = w[static_cast<std::size_t>(j + kBlock - 1)];
+        if (first - last <= 1e-6 * std::abs(w[0])) return true;
+    }
+    return false;
+}
 
 // Wu and Simon's method: from T = V' A V, all of whose columns are computed, the Ritz pairs, of the best of which a new
 // basis starts when there is no more room.
-void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance, std::uint64_t seed,
+template <class F>
+void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, std::uint64_t seed,
              LeadingPairs& pairs, Run& run) {
-    const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 3;
+    const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 2;
     Random random(seed);
     Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
     Numbers H = numbers(ld * kBlock), w = numbers(most);
@@ -218,7 +229,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double 
         append(n, size, V.data(), ld, W.data(), random, H.data(), R, run);
     };
     draw();
-    bool confirming = false;
+    bool confirmed = false;
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
         for (; size + kBlock <= most; size += kBlock) {
             run.checkpoint();
@@ -234,7 +245,6 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double 
         for (std::int64_t j = 0; j < size; ++j) std::copy_n(T.data() + j * most, size, A.data() + j * size);
         largest_eigenpairs(size, A.data(), kept, w.data(), Y.data(), run);
         // A y - w y = (the waiting block) R (the last entries of y).
-        const double allowed = tolerance * std::max(std::abs(w[0]), std::numeric_limits<double>::min());
         bool found = true;
         for (std::int64_t j = 0; j < k && found; ++j) {
             const double* last = Y.data() + j * size + size - kBlock;
@@ -244,11 +254,11 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double 
                 for (std::int64_t c = 0; c < kBlock; ++c) r += R[static_cast<std::size_t>(a * kBlock + c)] * last[c];
                 square += r * r;
             }
-            found = square <= allowed * allowed;
+            found = std::sqrt(square) <= allowed(j, w[0]);
         }
         const std::int64_t q = found ? k : kept;
         rotate(n, size, q, V.data(), ld, Y.data(), run);
-        if (found && confirming) break;
+        if (found && (confirmed || !may_repeat(k, w))) break;
         for (std::int64_t j = 0; j < q; ++j) {
             std::fill_n(T.data() + j * most, q, 0.0);
             T[j * most + j] = w[static_cast<std::size_t>(j)];
@@ -257,10 +267,9 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, double 
             for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
         }
         size = q;
-        // A Krylov space sees no more copies of an eigenvalue than its block has vectors: from new ones the rest
-        // appears.
+        // The other copies of an eigenvalue appear from new vectors.
         if (found) draw();
-        confirming = found;
+        confirmed = found;
     }
     for (std::int64_t j = 0; j < k; ++j) {
         pairs.values[static_cast<std::size_t>(j)] = w[static_cast<std::size_t>(j)];
@@ -274,16 +283,20 @@ bool is_small(std::int64_t n, std::int64_t k) { return n <= kSmall || 2 * (basis
 
 }  // namespace
 
-LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance,
-                           std::uint64_t seed, Run& run) {
+LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
+                           double tolerance, std::uint64_t seed, Run& run) {
     LeadingPairs pairs;
     pairs.values = numbers(k);
     pairs.vectors = numbers(n * k);
     pairs.residuals = numbers(k);
+    auto allowed = [&](std::int64_t j, double largest) {
+        return (j < n_exact ? tolerance : std::sqrt(tolerance)) *
+               std::max(std::abs(largest), std::numeric_limits<double>::min());
+    };
     if (is_small(n, k)) {
         small_pairs(n, k, apply, pairs, run);
     } else {
-        lanczos(n, k, apply, tolerance, seed, pairs, run);
+        lanczos(n, k, apply, allowed, seed, pairs, run);
     }
     for_blocks(n, k, pairs.vectors.data(), apply, run,
                [&](std::int64_t first, std::int64_t count, const double* X, const double* Y) {
@@ -297,9 +310,12 @@ LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& 
                        pairs.residuals[static_cast<std::size_t>(first + c)] = std::sqrt(square);
                    }
                });
-    const double largest = std::max(std::abs(pairs.values.front()), std::numeric_limits<double>::min());
-    const double allowed = 10 * std::max(tolerance, static_cast<double>(n) * kEps) * largest;
-    pairs.converged = *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed;
+    const double largest = pairs.values.front(), rounding = static_cast<double>(n) * kEps * std::abs(largest);
+    pairs.converged = true;
+    for (std::int64_t j = 0; j < k; ++j) {
+        const double residual = pairs.residuals[static_cast<std::size_t>(j)];
+        pairs.converged &= residual <= 10 * std::max(allowed(j, largest), rounding);
+    }
     return pairs;
 }
 

@@ -19,14 +19,16 @@ struct LeadingPairs {
     std::vector<double> values;     // descending
     std::vector<double> vectors;    // one after the other, orthonormal; signs as of fix_sign
     std::vector<double> residuals;  // |A v - w v|
-    bool converged = false;         // all of them are at most tolerance times the largest eigenvalue in magnitude
+    bool converged = false;         // they are at most what was asked for, rounding aside
 };
 
-// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n: a block Lanczos method with full
+// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
+// tolerance times the largest eigenvalue, those of the others to its root, which makes their values as good. By a block
+// Lanczos method with full
 // orthogonalisation and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is small.
 // Repeated eigenvalues come as often as they are repeated.
-LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, double tolerance,
-                           std::uint64_t seed, Run& run);
+LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
+                           double tolerance, std::uint64_t seed, Run& run);
 
 // Bytes that it takes besides its result.
 std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);

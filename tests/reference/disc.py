@@ -148,11 +148,11 @@ def public_algorithm(sets, k=30, d=20):
 
 
 def factor(size, rng):
-    """C of a block of features that move together: cov = C C', C = |Q diag(l) Q'|, l_j = exp(-j) scaled to the sum
-    `size`, Q random orthogonal."""
+    """C of a block of features that move together: cov = C C', C = |Q diag(l) Q'|, l_j = exp(-j) scaled to the sum 25,
+    Q random orthogonal."""
     Q, _ = np.linalg.qr(rng.normal(size=(size, size)))
     values = np.exp(-np.arange(1.0, size + 1))
-    return np.abs((Q * (size * values / values.sum())) @ Q.T)
+    return np.abs((Q * (25 * values / values.sum())) @ Q.T)
 
 
 def samples(n, parts, rng):
@@ -162,7 +162,7 @@ def samples(n, parts, rng):
         if np.ndim(part) == 0:
             columns.append(0.004 * rng.normal(size=(n, part)))
         else:
-            columns.append(0.005 * rng.normal(size=(n, len(part))) @ part.T)
+            columns.append(0.005 * rng.normal(size=(n, part.shape[1])) @ part.T)
     return np.hstack(columns)
 
 
@@ -176,10 +176,11 @@ def toy1(n, rng):
 
 
 def toy2(n, rng):
-    """Two sets of 200 features: two blocks of 100, the second of which falls into 25 and 75 in the second set; these."""
-    first = factor(100, rng)
-    a = samples(n, [first, factor(100, rng)], rng)
-    b = samples(n, [first, factor(25, rng), factor(75, rng)], rng)
+    """Two sets of 200 features in two blocks; in the second set the second one falls into 25 and 75 features, which
+    move as before among themselves; which ones these are."""
+    first, second = factor(100, rng), factor(100, rng)
+    a = samples(n, [first, second], rng)
+    b = samples(n, [first, second[:25], second[25:]], rng)
     features = np.arange(200)
     return a, b, (features >= 100) & (features < 125), features >= 125
 

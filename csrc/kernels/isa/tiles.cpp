@@ -399,9 +399,9 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     store<float, float>,
     store<double, float>,
     store<double, double>,
-    &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
     select,
     bound_kth,
+    &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

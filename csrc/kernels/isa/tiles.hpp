@@ -64,6 +64,9 @@ template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
 
+// A number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <= n.
+using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
+
 // Vectors side by side, as rows of a row-major n x kBlock matrix: one entry of a matrix multiplies a register. Measured
 // with DiSC's graphs of 20,000 features: 8 take more products in all than they save reads of the graph.
 constexpr std::int64_t kBlock = 4;
@@ -80,9 +83,6 @@ struct BlockKernels {
                             std::int64_t rows, const double* X, double* Y);
 };
 
-// A number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <= n.
-using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
-
 struct Isa {
     const char* name;
     TileKernels<float> f32;
@@ -90,9 +90,9 @@ struct Isa {
     StoreTile<float, float> store_f32;
     StoreTile<double, float> store_f64_as_f32;
     StoreTile<double, double> store_f64;
-    const BlockKernels* blocks;
     SelectTile select;
     BoundKth bound_kth;
+    const BlockKernels* blocks;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
