@@ -230,9 +230,11 @@ def disc(
             if own is not None and list(own) != list(columns):
                 raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
             X, budget = as_matrix(X, budget)
+            if X.shape[0] == 0:
+                raise ValueError(f"set {s} has no samples")
             matrices.append(X)
         if scaling is not None:
-            matrices, *_ = standardize(matrices, scaling)
+            matrices, *_ = standardize(matrices, names, scaling)
     return fit_sets(
         matrices,
         names,
@@ -299,7 +301,7 @@ def fit_sets(
     for name in ("n_vectors", "bandwidth_neighbors", "n_neighbors"):
         if options[name] < 1:
             raise ValueError(f"{name} must be at least 1, but is {options[name]}")
-    conditions = [
+    conditions: list[dict[str, Any]] = [
         {
             "X": None,
             "W": None,
@@ -370,10 +372,15 @@ def _as_graph(W: Any) -> Any:
 def _named(message: str, sets: Sequence[Any] | None, names: Sequence[str]) -> str:
     """The core knows sets by number, and which of them holds a NaN isn't in its message."""
     if sets is not None and "NaN or infinity" in message:
-        for name, X in zip(names, sets, strict=True):
-            if (bad := first_bad(X)) is not None:
-                return f"{name} contains NaN or infinity: first at row {bad[0]}, column {bad[1]}"
+        return _where_bad(sets, names) or message
     return re.sub(r"\bset (\d+)\b", lambda m: names[int(m[1])], message)
+
+
+def _where_bad(sets: Sequence[Any], names: Sequence[str]) -> str | None:
+    for name, X in zip(names, sets, strict=True):
+        if (bad := first_bad(X)) is not None:
+            return f"{name} contains NaN or infinity: first at row {bad[0]}, column {bad[1]}"
+    return None
 
 
 def first_bad(X: Any) -> tuple[int, int] | None:
@@ -389,7 +396,7 @@ def first_bad(X: Any) -> tuple[int, int] | None:
     return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
 
 
-def standardize(sets: Sequence[Any], scaling: Any) -> tuple[list[Any], Array, Array]:
+def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tuple[list[Any], Array, Array]:
     """Return the sets with each feature centred and scaled over the rows of all of them, its means and its scales."""
     choose("scaling", scaling, ("standard",), "None")
     if any(hasattr(X, "tocsr") for X in sets):
@@ -400,20 +407,14 @@ def standardize(sets: Sequence[Any], scaling: Any) -> tuple[list[Any], Array, Ar
     if len(widths) > 1:
         raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
     n_rows = sum(len(X) for X in sets)
-    if n_rows == 0:
-        raise ValueError("there are no samples to scale by")
-    with np.errstate(all="ignore"):  # infinity is the core's to find
+    with np.errstate(all="ignore"):
         mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
         scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
-        # What is left of a constant is the rounding of its mean.
-        scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
-        return [rescale(X, mean, scale) for X in sets], mean, scale
-
-
-def rescale(X: Any, mean: Array, scale: Array) -> Any:
-    """Return (X - mean) / scale in the dtype of X."""
-    scaled: Array = ((X - mean) / scale).astype(X.dtype)
-    return scaled
+    if not np.isfinite(scale).all():
+        raise ValueError(_where_bad(sets, names) or "the values are so large that their variance overflows")
+    # What is left of a constant is the rounding of its mean.
+    scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
+    return [((X - mean) / scale).astype(X.dtype) for X in sets], mean, scale
 
 
 # Features whose exact neighbours an approximate graph is compared with.

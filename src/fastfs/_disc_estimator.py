@@ -236,12 +236,13 @@ class DiSC(_Selector):
         seed = as_seed(self.random_state)
         table = stack(chunks)
         sets = [table[codes == c] for c in range(len(classes))]
-        if self.scaling is not None:
-            sets, self.mean_, self.scale_ = _disc.standardize(sets, self.scaling)
+        names = [f"class {c}" for c in classes]
         try:
+            if self.scaling is not None:
+                sets, self.mean_, self.scale_ = _disc.standardize(sets, names, self.scaling)
             found = _disc.fit_sets(
                 sets,
-                [f"class {c}" for c in classes],
+                names,
                 n_components=self.n_components,
                 graph=self.graph,
                 n_neighbors=self.n_neighbors,

@@ -241,6 +241,7 @@ def score(
             "classes": samples_of,
             **accuracy,
             **_sensitivity(selector),
+            **_significance(selector),
             **({} if n_selected is None else {"n_selected": n_selected}),
         }
         io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
@@ -363,6 +364,19 @@ def _sensitivity(selector: Any) -> dict[str, Any]:
             {name: None if value != value or value == np.inf else value for name, value in zip(names, row, strict=True)}
             for row in plain
         ]
+    }
+
+
+def _significance(selector: Any) -> dict[str, Any]:
+    """What DiSC says of each class."""
+    if not hasattr(selector, "significance_"):
+        return {}
+    names = ("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components")
+    return {
+        "disc": {
+            str(label): {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
+            for s, label in enumerate(selector.classes_)
+        }
     }
 
 

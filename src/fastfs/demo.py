@@ -49,7 +49,7 @@ def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None
     chosen = np.isin(y, (4, 9))
     X, y = X[chosen], y[chosen]
 
-    figure = Figure(figsize=(16, 0.5 + 3.2 * len(ROWS)), layout="constrained")
+    figure = Figure(figsize=(16, 0.5 + 3.0 * len(ROWS)), layout="constrained")
     figure.suptitle(f"What tells a 4 from a 9?  {len(y)} handwritten digits of 8 x 8 pixels", fontsize=17)
     rows = figure.subfigures(len(ROWS), 1, squeeze=False)[:, 0]
     fitted = {method: row(subfigure, X, y, report) for subfigure, (method, row) in zip(rows, ROWS.items(), strict=True)}
