@@ -321,6 +321,7 @@ Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
                                                    " columns of the training data, but has " +
                                                    std::to_string(X.n_cols()));
+    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data");
     return X;
 }
 
@@ -689,7 +690,8 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
         const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
         const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
         start_projse_result(result, o, n_s);
-        run.require_memory(8 * (4 * n_t * n_t + std::min(n_t, sums->sums.n_rows()) * n_s + 8 * n_s),
+        const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
+        run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
                            "the choice among " + std::to_string(n_s) + " variables",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
         projse_select(sums->sums, o, run, *result);

@@ -128,7 +128,11 @@ PYBIND11_MODULE(_core, m) {
     bind_spectral(m);
     bind_manifest(m);
     bind_projse(m);
+<<<<<<< HEAD
     bind_disc(m);
+=======
+    bind_margin(m);
+>>>>>>> main
 }
 
 }  // namespace fastfs::bindings

@@ -397,8 +397,13 @@ class Search {
           candidates_(d_, k, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
                       std::move(errors)) {
         for (int t = 0; t < run.n_threads(); ++t) {
+            // Rows are searched up to the next multiple of a panel, where nobody writes.
             tiles_.emplace_back(kTile * kTile);
-            if (sizeof(T) > sizeof(float)) singles_.emplace_back(kTile * kTile);
+            std::fill_n(tiles_.back().data(), kTile * kTile, T(0));
+            if (sizeof(T) > sizeof(float)) {
+                singles_.emplace_back(kTile * kTile);
+                std::fill_n(singles_.back().data(), kTile * kTile, 0.0f);
+            }
             hits_.emplace_back(2 * kTile * kTile);
         }
         scratch_.resize(tiles_.size());

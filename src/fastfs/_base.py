@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -99,6 +99,19 @@ def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
     if not chunks:
         raise ValueError("X is an iterator of row chunks, but yielded no rows: has it been used up before?")
     return chunks, budget
+
+
+def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
+    """Pass chunks on; those that name their columns must name the same ones, `names` if they are known before."""
+    for number, chunk in enumerate(chunks):
+        columns = getattr(chunk, "columns", None)
+        if columns is not None:
+            if names is not None and list(columns) != list(names):
+                raise ValueError(
+                    f"all chunks of {name} must have the columns of the first, but chunk {number} (from 0) has others"
+                )
+            names = columns
+        yield chunk
 
 
 def stack(chunks: Sequence[Any]) -> Any:
