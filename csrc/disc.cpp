@@ -268,7 +268,8 @@ Numbers squared_norms(const Samples& X, Run& run) {
     features.add_original_norms(norms.data(), run);
     for (double& norm : norms) {
         norm *= features.unit() * features.unit();
-        require(4 * norm <= kHuge, "the values of X are too large: their squares overflow float64; divide X by a constant first");
+        require(4 * norm <= kHuge,
+                "the values of X are too large: their squares overflow float64; divide X by a constant first");
     }
     return norms;
 }
@@ -284,14 +285,19 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const std::string& name
         for (std::int64_t e = i * K; e < (i + 1) * K; ++e) {
             const std::int64_t j = set.neighbors[e];
             const double d = set.distances[e];
-            const std::string at = "neighbor " + std::to_string(e - i * K) + " of feature " + std::to_string(i) + " in " + name;
+            const std::string at =
+                "neighbor " + std::to_string(e - i * K) + " of feature " + std::to_string(i) + " in " + name;
             if (j < 0 || j >= p || j == i) {
-                throw InvalidArgument(at + " must be another feature, from 0 to " + std::to_string(p - 1) + ", not " + std::to_string(j));
+                throw InvalidArgument(at + " must be another feature, from 0 to " + std::to_string(p - 1) + ", not " +
+                                      std::to_string(j));
             }
-            if (seen[static_cast<std::size_t>(j)] == i) throw InvalidArgument(at + " is there twice: " + std::to_string(j));
+            if (seen[static_cast<std::size_t>(j)] == i)
+                throw InvalidArgument(at + " is there twice: " + std::to_string(j));
             seen[static_cast<std::size_t>(j)] = i;
             if (!(d >= 0 && d <= kHuge) || (e > i * K && d < set.distances[e - 1])) {
-                throw InvalidArgument("distances must be finite and not negative, and ascend in each row, but that of " + at + " is " + text(d));
+                throw InvalidArgument(
+                    "distances must be finite and not negative, and ascend in each row, but that of " + at + " is " +
+                    text(d));
             }
         }
     }
@@ -348,17 +354,19 @@ SparseSymmetric neighbor_graph(const DiscSet& set, std::int64_t k, std::int64_t 
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
                 const double d = distances[i * stride + e];
-                row[static_cast<std::size_t>(e)] = {static_cast<std::int32_t>(neighbors[i * stride + e]), d * d};
+                row[static_cast<std::size_t>(e)] = {static_cast<std::int32_t>(neighbors[i * stride + e]), d};
             }
             std::sort(row.begin(), row.end());
             double* values = E.values.data() + i * n_neighbors;
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
                 E.columns[static_cast<std::size_t>(i * n_neighbors + e)] = row[static_cast<std::size_t>(e)].first;
-                values[e] = row[static_cast<std::size_t>(e)].second;
+                // In units of the bandwidth, so that no square overflows. If that is 0, so are the distances.
+                const double eps = set.kernel ? 1 : result.bandwidths[static_cast<std::size_t>(i)];
+                const double d = row[static_cast<std::size_t>(e)].second / (eps > 0 ? eps : 1);
+                values[e] = d * d;
             }
             if (!set.kernel) {
-                const double eps = result.bandwidths[static_cast<std::size_t>(i)];
-                tile_kernels<double>().exp_neg(values, n_neighbors, std::min(1 / eps / eps, kHuge));
+                tile_kernels<double>().exp_neg(values, n_neighbors, 1.0);
                 continue;
             }
             const double norm = norms[static_cast<std::size_t>(i)];
@@ -412,8 +420,10 @@ SparseSymmetric given_graph(const Matrix& given, const std::string& name, Run& r
     // To the rounding of single precision.
     for (std::size_t i = 0; i < static_cast<std::size_t>(p); ++i) {
         bool same = sorted.begins[i + 1] == transposed.begins[i + 1];
-        for (auto e = static_cast<std::size_t>(sorted.begins[i]); same && e < static_cast<std::size_t>(sorted.begins[i + 1]); ++e) {
-            same = sorted.columns[e] == transposed.columns[e] && std::abs(sorted.values[e] - transposed.values[e]) <= 1e-6 * largest;
+        for (auto e = static_cast<std::size_t>(sorted.begins[i]);
+             same && e < static_cast<std::size_t>(sorted.begins[i + 1]); ++e) {
+            same = sorted.columns[e] == transposed.columns[e] &&
+                   std::abs(sorted.values[e] - transposed.values[e]) <= 1e-6 * largest;
         }
         if (same) continue;
         throw InvalidArgument("the graph W of " + name + " must be symmetric, but row " + std::to_string(i) +
@@ -469,7 +479,8 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     for (std::size_t i = 0; i < q.size(); ++i) {
         if (!(q[i] > 0 && q[i] <= kHuge)) {
             throw InvalidArgument("feature " + std::to_string(i) + " of " + name + " has affinities that add up to " +
-                                  text(q[i]) + ", but a random walk needs a positive, finite sum: give it an affinity to itself");
+                                  text(q[i]) +
+                                  ", but a random walk needs a positive, finite sum: give it an affinity to itself");
         }
         graph.c[i] = std::pow(q[i], -alpha);
     }
@@ -554,7 +565,8 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
     double largest = 0;
     std::size_t done = 0;
     for (; done < columns.size(); ++done) {
-        const auto at = static_cast<std::size_t>(std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
+        const auto at = static_cast<std::size_t>(
+            std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
         std::swap(columns[done], columns[at]);
         std::swap(norms[done], norms[at]);
         largest = std::max(largest, norms[done]);
@@ -572,7 +584,8 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
     rank = static_cast<std::int64_t>(done);
     Numbers B = numbers(p * rank);
     for (std::size_t j = 0; j < done; ++j) {
-        for (std::int64_t i = 0; i < p; ++i) B[static_cast<std::size_t>(i * rank) + j] = columns[j][static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < p; ++i)
+            B[static_cast<std::size_t>(i * rank) + j] = columns[j][static_cast<std::size_t>(i)];
     }
     return B;
 }
@@ -585,8 +598,8 @@ struct Triplets {
 
 // The largest singular values and right singular vectors of A = P Q, Q = I - B B', from the eigenpairs of A'A - B B':
 // its eigenvalues -1 keep the range of B apart from what A makes small.
-Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors, std::int64_t count,
-                              std::uint64_t seed, Run& run, DiscResult& result) {
+Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
+                              std::int64_t count, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
     Numbers per_g = graph.c;
     for (std::size_t i = 0; i < per_g.size(); ++i) per_g[i] /= graph.g[i];
@@ -616,12 +629,14 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         std::fill_n(block.data(), p * kBlock, 0.0);
         const std::int64_t last = std::min(first + kBlock, count);
         for (std::int64_t j = first; j < last; ++j) {
-            for (std::int64_t i = 0; i < p; ++i) block[i * kBlock + j - first] = triplets.V[static_cast<std::size_t>(j * p + i)];
+            for (std::int64_t i = 0; i < p; ++i)
+                block[i * kBlock + j - first] = triplets.V[static_cast<std::size_t>(j * p + i)];
         }
         forward(block.data());
         for (std::int64_t j = first; j < last; ++j) {
             double square = 0;
-            for (std::int64_t i = 0; i < p; ++i) square += walked[i * kBlock + j - first] * walked[i * kBlock + j - first];
+            for (std::int64_t i = 0; i < p; ++i)
+                square += walked[i * kBlock + j - first] * walked[i * kBlock + j - first];
             triplets.sigma[static_cast<std::size_t>(j)] = std::sqrt(square);
         }
     }
@@ -629,7 +644,8 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
 }
 
 // Trivial vectors, the number of those that matter, and the scores of the features.
-void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted, DiscResult& result) {
+void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted,
+               DiscResult& result) {
     constexpr double kTrivial = 0.9;
     constexpr std::size_t kMostRatios = 10;
     std::vector<std::int64_t> real;
@@ -672,7 +688,8 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
 // ---- all of it ------------------------------------------------------------------------------------------------------
 
-void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, std::vector<DiscResult>& results) {
+void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
+                std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
     std::int64_t all = 0;
     for (const DiscSet& set : sets) all += set.n_components;
@@ -683,10 +700,12 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 "the diffusion vectors of the other sets leave no room: " + std::to_string(all - set.n_components) +
                     " of them for " + std::to_string(p) + " features; n_components may be at most " +
                     std::to_string((p - 2) / others));
-        require(set.n_components + 2 <= p, "n_components of " + name_of(s) + " must be at most " + std::to_string(p - 2) + ", not " + std::to_string(set.n_components));
+        require(set.n_components + 2 <= p, "n_components of " + name_of(s) + " must be at most " +
+                                               std::to_string(p - 2) + ", not " + std::to_string(set.n_components));
         require(!set.X || set.X->n_rows() >= 1, name_of(s) + " has no samples");
         require(!set.kernel || !set.W, "the affinities of " + name_of(s) + " are given: a kernel has no use");
-        require(!set.kernel || set.X, "the kernel of " + name_of(s) + " needs X besides neighbors, for the norms of the features");
+        require(!set.kernel || set.X,
+                "the kernel of " + name_of(s) + " needs X besides neighbors, for the norms of the features");
         if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph == FASTFS_GRAPH_KNN;
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
@@ -709,7 +728,8 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     const std::int64_t p = set.n_features;
     if (set.W) return 0;
     if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) {
-        return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) + 8 * p * (run.n_threads() + 4);
+        return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
+               8 * p * (run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
@@ -737,12 +757,14 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         vectors += 8 * p * (3 * set.n_components + 2 * options.n_vectors + 6);
         most_components = std::max(most_components, set.n_components);
     }
-    vectors += std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
+    vectors +=
+        std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
     const bool keep = run.allows(kept + vectors);
     if (!keep) {
         run.require_memory(largest + vectors, "DiSC of " + std::to_string(p) + " features",
-                           options.graph == FASTFS_GRAPH_DENSE ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
-                                                               : "raise max_memory (or FASTFS_MAX_MEMORY)");
+                           options.graph == FASTFS_GRAPH_DENSE
+                               ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
+                               : "raise max_memory (or FASTFS_MAX_MEMORY)");
     }
 
     std::vector<Graph> graphs(C);
@@ -751,7 +773,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     Random random(options.seed, 1);
     for (double& value : probe) value = random.uniform() - 0.5;
     for (std::size_t s = 0; s < C; ++s) {
-        const double begin = 0.8 * static_cast<double>(s) / static_cast<double>(C), share = 0.8 / static_cast<double>(C);
+        const double begin = 0.8 * static_cast<double>(s) / static_cast<double>(C),
+                     share = 0.8 / static_cast<double>(C);
         DiscResult& result = results[s];
         Graph graph = make_graph(sets[s], options, name_of(s), begin + 0.5 * share, run, result);
         result.n_connected = count_components(graph, run);
@@ -788,7 +811,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         }
         std::int64_t rank = 0;
         const Numbers B = orthonormal_basis(p, std::move(others), rank, run);
-        if (graphs[s].p == 0) graphs[s] = make_graph(sets[s], options, name_of(s), end - 0.1 / static_cast<double>(C), run, result);
+        if (graphs[s].p == 0)
+            graphs[s] = make_graph(sets[s], options, name_of(s), end - 0.1 / static_cast<double>(C), run, result);
         run.step("differential vectors", end);
         require(rank < p, "the diffusion vectors of the other sets leave no room: they span all " + std::to_string(p) +
                               " features; take fewer n_components");

@@ -59,7 +59,8 @@ void multiply_right(std::int64_t rows, double* A, const Square& F) {
     for (double* row = A; row < A + rows * kBlock; row += kBlock) {
         double product[kBlock] = {};
         for (std::int64_t l = 0; l < kBlock; ++l) {
-            for (std::int64_t c = 0; c < kBlock; ++c) product[c] += row[l] * F[static_cast<std::size_t>(l * kBlock + c)];
+            for (std::int64_t c = 0; c < kBlock; ++c)
+                product[c] += row[l] * F[static_cast<std::size_t>(l * kBlock + c)];
         }
         std::copy_n(product, kBlock, row);
     }
