@@ -642,9 +642,10 @@ def nearest_features(
     while it is in the L2 cache. Whatever rounding could have confused with the n_neighbors-th is kept, and compared by
     differences in float64: the result is that of comparing all pairs that way, and doesn't depend on n_threads.
 
-    Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a row). Memory: a float32 copy of X
-    (sparse X: two float64 ones) and some 24 n_features (n_neighbors + 32) bytes. Where far more features than that are
-    about as near as the n_neighbors-th, all pairs of these features are compared in float64, which takes longer.
+    Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a row). Memory
+    besides the result: a float32 copy of X (sparse X: two float64 ones), 16 MiB, and some 28 n_features (n_neighbors +
+    32) bytes. Where far more features are about as near as the n_neighbors-th, all of those are compared in float64,
+    which takes longer.
 
     It is the neighbour graph of DiSC: R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of
     Features", NeurIPS 2022.

@@ -587,7 +587,8 @@ FASTFS_API fastfs_status fastfs_margin_explain(const fastfs_margin* margin, cons
 /* The n_neighbors nearest other columns of each column of X by Euclidean distance, nearest first, ties by the lower
  * index: neighbors and distances are n_cols x n_neighbors, row-major. Exact: candidates come from products in single
  * precision, and those that rounding could confuse are compared by differences in double. X is dense, CSR or CSC.
- * O(n_cols^2 n_rows) time and 24 n_cols (n_neighbors + 8) bytes besides a float32 copy of X. */
+ * O(n_cols^2 n_rows) time; memory besides the results: a float32 copy of X (sparse: two in double), 16 MiB, and some
+ * 28 n_cols (n_neighbors + 32) bytes. */
 FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t n_neighbors, const fastfs_run* run,
                                                  int64_t* neighbors, double* distances);
 
