@@ -128,11 +128,8 @@ PYBIND11_MODULE(_core, m) {
     bind_spectral(m);
     bind_manifest(m);
     bind_projse(m);
-<<<<<<< HEAD
-    bind_disc(m);
-=======
     bind_margin(m);
->>>>>>> main
+    bind_disc(m);
 }
 
 }  // namespace fastfs::bindings

@@ -214,7 +214,8 @@ def disc(
     """
     if (sets is None) == (graphs is None):
         raise TypeError("give either sets or graphs")
-    name, given = ("sets", sets) if graphs is None else ("graphs", graphs)
+    name = "sets" if graphs is None else "graphs"
+    given: Any = sets if graphs is None else graphs
     if hasattr(given, "tocsr") or isinstance(given, str | bytes) or not hasattr(given, "__len__"):
         raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
     if len(given) < 2:

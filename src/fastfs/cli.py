@@ -498,6 +498,10 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
         figure = Figure(figsize=(9.5 + height, max(height, 4.0)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(8, 1.5 + height))
         pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
+    elif hasattr(selector, "significance_"):
+        figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(8, 5))
+        pl.significance(selector, ax=right, title="how many vectors matter")
     else:
         figure = Figure(figsize=(8, height), layout="constrained")
         left = figure.add_subplot()
