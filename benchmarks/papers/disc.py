@@ -308,7 +308,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="DiSC's experiments")
     parser.add_argument("names", nargs="*", choices=[*EXPERIMENTS, []], help="default: all")
     parser.add_argument("--quick", action="store_true", help="fewer seeds, digits and pixels: two minutes or so")
-    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="pictures of 4 against 9, with the experiment pairs")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FOLDER", help="pictures of 4 against 9, with the experiment pairs"
+    )
     options = parser.parse_args(namespace=Options())
     harness.machine()
     report = Report()
