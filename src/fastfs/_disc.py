@@ -228,7 +228,7 @@ def disc(
         for s, X in enumerate(sets):
             own = getattr(X, "columns", None)
             columns = own if columns is None else columns
-            if own is not None and list(own) != list(columns):
+            if own is not None and columns is not None and list(own) != list(columns):
                 raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
             X, budget = as_matrix(X, budget)
             if X.shape[0] == 0:

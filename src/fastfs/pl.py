@@ -344,9 +344,14 @@ def significance(
         ax.plot(place[counted], values[s][counted], "o", color=line.get_color(), markersize=7)
         ax.plot(place[hollow], values[s][hollow], "o", color=line.get_color(), markerfacecolor="white", markersize=6)
         ax.plot(place[shown & trivial[s]], values[s][shown & trivial[s]], "x", color=line.get_color(), markersize=7)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_xticks(np.arange(1, values.shape[1] + 1))
-    ax.set_xlabel("differential vector (filled: counts, x: trivial)")
+    ax.set_xlabel("vector (filled: counts, x: trivial)")
     ax.set_ylabel("significance")
     ax.grid(axis="y", which="both", color="#ececec", linewidth=0.6)
     ax.set_axisbelow(True)
