@@ -424,11 +424,14 @@ def test_digits(load):
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 def test_single_cells(load):
-    """Sparse, p = 13,488, two types as sets."""
+    """Sparse counts, two types of neurons as sets, the genes that three cells of each have."""
     X, y = load("sc_worm_neuron")
     names, counts = np.unique(y, return_counts=True)
     chosen = names[np.argsort(counts)[-2:]]
-    sets = [X[y == c][:60] for c in chosen]
+    sets = [X[y == c][:200] for c in chosen]
+    expressed = np.all([(A > 0).sum(axis=0) >= 3 for A in sets], axis=0).ravel()
+    assert expressed.sum() > 1000
+    sets = [A[:, expressed] for A in sets]
     found = fastfs.disc(sets, graph="knn", n_neighbors=15, bandwidth_neighbors=10, n_components=5, n_vectors=3)
     assert np.isfinite(found.scores).all()
     assert found.scores.max() > 0

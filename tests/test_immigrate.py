@@ -6,6 +6,7 @@ largest. The number of iterations must be equal where no change of the cost come
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,12 @@ import fastfs
 from fastfs import _margin
 from reference import immigrate as oracle
 from test_relief import FORMS, PEAK, SHAPES, data
+
+# As the oracle, unless told otherwise.
+immigrate_scores = partial(fastfs.immigrate_scores, sigma=1.0)
+Immigrate = partial(fastfs.Immigrate, sigma=1.0)
+im4e_scores = partial(fastfs.im4e_scores, sigma=1.0)
+IM4E = partial(fastfs.IM4E, sigma=1.0)
 
 PROMISED = {"float64": 1e-10, "float32": 1e-5}
 UNDECIDED = {"float64": 1e-9, "float32": 1e-3}
@@ -126,7 +133,7 @@ def test_oracle_softmax():
 def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
     X, y = data(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
-    assert_im4e(fastfs.im4e_scores(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
+    assert_im4e(im4e_scores(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -137,7 +144,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
     if scaling is None:
         X = (X / X.std(axis=0)).astype(dtype)
     options = {"scaling": scaling, "max_iter": 20}
-    found = fastfs.im4e_scores(X, y, **options)
+    found = im4e_scores(X, y, **options)
     assert found.weights.dtype == np.float64
     assert_im4e(found, oracle.im4e(X, y, **options), dtype=dtype)
 
@@ -146,7 +153,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_im4e_across_tiles_and_chunks(shape):
     X, y = data(*shape)
-    found = [fastfs.im4e_scores(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
+    found = [im4e_scores(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
     assert_im4e(found[0], oracle.im4e(X, y, sigma=0.3))
     for other in found[1:]:
         assert other.weights.tobytes() == found[0].weights.tobytes()
@@ -157,36 +164,36 @@ def test_im4e_across_tiles_and_chunks(shape):
 def test_memory_layout_changes_no_bit(dtype):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
         X, y = data(*shape, dtype=dtype)
-        w = fastfs.im4e_scores(X, y).weights
-        V = fastfs.immigrate_scores(X, y, max_iter=2).eigenvectors
+        w = im4e_scores(X, y).weights
+        V = immigrate_scores(X, y, max_iter=2).eigenvectors
         for name, form in FORMS.items():
-            assert fastfs.im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
-            assert fastfs.immigrate_scores(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
+            assert im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
+            assert immigrate_scores(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_im4e_auto_sigma(factor, monkeypatch):
-    monkeypatch.setattr("fastfs._immigrate.AUTO_SIGMA", factor)
+    monkeypatch.setattr("fastfs._immigrate.AUTO_SIGMA", {"im4e": factor, "immigrate": factor})
     X, y = data(40, 8, 3)
     y[y == 2] = 1
     y[0] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        found = fastfs.im4e_scores(X, y, sigma="auto")
+        found = im4e_scores(X, y, sigma="auto")
     assert_im4e(found, oracle.im4e(X, y, auto=factor))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        matrix = fastfs.immigrate_scores(X, y, sigma="auto")
+        matrix = immigrate_scores(X, y, sigma="auto")
     assert_immigrate(matrix, oracle.immigrate(X, y, auto=factor))
 
 
 def test_im4e_class_factors():
     X, y = data(50, 10, 3)
     names = np.array(["a", "b", "c"])[y]
-    found = fastfs.im4e_scores(X, names, class_weight={"a": 0.5, "c": 3.0})
+    found = im4e_scores(X, names, class_weight={"a": 0.5, "c": 3.0})
     assert_im4e(found, oracle.im4e(X, y, factors=[0.5, 1.0, 3.0]))
-    plain, ones = fastfs.im4e_scores(X, y), fastfs.im4e_scores(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
+    plain, ones = im4e_scores(X, y), im4e_scores(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
     assert plain.weights.tobytes() == ones.weights.tobytes()
     assert np.abs(plain.weights - found.weights).max() > 1e-3
-    model = fastfs.IM4E(class_weight={"a": 0.5, "c": 3.0}).fit(X, names)
+    model = IM4E(class_weight={"a": 0.5, "c": 3.0}).fit(X, names)
     expected = oracle.im4e(X, y, factors=[0.5, 1.0, 3.0])
     np.testing.assert_allclose(
         model.expected_distance(X[:5]), oracle.expected_distance(X, y, expected, X[:5]), rtol=1e-9
@@ -211,7 +218,7 @@ def test_immigrate(n, n_features, n_classes, seed, sigma, scaling, n_threads, fo
     X, y = data(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
     expected = oracle.immigrate(X, y, **options)
-    assert_immigrate(fastfs.immigrate_scores(FORMS[form](X), y, n_threads=n_threads, **options), expected)
+    assert_immigrate(immigrate_scores(FORMS[form](X), y, n_threads=n_threads, **options), expected)
 
 
 def starts(kind, n):
@@ -246,7 +253,7 @@ def test_immigrate_variants(variant, dtype, n_classes):
     options = dict(VARIANTS[variant])
     if "W0" in options:
         options["W0"] = starts(options["W0"], 14)
-    found = fastfs.immigrate_scores(X, y, **options)
+    found = immigrate_scores(X, y, **options)
     if "W0" in options:
         options["start"] = options.pop("W0")
     expected = oracle.immigrate(X, y, **options)
@@ -266,7 +273,7 @@ def test_immigrate_start_with_negative_eigenvalues():
     W0 = np.eye(6)
     W0[0, 1] = W0[1, 0] = 2.0
     W0[4, 4] = -0.5
-    found = fastfs.immigrate_scores(X, y, W0=W0, clip=True)
+    found = immigrate_scores(X, y, W0=W0, clip=True)
     assert_immigrate(found, oracle.immigrate(X, y, start=W0, clip=True), psd=False)
     Z, _ = oracle.scale(X, "standard")
     assert oracle.form(oracle.differences(Z), W0).min() < 0
@@ -275,7 +282,7 @@ def test_immigrate_start_with_negative_eigenvalues():
 @pytest.mark.parametrize("n_samples, n_features", [(31, 64), (66, 33), (131, 17), (257, 8), (300, 70)])
 def test_immigrate_across_tiles(n_samples, n_features):
     X, y = data(n_samples, n_features)
-    found = [fastfs.immigrate_scores(X, y, n_threads=n, max_iter=4) for n in (1, 2, 3, 4)]
+    found = [immigrate_scores(X, y, n_threads=n, max_iter=4) for n in (1, 2, 3, 4)]
     assert_immigrate(found[0], oracle.immigrate(X, y, max_iter=4))
     for other in found[1:]:
         assert other.W.tobytes() == found[0].W.tobytes()
@@ -285,18 +292,18 @@ def test_immigrate_across_tiles(n_samples, n_features):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("n_samples, n_features", [(12, 100), (20, 300), (31, 530)])
-def test_immigrate_in_the_space_of_pairs(n_samples, n_features, dtype, n_classes):
-    """Fewer pairs of samples than features: W stays in factors and is never made."""
+@pytest.mark.parametrize("n_samples, n_features, factors", [(12, 100, True), (25, 530, True), (31, 530, False)])
+def test_immigrate_in_the_space_of_pairs(n_samples, n_features, factors, dtype, n_classes):
+    """Far fewer pairs of samples than features: W stays in factors and is never made."""
     X, y = data(n_samples, n_features, n_classes, dtype=dtype)
     sigma = n_features**0.5
-    found = [fastfs.immigrate_scores(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
-    assert found[0].W is None
+    found = [immigrate_scores(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
+    assert (found[0].W is None) == factors
     assert found[0].eigenvalues.tobytes() == found[1].eigenvalues.tobytes()
     assert found[0].eigenvectors.tobytes() == found[1].eigenvectors.tobytes()
     expected = oracle.immigrate(X, y, sigma=sigma, max_iter=5)
     assert_immigrate(found[0], expected, dtype=dtype)
-    model = fastfs.Immigrate(sigma=sigma, prefilter=None, max_iter=5).fit(X, y)
+    model = Immigrate(sigma=sigma, prefilter=None, max_iter=5).fit(X, y)
     np.testing.assert_allclose(model.W_, expected.weights, rtol=0, atol=PROMISED[dtype])
 
 
@@ -305,14 +312,14 @@ def test_im4e_immigrate(options):
     X, y = data(60, 40, 3)
     expected = oracle.im4e_immigrate(X, y, **options)
     assert 2 < len(expected.used) < 38
-    model = fastfs.Immigrate(prefilter="im4e", **options).fit(X, y)
-    found = fastfs.immigrate_scores(X, y, prefilter="im4e", **options)
+    model = Immigrate(prefilter="im4e", **options).fit(X, y)
+    found = immigrate_scores(X, y, prefilter="im4e", **options)
     assert_immigrate(found, expected, psd=not options.get("clip") and "smallest" not in options)
     assert model.kept_features_.tolist() == expected.used.tolist()
     assert np.all(model.scores_[np.setdiff1d(np.arange(40), expected.used)] == 0)
     first = oracle.im4e(X, y, **{k: v for k, v in options.items() if k == "max_iter"})
     np.testing.assert_allclose(model.prefilter_weights_, first.scores, rtol=0, atol=1e-10)
-    assert fastfs.Immigrate().fit(X, y).prefilter_weights_ is None
+    assert Immigrate().fit(X, y).prefilter_weights_ is None
 
 
 # ---------------------------------------------------------------------------------------------------- blocks and stages
@@ -322,7 +329,7 @@ def test_im4e_immigrate(options):
 def test_by_blocks_of_rows(dtype):
     """700 x 700 doubles are 3.9 MB."""
     X, y = data(700, 5, 3, dtype=dtype)
-    for estimator in (fastfs.IM4E(max_iter=3), fastfs.Immigrate(max_iter=3)):
+    for estimator in (IM4E(max_iter=3), Immigrate(max_iter=3)):
         stored, *blocks = (
             type(estimator)(**(estimator.get_params() | {"max_memory": memory, "n_jobs": n})).fit(X, y)
             for memory, n in ((None, 2), ("3M", 1), ("3M", 2), ("3M", 4))
@@ -339,8 +346,8 @@ def test_by_blocks_of_rows(dtype):
 
 def test_by_blocks_of_rows_against_the_oracle():
     X, y = data(400, 4, 3)
-    assert_im4e(fastfs.im4e_scores(X, y, max_memory="1M"), oracle.im4e(X, y))
-    assert_immigrate(fastfs.immigrate_scores(X, y, max_memory="1M"), oracle.immigrate(X, y))
+    assert_im4e(im4e_scores(X, y, max_memory="1M"), oracle.im4e(X, y))
+    assert_immigrate(immigrate_scores(X, y, max_memory="1M"), oracle.immigrate(X, y))
 
 
 @pytest.mark.parametrize("keep", [None, "manhattan", "sqeuclidean"])
@@ -353,12 +360,10 @@ def test_one_stage_serves_many_labels(keep):
         codes = np.random.default_rng(seed).permutation(y).astype(np.int64)
         found = stage.im4e(codes, 2, **iteration, class_factors=None)
         np.testing.assert_allclose(
-            found["weights"], fastfs.im4e_scores(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12
+            found["weights"], im4e_scores(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12
         )
         matrix = stage.immigrate(codes, 2, **iteration, clip=False, smallest=0.0, negligible=0.0)
-        np.testing.assert_allclose(
-            matrix["W"], fastfs.immigrate_scores(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12
-        )
+        np.testing.assert_allclose(matrix["W"], immigrate_scores(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
         options = {"closed_form": False, "n_neighbors": 10, "n_targets": 0, "seed": 0}
         for method in ("relief", "relieff", "multisurf"):
             scores = stage.relief(codes, 2, method=method, **options)["scores"]
@@ -417,10 +422,10 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
     expected = Grouped(rows, counts, 0.5, matrix)
     options = {"sigma": 0.5, "scaling": None, "max_iter": 1, "max_memory": "1G"}
     if matrix:
-        found = fastfs.immigrate_scores(X, y, **options)
+        found = immigrate_scores(X, y, **options)
         np.testing.assert_allclose(dense(found), expected.weights, rtol=0, atol=1e-10)
     else:
-        found = fastfs.im4e_scores(X, y, **options)
+        found = im4e_scores(X, y, **options)
         np.testing.assert_allclose(found.weights, expected.weights, rtol=0, atol=1e-10)
     assert found.objective[0] == pytest.approx(expected.objective, rel=1e-10)
 
@@ -431,7 +436,7 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
 def both(X, y, **options):
     """Scores and weights by IM4E and by IMMIGRATE, after a fixed number of iterations."""
     options = {"tol": 0.0, "max_iter": 6} | options
-    return fastfs.im4e_scores(X, y, **options).weights, fastfs.immigrate_scores(X, y, **options).W
+    return im4e_scores(X, y, **options).weights, immigrate_scores(X, y, **options).W
 
 
 def test_what_changes_nothing():
@@ -459,10 +464,10 @@ def test_constant_features_count_for_nothing():
     X, y = data(50, 8, 3)
     wider = np.insert(X, [0, 4, 8], [1.0, -3.5, 0.0], axis=1)
     rest = np.r_[1:5, 6:10]
-    plain, found = fastfs.im4e_scores(X, y), fastfs.im4e_scores(wider, y)
+    plain, found = im4e_scores(X, y), im4e_scores(wider, y)
     assert found.weights[[0, 5, 10]].tolist() == [0, 0, 0]
     np.testing.assert_allclose(found.weights[rest], plain.weights, rtol=0, atol=1e-13)
-    plain, found = fastfs.immigrate_scores(X, y), fastfs.immigrate_scores(wider, y)
+    plain, found = immigrate_scores(X, y), immigrate_scores(wider, y)
     assert found.features.tolist() == rest.tolist()
     np.testing.assert_allclose(found.W, plain.W, rtol=0, atol=1e-13)
     assert found.scores[[0, 5, 10]].tolist() == [0, 0, 0]
@@ -471,7 +476,7 @@ def test_constant_features_count_for_nothing():
     W0 = np.zeros((11, 11))
     W0[np.ix_(rest, rest)] = starts("low rank", 8)
     W0[0, 0] = 3.0
-    plain, found = fastfs.immigrate_scores(X, y, W0=starts("low rank", 8)), fastfs.immigrate_scores(wider, y, W0=W0)
+    plain, found = immigrate_scores(X, y, W0=starts("low rank", 8)), immigrate_scores(wider, y, W0=W0)
     np.testing.assert_allclose(found.W, plain.W, rtol=0, atol=1e-12)
 
 
@@ -488,9 +493,9 @@ def test_scaling_of_all_features_is_one_of_sigma(scale):
     X, y = data(50, 6, 3)
     X = oracle.scale(X, "standard")[0]
     w, W = both(X, y, scaling=None)
-    scaled = fastfs.im4e_scores(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
+    scaled = im4e_scores(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.weights, w, rtol=0, atol=1e-12)
-    scaled = fastfs.immigrate_scores(X * scale, y, scaling=None, sigma=scale**2, tol=0.0, max_iter=6)
+    scaled = immigrate_scores(X * scale, y, scaling=None, sigma=scale**2, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.W, W, rtol=0, atol=1e-12)
 
 
@@ -526,10 +531,10 @@ def test_small_sigma_takes_nearest_neighbours(sigma, memory):
             slope += sign * (d.T @ d if matrix else d.sum(axis=0))
         options = {"sigma": sigma, "max_iter": 1, "max_memory": memory}
         if matrix:
-            found = fastfs.immigrate_scores(X, y, **options)
+            found = immigrate_scores(X, y, **options)
             np.testing.assert_allclose(found.W, oracle.from_sigma(slope), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         else:
-            found = fastfs.im4e_scores(X, y, **options)
+            found = im4e_scores(X, y, **options)
             v = np.maximum(-slope, 0)
             np.testing.assert_allclose(found.weights, v / v.sum(), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         assert found.objective[0] == pytest.approx(objective, rel=1e-4 if sigma == 1e-6 else 1e-10)
@@ -547,18 +552,18 @@ def test_no_direction_with_a_positive_margin(memory):
     """The weights before stay: those of the start."""
     X, y = twins(20 if memory is None else 350)
     with pytest.warns(fastfs.DataWarning, match="hits came to lie no nearer than misses"):
-        found = fastfs.im4e_scores(X, y, sigma=0.01, max_memory=memory)
+        found = im4e_scores(X, y, sigma=0.01, max_memory=memory)
     expected = oracle.im4e(X, y, sigma=0.01)
     assert expected.stuck
     assert not found.converged
     np.testing.assert_allclose(found.weights, [0.25] * 4, rtol=0, atol=1e-15)
     with pytest.warns(fastfs.DataWarning, match="hits came to lie no nearer than misses"):
-        found = fastfs.immigrate_scores(X, y, sigma=0.01, max_memory=memory)
+        found = immigrate_scores(X, y, sigma=0.01, max_memory=memory)
     assert oracle.immigrate(X, y, sigma=0.01).stuck
     assert not found.converged
     np.testing.assert_allclose(found.W, np.eye(4) / 2, rtol=0, atol=1e-15)
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        model = fastfs.Immigrate(sigma=0.01).fit(X, y)
+        model = Immigrate(sigma=0.01).fit(X, y)
     assert model.predict(X).tolist() == [0] * len(X)  # equal distances: the first class
 
 
@@ -573,7 +578,7 @@ def test_stuck_later():
     else:
         pytest.fail("no data found that get stuck later")
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        found = fastfs.im4e_scores(X, y, sigma=0.1, tol=0.0, max_iter=50)
+        found = im4e_scores(X, y, sigma=0.1, tol=0.0, max_iter=50)
     assert found.n_iter == expected.n_iter
     assert not found.converged
     np.testing.assert_allclose(found.weights, expected.scores, rtol=0, atol=1e-10)
@@ -584,10 +589,10 @@ def test_duplicate_samples():
     """Of one class and of both: distances of 0 are no trouble."""
     X, y = data(30, 5)
     X, y = np.r_[X, X[:10], X[:6]], np.r_[y, y[:10], 1 - y[:6]]
-    assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
-    assert_immigrate(fastfs.immigrate_scores(X, y), oracle.immigrate(X, y))
+    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
+    assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        fastfs.im4e_scores(*twins(), sigma=1e-6)
+        im4e_scores(*twins(), sigma=1e-6)
 
 
 def test_class_of_one_sample():
@@ -595,15 +600,15 @@ def test_class_of_one_sample():
     y[:] = np.arange(31) % 2
     y[7] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
+        assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        assert_immigrate(fastfs.immigrate_scores(X, y), oracle.immigrate(X, y))
+        assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
 
 
 def test_only_classes_of_one_sample():
     X, _ = data(5, 4)
     with pytest.warns(fastfs.DataWarning, match="one sample only"):
-        found = fastfs.im4e_scores(X, np.arange(5))
+        found = im4e_scores(X, np.arange(5))
     assert_im4e(found, oracle.im4e(X, np.arange(5)))
 
 
@@ -611,10 +616,10 @@ def test_only_classes_of_one_sample():
 def test_offsets_cost_no_digits(offset):
     X, y = data(40, 6)
     X = np.rint(X * 2**20) / 2**20
-    assert_im4e(fastfs.im4e_scores(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
+    assert_im4e(im4e_scores(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
     shifted = (np.rint(X * 16) / 16 + 1e3).astype(np.float32)
     expected = oracle.immigrate(shifted.astype(float) - 1e3, y)
-    assert_immigrate(fastfs.immigrate_scores(shifted, y), expected, dtype="float32")
+    assert_immigrate(immigrate_scores(shifted, y), expected, dtype="float32")
 
 
 # ----------------------------------------------------------------------------------------------------------- prediction
@@ -623,7 +628,7 @@ def test_offsets_cost_no_digits(offset):
 def models(dtype="float64", **options):
     X, y = data(80, 7, 3, dtype=dtype)
     X[:, 4] = 2.5  # constant
-    im4e, matrix = fastfs.IM4E(**options).fit(X, y), fastfs.Immigrate(**options).fit(X, y)
+    im4e, matrix = IM4E(**options).fit(X, y), Immigrate(**options).fit(X, y)
     # The weights found, so that only the prediction is compared.
     first = oracle.Fit(im4e.weights_, np.arange(7), None, im4e.sigma_, [], [], False, False)
     second = oracle.Fit(matrix.W_, matrix.kept_features_, None, matrix.sigma_, [], [], False, False)
@@ -692,7 +697,7 @@ def test_prediction_at_training_points_with_small_sigma(dtype):
 
 def test_equal_distances_give_the_first_class():
     X = np.array([[-1.0, 1], [-1, 2], [1, 1], [1, 2]])
-    for model in (fastfs.IM4E(scaling=None), fastfs.Immigrate(scaling=None)):
+    for model in (IM4E(scaling=None), Immigrate(scaling=None)):
         for labels in (["b", "b", "a", "a"], ["a", "a", "b", "b"]):
             found = model.fit(X, labels)
             distances = found.expected_distance([[0.0, 1.5]])
@@ -704,7 +709,7 @@ def test_equal_distances_give_the_first_class():
 def test_labels_come_back_as_they_were(labels):
     X, y = data(60, 5, 3)
     named = np.array(labels)[y]
-    for model in (fastfs.IM4E().fit(X, named), fastfs.Immigrate().fit(X, named)):
+    for model in (IM4E().fit(X, named), Immigrate().fit(X, named)):
         assert model.classes_.tolist() == np.unique(named).tolist()
         assert model.predict(X).dtype == named.dtype
         assert model.score(X, named) > 0.6
@@ -753,7 +758,7 @@ def test_explanation(sigma):
 @pytest.mark.parametrize("shape", [(60, 9), (15, 150)])
 def test_top_pairs(shape, by):
     X, y = data(*shape)
-    found = fastfs.immigrate_scores(X, y, sigma=2.0)
+    found = immigrate_scores(X, y, sigma=2.0)
     W = dense(found)
     leading = found.eigenvalues[0] * np.outer(found.eigenvectors[:, 0], found.eigenvectors[:, 0])
     a, _, weight = oracle.pairs(W, residual=by == "residual")
@@ -770,13 +775,13 @@ def test_top_pairs(shape, by):
 
 def test_interactions():
     X, y = data(60, 20)
-    model = fastfs.Immigrate().fit(X, y)
+    model = Immigrate().fit(X, y)
     assert model.interactions_.dtype.names == ("a", "b", "weight", "residual")
     assert len(model.interactions_) == 100
     assert model.interactions_.tolist() == model.top_pairs(100).tolist()
     assert model.top_pairs().tolist() == model.interactions_[:20].tolist()
     np.testing.assert_allclose(model.scores_, (model.W_**2).sum(axis=1), rtol=0, atol=1e-12)
-    one = fastfs.Immigrate().fit(X[:, :1], y)
+    one = Immigrate().fit(X[:, :1], y)
     assert len(one.interactions_) == 0
     assert one.W_.tolist() == [[1.0]]
 
@@ -785,7 +790,7 @@ def test_pairs_are_columns_of_X():
     rng = np.random.default_rng(0)
     X = np.insert(rng.normal(size=(300, 4)), [0, 2], 1.0, axis=1)  # columns 0 and 3 are constant
     y = (X[:, 2] + X[:, 5] > 0).astype(int)
-    pair = fastfs.Immigrate().fit(X, y).interactions_[0]
+    pair = Immigrate().fit(X, y).interactions_[0]
     assert (pair["a"], pair["b"]) == (2, 5)
 
 
@@ -797,13 +802,13 @@ def test_course_on_wdbc(load):
     X, y = load("wdbc")
     cost = [-7628, -6444, -6418, -6422, -6424]
     objective = [-2110, -6298, -6377, -6388, -6381, -6378]
-    found = fastfs.immigrate_scores(X, y, clip=True, tol=0.0)
+    found = immigrate_scores(X, y, clip=True, tol=0.0)
     assert found.cost[:5].round().tolist() == cost
     assert found.objective[:6].round().tolist() == objective
     assert found.objective[9].round() == -6343
     expected = oracle.immigrate(X, y, clip=True, tol=0.0)
     assert_immigrate(found, expected, tol=0.0, psd=False)
-    narrow = fastfs.immigrate_scores(X.astype(np.float32), y, clip=True, tol=0.0)
+    narrow = immigrate_scores(X.astype(np.float32), y, clip=True, tol=0.0)
     assert_immigrate(narrow, expected, tol=0.0, dtype="float32", psd=False)
 
 
@@ -826,7 +831,7 @@ def split(load, name):
 )
 def test_monks(load, name, sigma, accuracy):
     X, y, new, truth = split(load, name)
-    model = fastfs.Immigrate(sigma=sigma, clip=True).fit(X, y)
+    model = Immigrate(sigma=sigma, clip=True).fit(X, y)
     assert model.score(new, truth) == pytest.approx(accuracy, abs=0.006)
     if (name, sigma) == ("monks1", 1.0):
         assert model.interactions_[0][["a", "b"]].tolist() == (1, 4)  # not (0, 1), though y asks if these are equal
@@ -840,7 +845,7 @@ def test_monks1_one_hot(load):
     coded, new = (np.concatenate([A[:, [a]] == np.unique(X[:, a]) for a in range(6)], axis=1) * 1.0 for A in (X, new))
     scores = {}
     for sigma in (0.005, 0.02, 0.03, 1.0):
-        model = fastfs.Immigrate(sigma=sigma, clip=True, scaling=None).fit(coded, y)
+        model = Immigrate(sigma=sigma, clip=True, scaling=None).fit(coded, y)
         scores[sigma] = model.score(new, truth)
         if sigma == 0.02:
             assert model.interactions_[0][["a", "b"]].tolist() == (0, 1)
@@ -852,7 +857,7 @@ def test_monks1_one_hot(load):
 @pytest.mark.parametrize("sigma", [0.05, 1.0, 4.0])
 def test_monks2_is_beyond_the_method(load, sigma):
     X, y, new, truth = split(load, "monks2")
-    accuracy = fastfs.Immigrate(sigma=sigma, clip=True).fit(X, y).score(new, truth)
+    accuracy = Immigrate(sigma=sigma, clip=True).fit(X, y).score(new, truth)
     assert 0.57 <= accuracy <= 0.63 < 0.67
 
 
@@ -860,7 +865,7 @@ def test_im4e_on_madelon(load):
     X, y = load("madelon")
     useful = {28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493}
     rows = np.random.default_rng(0).choice(len(X), 300, replace=False)
-    found = fastfs.im4e_scores(X[rows], y[rows], sigma=0.1, max_iter=3)
+    found = im4e_scores(X[rows], y[rows], sigma=0.1, max_iter=3)
     assert len(useful & set(np.argsort(-found.weights)[:20])) >= 17
     assert_im4e(found, oracle.im4e(X[rows], y[rows], sigma=0.1, max_iter=3))
 
@@ -877,11 +882,11 @@ def test_noise_figure():
                 for clean, other in clouds
             ]
         )
-        found = fastfs.immigrate_scores(X, np.repeat([0, 1], 100))
+        found = immigrate_scores(X, np.repeat([0, 1], 100))
         assert 0.35 <= found.W[0, 1] <= 0.40
         if noise == 0:
             np.testing.assert_allclose(found.W, [[0.62, 0.37], [0.37, 0.58]], rtol=0, atol=0.05)
-            clipped = fastfs.immigrate_scores(X, np.repeat([0, 1], 100), clip=True)
+            clipped = immigrate_scores(X, np.repeat([0, 1], 100), clip=True)
             np.testing.assert_allclose(clipped.W, found.W, rtol=0, atol=1e-12)
 
 
@@ -891,12 +896,12 @@ def test_colon(load):
     X = np.log2(X)
     expected = oracle.im4e_immigrate(X, y)
     assert 500 < len(expected.used) < 800
-    found = fastfs.immigrate_scores(X, y)
+    found = immigrate_scores(X, y)
     assert_immigrate(found, expected)
-    narrow = fastfs.immigrate_scores(X.astype(np.float32), y)
+    narrow = immigrate_scores(X.astype(np.float32), y)
     if narrow.features.tolist() == expected.used.tolist():  # a weight at the threshold may fall on either side
         np.testing.assert_allclose(narrow.scores, expected.scores, rtol=0, atol=1e-5)
-    model = fastfs.Immigrate(20).fit(X, y)
+    model = Immigrate(20).fit(X, y)
     assert model.transform(X).shape == (62, 20)
     assert model.score(X, y) > 0.7
 
@@ -905,5 +910,5 @@ def test_colon(load):
 def test_small_classes_and_ties(load, name):
     """Classes of two samples; integers with duplicates of both classes."""
     X, y = load(name)
-    assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
-    assert_immigrate(fastfs.immigrate_scores(X, y), oracle.immigrate(X, y))
+    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
+    assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))

@@ -94,7 +94,7 @@ def test_attributes(method):
 
 @classifiers
 def test_attributes_of_the_iteration(method):
-    estimator = method(max_iter=4, tol=0).fit(X, Y)
+    estimator = method(max_iter=4, tol=0, sigma=1).fit(X, Y)
     assert estimator.n_iter_ == len(estimator.cost_) == len(estimator.objective_) == 4
     assert not estimator.converged_
     assert estimator.sigma_ == 1.0

@@ -630,7 +630,7 @@ class IM4E(_MarginClassifier):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        sigma: float | str = 1.0,
+        sigma: float | str = "auto",
         class_weight: Mapping[Any, float] | None = None,
         max_iter: int = 10,
         tol: float = 1e-4,
@@ -696,8 +696,8 @@ class Immigrate(_MarginClassifier):
         Number or fraction of the features to keep; None: half of them.
     sigma : float or "auto"
         Scale of the softmax, in units of the distance d'Wd: small ones look at the nearest neighbours only, large ones
-        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to the
-        nearest hit under the first W.
+        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to
+        the nearest hit under the first W.
     max_iter : int
         Most data use all 10.
     tol : float

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "kernels/forms.hpp"
 #include "kernels/isa/tiles.hpp"
 #include "support/errors.hpp"
 
@@ -456,6 +457,72 @@ void test_all() {
     test_relief<T>();
 }
 
+// d'Wd by both forms and sums of g d d', in a triangle and between two sets of samples, against plain loops.
+template <class T>
+void test_forms(std::int64_t n, std::int64_t d, std::int64_t rank) {
+    const double eps = std::numeric_limits<T>::epsilon();
+    const Data<T> X(n, d, 0);
+    const Matrix m(X.m);
+    Run run(threads(3));
+    const Margin margin(m, Scaling::kStandard, Margin::Keep::kNone, run);
+    const PackedSamples<T> samples(margin.features(), run);
+    const std::int64_t A = samples.n_features();
+    std::vector<double> values, vectors, W(static_cast<std::size_t>(A * A), 0.0);
+    for (std::int64_t k = 0; k < rank; ++k) values.push_back(k % 3 == 2 ? -0.5 : 1.0);
+    for (std::int64_t k = 0; k < rank * A; ++k) vectors.push_back(normal());
+    for (std::int64_t k = 0; k < rank; ++k) {
+        const double *v = vectors.data() + k * A, value = values[static_cast<std::size_t>(k)];
+        for (std::int64_t c = 0; c < A * A; ++c) W[static_cast<std::size_t>(c)] += value * v[c / A] * v[c % A];
+    }
+    std::vector<double> g(static_cast<std::size_t>(n * n));
+    for (double& w : g) w = below(3) == 0 ? 0 : normal();
+
+    const QuadraticForm<T> by_factors(A, rank, values.data(), vectors.data()), by_triangle(A, W.data());
+    CHECK(!by_factors.is_triangle() && by_triangle.is_triangle());
+    const std::int64_t i0 = n / 3;
+    for (const bool triangle : {true, false}) {
+        const std::int64_t first = triangle ? 0 : i0;
+        std::vector<double> found[2], Sigma(static_cast<std::size_t>(A * A), 1.0), expected = Sigma, mass = Sigma;
+        for (auto& f : found) f.assign(static_cast<std::size_t>((n - first) * n), -1.0);
+        quadratic_forms(samples, first, n, samples, triangle, by_factors, found[0].data(), n, run);
+        quadratic_forms(samples, first, n, samples, triangle, by_triangle, found[1].data(), n, run);
+        outer_sums(samples, first, n, samples, g.data(), n, triangle, 0.25, Sigma.data(), run);
+        bool close = true;
+        for (std::int64_t i = first; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                const double weight = g[static_cast<std::size_t>((i - first) * n + j)];
+                double f = 0, size = 0;
+                for (std::int64_t a = 0; a < A; ++a) {
+                    const double da = std::abs(static_cast<double>(samples.row(i)[a] - samples.row(j)[a]));
+                    for (std::int64_t b = 0; b < A; ++b) {
+                        const double db = std::abs(static_cast<double>(samples.row(i)[b] - samples.row(j)[b]));
+                        const double term = W[static_cast<std::size_t>(a * A + b)] * da * db;
+                        f += term;
+                        size += std::abs(term);
+                        if (std::abs(weight) > 0.25 && (!triangle || j > i)) {
+                            expected[static_cast<std::size_t>(a * A + b)] += weight * da * db;
+                            mass[static_cast<std::size_t>(a * A + b)] += std::abs(weight) * da * db;
+                        }
+                    }
+                }
+                for (const auto& of : found) {
+                    const double error = std::abs(of[static_cast<std::size_t>((i - first) * n + j)] - f);
+                    close = close && error <= 8 * static_cast<double>(A + rank) * eps * (size + 1);
+                }
+            }
+        }
+        CHECK(close);
+        bool sums_close = true;
+        for (std::int64_t a = 0; a < A; ++a) {
+            for (std::int64_t b = a; b < A; ++b) {
+                const auto at = static_cast<std::size_t>(a * A + b);
+                sums_close = sums_close && std::abs(Sigma[at] - expected[at]) <= 300 * eps * mass[at];
+            }
+        }
+        CHECK(sums_close);
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -467,6 +534,11 @@ int main() {
     }
     test_all<float>();
     test_all<double>();
+    test_forms<float>(37, 5, 2);
+    test_forms<double>(37, 61, 9);
+    test_forms<float>(19, 61, 20);
+    test_forms<double>(11, 300, 3);
+    test_forms<float>(9, 530, 4);
     test_cancel();
     std::printf("%s: %d failures\n", isa().name, failures);
     return failures != 0;

@@ -94,10 +94,10 @@ def state(D, y, weights, sigma, factors=None):
 
 
 def nearest_hit_median(D, y, weights):
-    """What sigma="auto" is relative to."""
+    """What sigma="auto" is relative to; duplicates don't count."""
     F, (hits, _) = form(D, weights), hits_and_misses(y)
-    some = hits.any(axis=1)
-    return float(np.median(np.where(hits, F, np.inf).min(axis=1)[some]))
+    nearest = np.where(hits, F, np.inf).min(axis=1)
+    return float(np.median(nearest[(nearest > 0) & np.isfinite(nearest)]))
 
 
 def iterate(D, y, start, step, sigma, max_iter, tol, factors=None, negligible=0.0):
