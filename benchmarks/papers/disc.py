@@ -9,7 +9,7 @@ available to us; that experiment is not repeated.** Experiments:
   vectors that aren't trivial) for a set's own blocks, and their share of the best 50 by score. `choices`: the same
   share for other numbers of vectors, graphs and densities.
 * toy2: a block of 100 moves together in A; in B, 25 and 75 of it move apart. Whether the sign of v_1 of B splits it
-  right, and the first significance of B over that of A. The paper's text and its program differ in block sizes and in d.
+  right, and the first significance of B over that of A. The paper's text and program differ in block sizes and in d.
 * toy3: three sets, a block of each set's own: AUC in its set, and the largest in another one.
 * mnist: ten digits as ten sets, 400 pictures of each to learn from, 100 to test on. k = 10, d = 20, 10 vectors, k-means
   into 11 groups, the largest dropped: 100 groups of pixels; sums over groups, z-scores, logistic regression. Groups
