@@ -233,7 +233,7 @@ def pairs(report: Report, options: Options) -> None:
     """Two digits at a time."""
     report.heading("pairs of digits, 20 groups of pixels, accuracy in %, means over pairs; 250 pictures to learn from")
     X, y = read("mnist_10x500")
-    every = list(itertools.combinations(range(10), 2))  # half an hour
+    every = list(itertools.combinations(range(10), 2))
     table: dict[str, list[float]] = {}
     for a, b in [(4, 9), (3, 5)] if options.quick else every:
         chosen = np.isin(y, (a, b))
