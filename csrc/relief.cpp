@@ -111,8 +111,7 @@ struct NearestOfEachClass {
     }
 };
 
-// ---- MultiSURF: all that are nearer than most
-// ------------------------------------------------------------------------
+// ---- MultiSURF: all that are nearer than most -----------------------------------------------------------------------
 
 struct NearerThanMost {
     const Classes& classes;
@@ -153,8 +152,7 @@ struct NearerThanMost {
     }
 };
 
-// ---- from neighbors to scores
-// ----------------------------------------------------------------------------------------
+// ---- from neighbors to scores ---------------------------------------------------------------------------------------
 
 // Samples whose distances to all are held at once, where not those of all are.
 constexpr std::int64_t kRowsPerBlock = 256;

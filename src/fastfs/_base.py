@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import operator
 import re
 import sys
@@ -56,6 +57,9 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
     if not _is_native_float(X.dtype):
+        for column, dtype in enumerate(getattr(table, "dtypes", ())):
+            if getattr(dtype, "kind", "") in ("m", "M"):  # pandas would make numbers of them
+                raise ValueError(f"X must hold numbers, but column {column} holds dates or durations ({dtype})")
         budget = _take(budget, 8 * X.size)
         if X.dtype == object and hasattr(table, "convert_dtypes"):  # pandas: its missing values become NaN
             with contextlib.suppress(TypeError, ValueError):
@@ -161,6 +165,8 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
+    if np.ma.is_masked(y):
+        raise ValueError("y has masked labels: drop these samples first")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -182,8 +188,11 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
             )
     try:
         classes, codes = np.unique(y, return_inverse=True)
+        sorted_ = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare, but don't sort
     except TypeError:
-        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted") from None
+        sorted_ = False
+    if not sorted_:
+        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted")
     return classes, codes.astype(np.int64).reshape(-1)
 
 
@@ -232,7 +241,9 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if not low <= number <= high:
         raise ValueError(f"{name} must lie between {low} and {high}, but is {number}")
     return number
@@ -241,9 +252,12 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
 def as_float(name: str, value: Any) -> float:
     """Return value as a float, or say which parameter isn't one."""
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+        number = None
+    if number is None or isinstance(value, str | bytes | bool | np.bool_):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    return number
 
 
 KERNEL_SIGNATURE = "void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double, voidptr)"

@@ -287,8 +287,8 @@ def class_factors(class_weight: Any, classes: Array) -> npt.NDArray[np.float64] 
     unknown = [label for label in class_weight if label not in places]
     if unknown:
         raise ValueError(
-            f"class_weight has {some_of(unknown)}, but the classes of y are {some_of(list(places))}: give a factor for "
-            "some or all of these"
+            f"class_weight has {some_of([*map(repr, unknown)])}, but the classes of y are "
+            f"{some_of([*map(repr, places)])}: give a factor for some or all of these"
         )
     factors = np.ones(len(classes))
     for label, given in class_weight.items():
@@ -311,20 +311,22 @@ def start_matrix(W0: Any, n_features: int, prefilter: Any, clip: bool) -> npt.ND
     if not np.isfinite(W).all():
         a, b = np.argwhere(~np.isfinite(W))[0]
         raise ValueError(f"W0 contains NaN or infinity: first at row {a}, column {b}")
-    largest = np.abs(W).max()
+    largest = np.abs(W).max(initial=0)
     if largest == 0:
         raise ValueError("W0 is zero, but needs a positive entry to start from")
+    W = np.ldexp(W, -np.frexp(largest)[1])  # near 1, without another rounding
     off = np.abs(W - W.T)
-    if off.max() > 1e-10 * largest:
+    if off.max() > 1e-10:
         a, b = np.unravel_index(off.argmax(), off.shape)
         raise ValueError(
-            f"W0 must be symmetric, but row {a}, column {b} and its mirror image differ by {off.max():.2g}"
+            f"W0 must be symmetric, but row {a}, column {b} and its mirror image differ by {off.max():.2g} of the "
+            "largest entry"
         )
     W = (W + W.T) / 2
-    if not clip and (least := np.linalg.eigvalsh(W)[0]) < -1e-10 * largest:
+    if not clip and (least := np.linalg.eigvalsh(W)[0]) < -1e-10:
         raise ValueError(
-            f"W0 must be positive semidefinite, but has the eigenvalue {least:.3g}: take its part with positive "
-            "eigenvalues, or clip=True"
+            f"W0 must be positive semidefinite, but has a negative eigenvalue, {least:.2g} of the largest entry: take "
+            "its part with positive eigenvalues, or clip=True"
         )
     return W
 
