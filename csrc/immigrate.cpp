@@ -742,7 +742,7 @@ class Distances {
         const std::int64_t A = metric.n_features;
         run.require_memory(PackedSamples<T>::memory(X.n_rows(), A) + PackedSamples<T>::memory(margin.X().n_rows(), A) +
                                8 * A * (metric.rank + kFormRows),
-                           "the distances under W", kAdvice);
+                           "a comparison of samples under W", kAdvice);
         packed_left_.emplace(left_, run);
         packed_right_.emplace(right_, run);
         form_.emplace(form_of<T>(A, metric.rank, metric.values, metric.vectors, run));
@@ -807,8 +807,8 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     const std::int64_t n = classes.n_samples();
     const std::int64_t rows =
         std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n_rows);
-    run.require_memory(8 * n * (rows + 2 * run.n_threads()), "the distances to " + std::to_string(n) + " samples",
-                       kAdvice);
+    run.require_memory(8 * n * (rows + 2 * run.n_threads()),
+                       "a table of distances to " + std::to_string(n) + " samples", kAdvice);
     Buffer<double> f(std::min(rows, n_rows) * n);
     std::vector<Buffer<double>> scratch;
     for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(2 * n + classes.n_classes());
@@ -919,7 +919,7 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
     const std::int64_t tiles = (n + kPairTile - 1) / kPairTile;
     run.require_memory(
         run.n_threads() * (8 * kPairTile * (kPairTile + rank) + 24 * (wanted + kPairTile * kPairTile)) + 48 * wanted,
-        "the largest " + std::to_string(wanted) + " pairs of features",
+        "a list of the largest " + std::to_string(wanted) + " pairs of features",
         "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
     run.step("pairs", 1.0);
     parallel_for(run, tiles * (tiles + 1) / 2, [&](std::int64_t task, int) {

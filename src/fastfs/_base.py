@@ -51,15 +51,11 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X, budget
         return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
-    if np.ma.is_masked(X):
-        raise ValueError("X has masked values: impute or drop them first")
+    require_plain(X)
     table, X = X, np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
     if not _is_native_float(X.dtype):
-        for column, dtype in enumerate(getattr(table, "dtypes", ())):
-            if getattr(dtype, "kind", "") in ("m", "M"):  # pandas would make numbers of them
-                raise ValueError(f"X must hold numbers, but column {column} holds dates or durations ({dtype})")
         budget = _take(budget, 8 * X.size)
         if X.dtype == object and hasattr(table, "convert_dtypes"):  # pandas: its missing values become NaN
             with contextlib.suppress(TypeError, ValueError):
@@ -69,6 +65,15 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         budget = _take(budget, X.nbytes)
         X = X.copy()
     return X, budget
+
+
+def require_plain(X: Any) -> None:
+    """Refuse what a conversion would take for numbers in silence: masked values, and dates in a table."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: impute or drop them first")
+    for column, dtype in enumerate(getattr(X, "dtypes", ())):
+        if getattr(dtype, "kind", "") in ("m", "M"):
+            raise ValueError(f"X must hold numbers, but column {column} holds dates or durations ({dtype})")
 
 
 def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
@@ -188,10 +193,10 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
             )
     try:
         classes, codes = np.unique(y, return_inverse=True)
-        sorted_ = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare, but don't sort
+        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare without one
     except TypeError:
-        sorted_ = False
-    if not sorted_:
+        in_order = False
+    if not in_order:
         raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted")
     return classes, codes.astype(np.int64).reshape(-1)
 

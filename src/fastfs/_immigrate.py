@@ -305,7 +305,7 @@ def start_matrix(W0: Any, n_features: int, prefilter: Any, clip: bool) -> npt.ND
         return None
     if prefilter == "im4e":
         raise ValueError("W0 and prefilter='im4e' exclude each other, because the prefilter makes the start: give one")
-    W = np.ascontiguousarray(as_floats(np.asarray(W0), "W0"), dtype=np.float64)
+    W: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(W0), "W0"), dtype=np.float64)
     if W.shape != (n_features, n_features):
         raise ValueError(f"W0 must have the shape {(n_features, n_features)}, features x features, not {W.shape}")
     if not np.isfinite(W).all():
