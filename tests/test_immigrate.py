@@ -21,6 +21,8 @@ from test_relief import FORMS, PEAK, SHAPES, data
 # As the oracle, unless told otherwise.
 immigrate_scores = partial(fastfs.immigrate_scores, sigma=1.0)
 Immigrate = partial(fastfs.Immigrate, sigma=1.0)
+im4e_scores = partial(fastfs.im4e_scores, sigma=1.0)
+IM4E = partial(fastfs.IM4E, sigma=1.0)
 
 PROMISED = {"float64": 1e-10, "float32": 1e-5}
 UNDECIDED = {"float64": 1e-9, "float32": 1e-3}
@@ -131,7 +133,7 @@ def test_oracle_softmax():
 def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
     X, y = data(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
-    assert_im4e(fastfs.im4e_scores(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
+    assert_im4e(im4e_scores(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -142,7 +144,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
     if scaling is None:
         X = (X / X.std(axis=0)).astype(dtype)
     options = {"scaling": scaling, "max_iter": 20}
-    found = fastfs.im4e_scores(X, y, **options)
+    found = im4e_scores(X, y, **options)
     assert found.weights.dtype == np.float64
     assert_im4e(found, oracle.im4e(X, y, **options), dtype=dtype)
 
@@ -151,7 +153,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_im4e_across_tiles_and_chunks(shape):
     X, y = data(*shape)
-    found = [fastfs.im4e_scores(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
+    found = [im4e_scores(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
     assert_im4e(found[0], oracle.im4e(X, y, sigma=0.3))
     for other in found[1:]:
         assert other.weights.tobytes() == found[0].weights.tobytes()
@@ -162,10 +164,10 @@ def test_im4e_across_tiles_and_chunks(shape):
 def test_memory_layout_changes_no_bit(dtype):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
         X, y = data(*shape, dtype=dtype)
-        w = fastfs.im4e_scores(X, y).weights
+        w = im4e_scores(X, y).weights
         V = immigrate_scores(X, y, max_iter=2).eigenvectors
         for name, form in FORMS.items():
-            assert fastfs.im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
+            assert im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
             assert immigrate_scores(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
 
 
@@ -176,7 +178,7 @@ def test_im4e_auto_sigma(factor, monkeypatch):
     y[y == 2] = 1
     y[0] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        found = fastfs.im4e_scores(X, y, sigma="auto")
+        found = im4e_scores(X, y, sigma="auto")
     assert_im4e(found, oracle.im4e(X, y, auto=factor))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
         matrix = immigrate_scores(X, y, sigma="auto")
@@ -186,12 +188,12 @@ def test_im4e_auto_sigma(factor, monkeypatch):
 def test_im4e_class_factors():
     X, y = data(50, 10, 3)
     names = np.array(["a", "b", "c"])[y]
-    found = fastfs.im4e_scores(X, names, class_weight={"a": 0.5, "c": 3.0})
+    found = im4e_scores(X, names, class_weight={"a": 0.5, "c": 3.0})
     assert_im4e(found, oracle.im4e(X, y, factors=[0.5, 1.0, 3.0]))
-    plain, ones = fastfs.im4e_scores(X, y), fastfs.im4e_scores(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
+    plain, ones = im4e_scores(X, y), im4e_scores(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
     assert plain.weights.tobytes() == ones.weights.tobytes()
     assert np.abs(plain.weights - found.weights).max() > 1e-3
-    model = fastfs.IM4E(class_weight={"a": 0.5, "c": 3.0}).fit(X, names)
+    model = IM4E(class_weight={"a": 0.5, "c": 3.0}).fit(X, names)
     expected = oracle.im4e(X, y, factors=[0.5, 1.0, 3.0])
     np.testing.assert_allclose(
         model.expected_distance(X[:5]), oracle.expected_distance(X, y, expected, X[:5]), rtol=1e-9
@@ -327,7 +329,7 @@ def test_im4e_immigrate(options):
 def test_by_blocks_of_rows(dtype):
     """700 x 700 doubles are 3.9 MB."""
     X, y = data(700, 5, 3, dtype=dtype)
-    for estimator in (fastfs.IM4E(max_iter=3), Immigrate(max_iter=3)):
+    for estimator in (IM4E(max_iter=3), Immigrate(max_iter=3)):
         stored, *blocks = (
             type(estimator)(**(estimator.get_params() | {"max_memory": memory, "n_jobs": n})).fit(X, y)
             for memory, n in ((None, 2), ("3M", 1), ("3M", 2), ("3M", 4))
@@ -344,7 +346,7 @@ def test_by_blocks_of_rows(dtype):
 
 def test_by_blocks_of_rows_against_the_oracle():
     X, y = data(400, 4, 3)
-    assert_im4e(fastfs.im4e_scores(X, y, max_memory="1M"), oracle.im4e(X, y))
+    assert_im4e(im4e_scores(X, y, max_memory="1M"), oracle.im4e(X, y))
     assert_immigrate(immigrate_scores(X, y, max_memory="1M"), oracle.immigrate(X, y))
 
 
@@ -358,7 +360,7 @@ def test_one_stage_serves_many_labels(keep):
         codes = np.random.default_rng(seed).permutation(y).astype(np.int64)
         found = stage.im4e(codes, 2, **iteration, class_factors=None)
         np.testing.assert_allclose(
-            found["weights"], fastfs.im4e_scores(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12
+            found["weights"], im4e_scores(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12
         )
         matrix = stage.immigrate(codes, 2, **iteration, clip=False, smallest=0.0, negligible=0.0)
         np.testing.assert_allclose(matrix["W"], immigrate_scores(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
@@ -423,7 +425,7 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
         found = immigrate_scores(X, y, **options)
         np.testing.assert_allclose(dense(found), expected.weights, rtol=0, atol=1e-10)
     else:
-        found = fastfs.im4e_scores(X, y, **options)
+        found = im4e_scores(X, y, **options)
         np.testing.assert_allclose(found.weights, expected.weights, rtol=0, atol=1e-10)
     assert found.objective[0] == pytest.approx(expected.objective, rel=1e-10)
 
@@ -434,7 +436,7 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
 def both(X, y, **options):
     """Scores and weights by IM4E and by IMMIGRATE, after a fixed number of iterations."""
     options = {"tol": 0.0, "max_iter": 6} | options
-    return fastfs.im4e_scores(X, y, **options).weights, immigrate_scores(X, y, **options).W
+    return im4e_scores(X, y, **options).weights, immigrate_scores(X, y, **options).W
 
 
 def test_what_changes_nothing():
@@ -462,7 +464,7 @@ def test_constant_features_count_for_nothing():
     X, y = data(50, 8, 3)
     wider = np.insert(X, [0, 4, 8], [1.0, -3.5, 0.0], axis=1)
     rest = np.r_[1:5, 6:10]
-    plain, found = fastfs.im4e_scores(X, y), fastfs.im4e_scores(wider, y)
+    plain, found = im4e_scores(X, y), im4e_scores(wider, y)
     assert found.weights[[0, 5, 10]].tolist() == [0, 0, 0]
     np.testing.assert_allclose(found.weights[rest], plain.weights, rtol=0, atol=1e-13)
     plain, found = immigrate_scores(X, y), immigrate_scores(wider, y)
@@ -491,7 +493,7 @@ def test_scaling_of_all_features_is_one_of_sigma(scale):
     X, y = data(50, 6, 3)
     X = oracle.scale(X, "standard")[0]
     w, W = both(X, y, scaling=None)
-    scaled = fastfs.im4e_scores(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
+    scaled = im4e_scores(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.weights, w, rtol=0, atol=1e-12)
     scaled = immigrate_scores(X * scale, y, scaling=None, sigma=scale**2, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.W, W, rtol=0, atol=1e-12)
@@ -532,7 +534,7 @@ def test_small_sigma_takes_nearest_neighbours(sigma, memory):
             found = immigrate_scores(X, y, **options)
             np.testing.assert_allclose(found.W, oracle.from_sigma(slope), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         else:
-            found = fastfs.im4e_scores(X, y, **options)
+            found = im4e_scores(X, y, **options)
             v = np.maximum(-slope, 0)
             np.testing.assert_allclose(found.weights, v / v.sum(), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         assert found.objective[0] == pytest.approx(objective, rel=1e-4 if sigma == 1e-6 else 1e-10)
@@ -550,7 +552,7 @@ def test_no_direction_with_a_positive_margin(memory):
     """The weights before stay: those of the start."""
     X, y = twins(20 if memory is None else 350)
     with pytest.warns(fastfs.DataWarning, match="hits came to lie no nearer than misses"):
-        found = fastfs.im4e_scores(X, y, sigma=0.01, max_memory=memory)
+        found = im4e_scores(X, y, sigma=0.01, max_memory=memory)
     expected = oracle.im4e(X, y, sigma=0.01)
     assert expected.stuck
     assert not found.converged
@@ -576,7 +578,7 @@ def test_stuck_later():
     else:
         pytest.fail("no data found that get stuck later")
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        found = fastfs.im4e_scores(X, y, sigma=0.1, tol=0.0, max_iter=50)
+        found = im4e_scores(X, y, sigma=0.1, tol=0.0, max_iter=50)
     assert found.n_iter == expected.n_iter
     assert not found.converged
     np.testing.assert_allclose(found.weights, expected.scores, rtol=0, atol=1e-10)
@@ -587,10 +589,10 @@ def test_duplicate_samples():
     """Of one class and of both: distances of 0 are no trouble."""
     X, y = data(30, 5)
     X, y = np.r_[X, X[:10], X[:6]], np.r_[y, y[:10], 1 - y[:6]]
-    assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
+    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
     assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        fastfs.im4e_scores(*twins(), sigma=1e-6)
+        im4e_scores(*twins(), sigma=1e-6)
 
 
 def test_class_of_one_sample():
@@ -598,7 +600,7 @@ def test_class_of_one_sample():
     y[:] = np.arange(31) % 2
     y[7] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
+        assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
         assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
 
@@ -606,7 +608,7 @@ def test_class_of_one_sample():
 def test_only_classes_of_one_sample():
     X, _ = data(5, 4)
     with pytest.warns(fastfs.DataWarning, match="one sample only"):
-        found = fastfs.im4e_scores(X, np.arange(5))
+        found = im4e_scores(X, np.arange(5))
     assert_im4e(found, oracle.im4e(X, np.arange(5)))
 
 
@@ -614,7 +616,7 @@ def test_only_classes_of_one_sample():
 def test_offsets_cost_no_digits(offset):
     X, y = data(40, 6)
     X = np.rint(X * 2**20) / 2**20
-    assert_im4e(fastfs.im4e_scores(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
+    assert_im4e(im4e_scores(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
     shifted = (np.rint(X * 16) / 16 + 1e3).astype(np.float32)
     expected = oracle.immigrate(shifted.astype(float) - 1e3, y)
     assert_immigrate(immigrate_scores(shifted, y), expected, dtype="float32")
@@ -626,7 +628,7 @@ def test_offsets_cost_no_digits(offset):
 def models(dtype="float64", **options):
     X, y = data(80, 7, 3, dtype=dtype)
     X[:, 4] = 2.5  # constant
-    im4e, matrix = fastfs.IM4E(**options).fit(X, y), Immigrate(**options).fit(X, y)
+    im4e, matrix = IM4E(**options).fit(X, y), Immigrate(**options).fit(X, y)
     # The weights found, so that only the prediction is compared.
     first = oracle.Fit(im4e.weights_, np.arange(7), None, im4e.sigma_, [], [], False, False)
     second = oracle.Fit(matrix.W_, matrix.kept_features_, None, matrix.sigma_, [], [], False, False)
@@ -695,7 +697,7 @@ def test_prediction_at_training_points_with_small_sigma(dtype):
 
 def test_equal_distances_give_the_first_class():
     X = np.array([[-1.0, 1], [-1, 2], [1, 1], [1, 2]])
-    for model in (fastfs.IM4E(scaling=None), Immigrate(scaling=None)):
+    for model in (IM4E(scaling=None), Immigrate(scaling=None)):
         for labels in (["b", "b", "a", "a"], ["a", "a", "b", "b"]):
             found = model.fit(X, labels)
             distances = found.expected_distance([[0.0, 1.5]])
@@ -707,7 +709,7 @@ def test_equal_distances_give_the_first_class():
 def test_labels_come_back_as_they_were(labels):
     X, y = data(60, 5, 3)
     named = np.array(labels)[y]
-    for model in (fastfs.IM4E().fit(X, named), Immigrate().fit(X, named)):
+    for model in (IM4E().fit(X, named), Immigrate().fit(X, named)):
         assert model.classes_.tolist() == np.unique(named).tolist()
         assert model.predict(X).dtype == named.dtype
         assert model.score(X, named) > 0.6
@@ -863,7 +865,7 @@ def test_im4e_on_madelon(load):
     X, y = load("madelon")
     useful = {28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493}
     rows = np.random.default_rng(0).choice(len(X), 300, replace=False)
-    found = fastfs.im4e_scores(X[rows], y[rows], sigma=0.1, max_iter=3)
+    found = im4e_scores(X[rows], y[rows], sigma=0.1, max_iter=3)
     assert len(useful & set(np.argsort(-found.weights)[:20])) >= 17
     assert_im4e(found, oracle.im4e(X[rows], y[rows], sigma=0.1, max_iter=3))
 
@@ -908,5 +910,5 @@ def test_colon(load):
 def test_small_classes_and_ties(load, name):
     """Classes of two samples; integers with duplicates of both classes."""
     X, y = load(name)
-    assert_im4e(fastfs.im4e_scores(X, y), oracle.im4e(X, y))
+    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
     assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))

@@ -486,7 +486,7 @@ def test_prefilter(prefilter):
         assert estimator.prefilter_weights_ is None
         assert estimator.kept_features_.tolist() == list(range(12))
         return
-    weights = IM4E(sigma="auto").fit(X, Y).weights_
+    weights = IM4E().fit(X, Y).weights_
     np.testing.assert_array_equal(estimator.prefilter_weights_, weights)
     kept = np.flatnonzero(weights >= 1 / 12)
     assert 0 < len(kept) < 12

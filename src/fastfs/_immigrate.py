@@ -121,7 +121,7 @@ def im4e_scores(
     X: Any,
     y: Any,
     *,
-    sigma: float | str = 1.0,
+    sigma: float | str = "auto",
     class_weight: Mapping[Any, float] | None = None,
     max_iter: int = 10,
     tol: float = 1e-4,

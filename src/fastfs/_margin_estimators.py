@@ -628,7 +628,7 @@ class IM4E(_MarginClassifier):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        sigma: float | str = 1.0,
+        sigma: float | str = "auto",
         class_weight: Mapping[Any, float] | None = None,
         max_iter: int = 10,
         tol: float = 1e-4,
