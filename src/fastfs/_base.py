@@ -170,7 +170,7 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
-    if np.ma.is_masked(y):
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("y has masked labels: drop these samples first")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
