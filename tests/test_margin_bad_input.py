@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from fastfs import _base, _margin
 from test_relief import data
 
 X, Y = data(40, 6)
@@ -109,6 +110,7 @@ OF_ITERATION = [
     ({"tol": "1"}, TypeError, ["tol", "'1'"]),
     ({"max_iter": True}, TypeError, ["max_iter", "True"]),
     ({"max_iter": 0}, ValueError, ["max_iter", "0"]),
+    ({"max_iter": 2**31 - 1}, ValueError, ["max_iter", "1000000"]),  # costs of 32 GB were asked for
     ({"max_iter": 1.5}, TypeError, ["max_iter", "1.5"]),
     *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
 ]
@@ -304,6 +306,35 @@ def test_integers_and_bools(call):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype in ("u1", "i2") else 1e-12)
     bits = counts > 100
     np.testing.assert_allclose(CALLS[call](bits, Y), CALLS[call](bits.astype(float), Y), rtol=0, atol=1e-5)
+
+
+METRICS = {
+    "NaN in w": (np.r_[np.nan, np.ones(5)], None, None, "number 0 is nan"),
+    "negative w": (np.r_[np.ones(5), -1.0], None, None, "number 5 is -1"),
+    "NaN in values": (None, np.array([np.nan]), np.ones((1, 6)), "NaN or infinity"),
+    "infinity in vectors": (None, np.ones(1), np.full((1, 6), np.inf), "NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_from_elsewhere(name):
+    """The C interface takes those that no fit of ours has made."""
+    weights, values, vectors, message = METRICS[name]
+    stage = _margin.Stage(X, "range")
+    codes = Y.astype(np.int64)
+    metric = _base.core().MarginMetric(1.0, weights, values, vectors)
+    with pytest.raises(ValueError, match=message) as raised:
+        stage.distances(codes, 2, metric, X)
+    assert_one_sentence(raised)
+    if values is not None:
+        with pytest.raises(ValueError, match=message):
+            _margin.top_pairs(np.arange(6), values, vectors, 3, "weight")
+
+
+@pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])
+def test_masked_samples_are_not_predicted(method):
+    with pytest.raises(ValueError, match="masked"):
+        method().fit(X, Y).predict(np.ma.masked_array(X, X > 1))
 
 
 @pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])

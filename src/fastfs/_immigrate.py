@@ -250,7 +250,7 @@ def iteration_options(method: str, sigma: Any, max_iter: Any, tol: Any) -> dict[
     return {
         "sigma_rule": rule,
         "sigma": value,
-        "max_iter": as_int("max_iter", max_iter, low=1),
+        "max_iter": as_int("max_iter", max_iter, low=1, high=1_000_000),
         "tol": _not_negative("tol", tol),
     }
 
