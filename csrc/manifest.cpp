@@ -141,27 +141,6 @@ void normalize(double* K, std::int64_t d, int times) {
     }
 }
 
-// Rows that are laid out at once: 64 MB of them, so that any number of samples can be summed.
-std::int64_t rows_at_once(const Samples& X) {
-    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-    return X.is_sparse() ? X.n_rows() : std::max<std::int64_t>(kBytes / 8 / X.n_cols(), 256);
-}
-
-// Upper triangle of D2 = squared distances between the columns of these rows; returns their squared norms; both in
-// units of unit^2. They add up over blocks of rows.
-std::vector<double> distances(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Run& run,
-                              double* D2) {
-    const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
-    std::vector<double> norms(static_cast<std::size_t>(X.n_cols()), 0.0);
-    for (std::int64_t first = 0; first < n; first += step) {
-        const std::vector<std::int64_t> block(rows.begin() + first, rows.begin() + std::min(first + step, n));
-        const Features<double> features(X, block, unit, Shift::kRow, run);
-        squared_distances_upper(features, first > 0, run, D2);
-        features.add_original_norms(norms.data(), run);
-    }
-    return norms;
-}
-
 // rest = all - part, upper triangles; what is no more than their rounding is 0, as between equal columns: 64 eps of the
 // squared norms, which are up to 256 times the distance where a Gram was good enough (kFewDigits of affinity.cpp).
 // False if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
@@ -573,13 +552,13 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
     if (fit.all) {
         const std::size_t smaller = problem[1].rows.size() < problem[0].rows.size();
         unit[0] = unit[1] = fit.unit_of_all;
-        distances(fit.X, problem[smaller].rows, fit.unit_of_all, run, D2[smaller].data());
+        squared_distances_upper(fit.X, problem[smaller].rows, fit.unit_of_all, run, D2[smaller].data());
         done = subtract_distances(fit.all, D2[smaller].data(), d, run, D2[1 - smaller].data());
     }
     for (std::size_t l : {0, 1}) {
         if (done) break;
         unit[l] = common_unit(fit.row_maxima, problem[l].rows);
-        norms[l] = distances(fit.X, problem[l].rows, unit[l], run, D2[l].data());
+        norms[l] = squared_distances_upper(fit.X, problem[l].rows, unit[l], run, D2[l].data());
     }
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
         const bool last = s + 1 == fit.scales.size();  // the distances have served: the kernels take their place
@@ -1006,7 +985,7 @@ std::vector<std::int64_t> all_rows(const Samples& X) {
 
 // Of the features of some rows while their distances are computed.
 std::int64_t gathering_memory(const Samples& X, const Run& run) {
-    return Features<double>::memory(X, std::min(rows_at_once(X), X.n_rows())) + tile_memory(run.n_threads());
+    return squared_distances_memory(X, X.n_rows(), run.n_threads());
 }
 
 }  // namespace
@@ -1025,7 +1004,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
                        "raise max_memory (or FASTFS_MAX_MEMORY), or don't keep them");
     run.step("distances of the features", 1.0);
     distances_ = Buffer<double>(d * d);
-    distances(X_, all_rows(X_), unit_, run, distances_.data());
+    squared_distances_upper(X_, all_rows(X_), unit_, run, distances_.data());
 }
 
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
@@ -1127,7 +1106,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             begun = 0.01;
             run.step("distances of the features", begun);
             summed = Buffer<double>(d * d);
-            distances(X_, all_rows(X_), unit_, run, summed.data());
+            squared_distances_upper(X_, all_rows(X_), unit_, run, summed.data());
             fit.all = summed.data();
         }
     }

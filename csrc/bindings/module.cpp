@@ -129,6 +129,7 @@ PYBIND11_MODULE(_core, m) {
     bind_manifest(m);
     bind_projse(m);
     bind_margin(m);
+    bind_disc(m);
 }
 
 }  // namespace fastfs::bindings

@@ -309,6 +309,48 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
     });
 }
 
+namespace {
+
+// Rows that are laid out at once: 64 MB of them, so that any number of samples can be summed.
+std::int64_t rows_at_once(const Samples& X) {
+    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+    return X.is_sparse() ? X.n_rows() : std::max<std::int64_t>(kBytes / 8 / X.n_cols(), 256);
+}
+
+}  // namespace
+
+std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
+                                            Run& run, double* out) {
+    const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
+    std::vector<double> norms(static_cast<std::size_t>(X.n_cols()), 0.0);
+    for (std::int64_t first = 0; first < n; first += step) {
+        const std::vector<std::int64_t> block(rows.begin() + first, rows.begin() + std::min(first + step, n));
+        const Features<double> features(X, block, unit, Shift::kRow, run);
+        squared_distances_upper(features, first > 0, run, out);
+        features.add_original_norms(norms.data(), run);
+    }
+    return norms;
+}
+
+std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads) {
+    return Features<double>::memory(X, std::min(n_rows, rows_at_once(X))) + tile_memory(n_threads);
+}
+
+void mirror_upper(std::int64_t d, Run& run, double* A) {
+    const bool stream = streamed(A, d);
+    const auto store = store_tile<double, double>();
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, nj = block_size(d, J);
+        if (I != J) {
+            store(A + i0 * d + j0, d, kTile, nj, 1.0, nullptr, A + j0 * d + i0, d, stream);
+            return;
+        }
+        for (std::int64_t j = j0; j < j0 + nj; ++j) {
+            for (std::int64_t i = j0; i < j; ++i) A[j * d + i] = A[i * d + j];
+        }
+    });
+}
+
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
     const auto d = static_cast<std::int64_t>(norms.size());
     const double square = unit * unit;
@@ -452,18 +494,7 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
         }
     });
     if (kernel.kind == Kernel::Kind::kCustom) custom_kernel_upper(kernel, norms_, 1.0, run, out);
-    const bool stream = streamed(out, d_);
-    const auto store = store_tile<double, double>();
-    for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, nj = block_size(d_, J);
-        if (I != J) {
-            store(out + i0 * d_ + j0, d_, kTile, nj, 1.0, nullptr, out + j0 * d_ + i0, d_, stream);
-            return;
-        }
-        for (std::int64_t j = j0; j < j0 + nj; ++j) {
-            for (std::int64_t i = j0; i < j; ++i) out[j * d_ + i] = out[i * d_ + j];
-        }
-    });
+    mirror_upper(d_, run, out);
 }
 
 template class KernelTiles<float>;

@@ -59,6 +59,15 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
+// The same between columns of these rows of X, in units of unit^2, summed up over blocks of rows; returns the columns'
+// squared norms in that unit.
+std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
+                                            Run& run, double* out);
+std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads);  // besides out
+
+// Copies the upper triangle of A (d x d, row-major) to the lower one.
+void mirror_upper(std::int64_t d, Run& run, double* A);
+
 // Upper triangle of K (d x d, row-major): squared distances -> values of a custom kernel, which is given them and the
 // norms |x_i|^2 as they are in the data; both are in units of unit^2 here. What lies below the diagonal is left alone.
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
@@ -388,6 +389,33 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
         sum += difference * difference;
     }
     return static_cast<T>(sum);
+}
+
+// A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
+// magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
+template <class T>
+void Features<T>::product_errors(double* errors) const {
+    constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();
+    if (!sparse_) {
+        const auto additions = static_cast<double>(kSamplesPerPass + n_samples_ / kSamplesPerPass + 2);
+        for (std::int64_t i = 0; i < n_features_; ++i)
+            errors[i] = additions * u * static_cast<double>(squared_norms_[i]);
+        return;
+    }
+    std::int64_t most_at_once = 1;  // entries at one place, each of which is multiplied with each
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        double norm = 0;
+        for (std::int64_t e = column_begins_[i], begin; (begin = e) < column_begins_[i + 1];) {
+            double z = 0;
+            for (; e < column_begins_[i + 1] && column_rows_[e] == column_rows_[begin]; ++e) {
+                z += std::abs(static_cast<double>(column_values_[e]));
+            }
+            norm += z * z;
+            most_at_once = std::max(most_at_once, e - begin);
+        }
+        errors[i] = static_cast<double>(column_begins_[i + 1] - column_begins_[i] + 2) * u * norm;
+    }
+    for (std::int64_t i = 0; i < n_features_; ++i) errors[i] *= static_cast<double>(most_at_once);
 }
 
 template <class T>

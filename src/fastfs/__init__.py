@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
+    from fastfs._disc import DiscResult as DiscResult
+    from fastfs._disc import disc as disc
+    from fastfs._disc import nearest_features as nearest_features
+    from fastfs._disc_estimator import DiSC as DiSC
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
     from fastfs._immigrate import Explanation as Explanation
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DataWarning": "_base",
+    "DiSC": "_disc_estimator",
+    "DiscResult": "_disc",
     "Explanation": "_immigrate",
     "GramAccumulator": "_affinity",
     "IM4E": "_margin_estimators",
@@ -54,11 +60,13 @@ _HOMES = {
     "ReliefF": "_margin_estimators",
     "affinity": "_affinity",
     "affinity_product": "_affinity",
+    "disc": "_disc",
     "im4e_scores": "_immigrate",
     "immigrate_scores": "_immigrate",
     "info": "_info",
     "manifest_scores": "_manifest",
     "multisurf_scores": "_relief",
+    "nearest_features": "_disc",
     "projse_from_kernels": "_projse",
     "projse_scores": "_projse",
     "projse_two_view": "_projse",
@@ -88,9 +96,13 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "immigrate_scores",
     "ImmigrateResult",
     "Explanation",
+    "DiSC",
+    "disc",
+    "DiscResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",
+    "nearest_features",
     "DataWarning",
     "info",
     "io",

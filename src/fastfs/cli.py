@@ -31,6 +31,7 @@ METHODS = {
     "multisurf": "MultiSURF",
     "im4e": "IM4E",
     "immigrate": "Immigrate",
+    "disc": "DiSC",
 }
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
@@ -263,7 +264,9 @@ def score(
         if found_pairs and pairs is None:
             _print_pairs(found_pairs)
     else:
-        more = {**_sensitivity(selector), **({} if n_selected is None else {"n_selected": n_selected})}
+        more = {**_sensitivity(selector), **_significance(selector)}
+        if n_selected is not None:
+            more["n_selected"] = n_selected
         if found_pairs:
             more["pairs"] = [
                 dict(zip(found_pairs, row, strict=True)) for row in zip(*found_pairs.values(), strict=True)
@@ -399,6 +402,19 @@ def _sensitivity(selector: Any) -> dict[str, Any]:
     }
 
 
+def _significance(selector: Any) -> dict[str, Any]:
+    """What DiSC says of each class."""
+    if not hasattr(selector, "significance_"):
+        return {}
+    names = ("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components")
+    return {
+        "disc": {
+            str(label): {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
+            for s, label in enumerate(selector.classes_)
+        }
+    }
+
+
 def _names(text: str, option: str) -> list[str]:
     if not text.strip():
         raise ValueError(f"{option} needs names with commas between them.")
@@ -488,6 +504,10 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
         halves = figure.subfigures(1, 2, width_ratios=(8, 2.5 + height))
         left, right = (half.add_subplot() for half in halves)
         pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
+    elif hasattr(selector, "significance_"):
+        figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(8, 5))
+        pl.significance(selector, ax=right, title="how many vectors matter")
     else:
         figure = Figure(figsize=(8, height), layout="constrained")
         left = figure.add_subplot()

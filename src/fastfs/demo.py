@@ -1,6 +1,7 @@
 """What a first-time user sees: handwritten fours against nines, one row of pictures per method."""
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None
     chosen = np.isin(y, (4, 9))
     X, y = X[chosen], y[chosen]
 
-    figure = Figure(figsize=(16, 0.5 + 3.2 * len(ROWS)), layout="constrained")
+    figure = Figure(figsize=(16, 0.5 + 3.0 * len(ROWS)), layout="constrained")
     figure.suptitle(f"What tells a 4 from a 9?  {len(y)} handwritten digits of 8 x 8 pixels", fontsize=17)
     rows = figure.subfigures(len(ROWS), 1, squeeze=False)[:, 0]
     fitted = {method: row(subfigure, X, y, report) for subfigure, (method, row) in zip(rows, ROWS.items(), strict=True)}
@@ -162,6 +163,26 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: for, dots: its ink)")
     rows, columns = np.divmod(np.arange(X.shape[1]), SHAPE[1])
     one.scatter(columns, rows, s=8 * nine[0], color="black", alpha=0.6)
+
+
+def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import DiSC
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pixels hang together: no number of vectors is the right one
+        selector = DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
+    figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
+    *images, curve, groups = figure.subplots(1, 5)
+    for ax, (s, j) in zip(images, ((0, 0), (1, 0), (1, 1)), strict=True):
+        real = np.flatnonzero(~selector.trivial_[s])[j]
+        title = f"together in {selector.classes_[s]}: vector {j + 1}"
+        pl.image(selector.vectors_[s][:, real], SHAPE, ax=ax, signed=True, title=title)
+    pl.significance(selector, ax=curve)
+    curve.set_title("significance")
+    groups.imshow(np.where(selector.groups_[1] < 0, np.nan, selector.groups_[1]).reshape(SHAPE), cmap="Set2", vmax=7)
+    groups.set_title("groups of pixels in 9")
+    groups.set_xticks([])
+    groups.set_yticks([])
     return selector
 
 
@@ -171,6 +192,7 @@ ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], A
     "projse": _projse,
     "relieff": _relieff,
     "immigrate": _immigrate,
+    "disc": _disc,
 }
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["components", "explanation", "image", "interactions", "ranking"]
+__all__ = ["components", "explanation", "group", "image", "interactions", "ranking", "significance"]
 
 _BAR = "#2f6f8f"
 _PALE = "#b5ccd8"
@@ -274,6 +274,221 @@ def components(
             else:
                 _loadings(vector, names, top, ax, title)
     return figure
+
+
+def significance(
+    found: Any,
+    *,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw DiSC's significances, descending, one curve a class: a step says how many vectors matter.
+
+    The axis is logarithmic, so that equal ratios are equal steps. Filled points make the scores; hollow ones don't, and
+    crosses are trivial vectors.
+
+    Parameters
+    ----------
+    found : fastfs.DiSC or fastfs.DiscResult
+        A fitted estimator, or what the function has returned.
+    names : sequence of str, optional
+        Of the classes or sets.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `found` has no significances, or another number of sets than there are names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(2, 100, 60))
+    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))
+    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> ax = fastfs.pl.significance(found, names=["treated", "control"], ax=Figure().add_subplot())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['treated', 'control']
+    """
+    ending = "_" if hasattr(found, "significance_") else ""
+    if not hasattr(found, f"significance{ending}"):
+        raise ValueError("significance needs a fitted DiSC or the result of fastfs.disc.")
+    values, trivial, counts = (getattr(found, name + ending) for name in ("significance", "trivial", "n_differential"))
+    if names is None:
+        names = [str(c) for c in found.classes_] if ending else [f"set {s}" for s in range(len(values))]
+    if len(names) != len(values):
+        raise ValueError(f"There are {len(names)} names for {len(values)} sets.")
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(layout="constrained")
+    few = len(values) <= 10
+    for s, name in enumerate(names):
+        place = np.arange(1, values.shape[1] + 1)
+        shown = values[s] > 0
+        colour = f"C{s}" if few else _BAR
+        counted = np.flatnonzero(~trivial[s])[: counts[s]]
+        (line,) = ax.plot(place[shown], values[s][shown], color=colour, linewidth=1, label=name)
+        hollow = shown & ~trivial[s]
+        hollow[counted] = False
+        ax.plot(place[counted], values[s][counted], "o", color=line.get_color(), markersize=7)
+        ax.plot(place[hollow], values[s][hollow], "o", color=line.get_color(), markerfacecolor="white", markersize=6)
+        ax.plot(place[shown & trivial[s]], values[s][shown & trivial[s]], "x", color=line.get_color(), markersize=7)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_xticks(np.arange(1, values.shape[1] + 1))
+    ax.set_xlabel("vector (filled: counts, x: trivial)")
+    ax.set_ylabel("significance")
+    ax.grid(axis="y", which="both", color="#ececec", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    legend = ax.legend(frameon=False, fontsize="small", ncols=1 + len(values) // 8)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    if title is not None:
+        ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def group(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    features: ArrayLike,
+    *,
+    top: int = 60,
+    feature_names: Sequence[str] | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
+    """Draw how similar the features of a group are to each other, one heat map for each class.
+
+    The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit,
+    on one scale: a group that a class connects is dark in its map and pale in the others.
+
+    Parameters
+    ----------
+    selector : fastfs.DiSC
+        Fitted.
+    X : array-like or sparse of shape (n_samples, n_features)
+        Samples, such as those of the fit.
+    y : array-like of shape (n_samples,)
+        Their classes.
+    features : array-like of int, or of bool of shape (n_features,)
+        The group, such as ``selector.groups_[0] == 0``.
+    top : int
+        Of a larger group only the features with the largest scores are drawn.
+    feature_names : sequence of str, optional
+        Default: `feature_names_in_` of the selector, or ``x0``, ``x1``, ...
+    figure : matplotlib.figure.Figure or SubFigure, optional
+        Where to draw; by default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or SubFigure
+
+    Raises
+    ------
+    ValueError
+        The selector isn't a fitted DiSC; the group has fewer than two features, or features that X hasn't; a class has
+        no samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 60)), np.arange(200) % 2
+    >>> X[y == 1, :10] += 3 * rng.normal(size=(100, 1))
+    >>> selector = fastfs.DiSC(n_components=3, bandwidth_neighbors=5, n_differential=1, n_groups=2).fit(X, y)
+    >>> figure = fastfs.pl.group(selector, X, y, selector.groups_[1] == 0, figure=Figure())
+    >>> [ax.get_title() for ax in figure.axes[:2]]
+    ['0', '1']
+    """
+    if not hasattr(selector, "bandwidths_"):
+        raise ValueError("group needs a fitted DiSC.")
+    n_features = len(selector.scores_)
+    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+    y = np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
+        raise ValueError(
+            f"X must have the {n_features} features of the fit and y a label for each row; the shapes are {X.shape} "
+            f"and {y.shape}."
+        )
+    chosen = np.asarray(features)
+    if chosen.dtype == bool and chosen.shape == (n_features,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or len(chosen) < 2 or chosen.dtype.kind not in "iu":
+        raise ValueError("features must be at least two indices, or True and False for each feature.")
+    if chosen.min() < 0 or chosen.max() >= n_features:
+        raise ValueError(f"features must lie between 0 and {n_features - 1}.")
+    if top < 2:
+        raise ValueError(f"top must be at least 2, not {top}.")
+    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
+    n_all = len(chosen)
+    chosen = chosen[np.argsort(-selector.scores_[chosen], kind="stable")[:top]]
+    part = X[:, chosen]
+    part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
+    if hasattr(selector, "mean_"):
+        part = (part - selector.mean_[chosen]) / selector.scale_[chosen]
+
+    maps = []
+    for label, eps in zip(selector.classes_, selector.bandwidths_[:, chosen], strict=True):
+        rows = part[y == label]
+        if not len(rows):
+            raise ValueError(f"y has no samples of class {label}.")
+        squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(chosen))])
+        one_sided = np.exp(-squares / np.maximum(eps, np.finfo(float).tiny ** 0.5)[:, None] ** 2)
+        maps.append((one_sided + one_sided.T) / 2)
+    order = _similar_together(max(maps, key=np.sum))
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.8), layout="constrained")
+    axes = figure.subplots(1, len(maps), squeeze=False)[0]
+    for i, (ax, label, affinity) in enumerate(zip(axes, selector.classes_, maps, strict=True)):
+        drawn = ax.imshow(affinity[np.ix_(order, order)], cmap="YlGnBu", vmin=0, vmax=1)
+        ax.set_title(str(label), parse_math=False)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.spines[:].set_color("#c8c8c8")
+        if i == 0 and len(chosen) <= 40:
+            shown = [f"x{j}" if names is None else _middle_cut(str(names[j]), 20) for j in chosen[order]]
+            ax.set_yticks(np.arange(len(chosen)), shown, fontsize=max(4.0, min(8.0, 200 / len(chosen))))
+            ax.tick_params(axis="y", length=0)
+            for text in ax.get_yticklabels():
+                text.set_parse_math(False)
+    bar = figure.colorbar(drawn, ax=list(axes), fraction=0.03, pad=0.02, label="affinity")
+    bar.outline.set_visible(False)
+    if n_all > len(chosen):
+        axes[0].set_xlabel(f"the best {len(chosen)} of {n_all} features", fontsize="small")
+    return figure
+
+
+def _similar_together(affinity: Any) -> Any:
+    """Order features so that similar ones are neighbours."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    far = 1 - affinity
+    np.fill_diagonal(far, 0)
+    return leaves_list(linkage(squareform(far, checks=False), "average"))
 
 
 def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, title: str) -> None:

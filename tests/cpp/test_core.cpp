@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -24,6 +25,7 @@
 #include "fastfs/link_blas.h"
 #include "kernels/isa/tiles.hpp"
 #include "kernels/low_rank.hpp"
+#include "kernels/operators.hpp"
 #include "kernels/spectral.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
@@ -274,6 +276,151 @@ void test_spectral() {
 }
 
 // The generator is the published one, and draws no number twice.
+// H diag(w) H with a Householder reflection H = I - 2 u u': every spectrum, and its eigenvectors are the columns of H.
+struct Reflected {
+    std::vector<double> w, u;
+    explicit Reflected(std::vector<double> values) : w(std::move(values)), u(random_values<double>(w.size(), 21)) {
+        double square = 0;
+        for (double x : u) square += x * x;
+        for (double& x : u) x /= std::sqrt(square);
+    }
+    void reflect(double* x, std::int64_t stride) const {
+        double dot = 0;
+        for (std::size_t i = 0; i < u.size(); ++i) dot += u[i] * x[static_cast<std::int64_t>(i) * stride];
+        for (std::size_t i = 0; i < u.size(); ++i) x[static_cast<std::int64_t>(i) * stride] -= 2 * dot * u[i];
+    }
+    void apply(const double* X, double* Y) const {
+        const std::int64_t b = fastfs::core::kBlock, n = static_cast<std::int64_t>(w.size());
+        std::copy(X, X + n * b, Y);
+        for (std::int64_t c = 0; c < b; ++c) {
+            reflect(Y + c, b);
+            for (std::int64_t i = 0; i < n; ++i) Y[i * b + c] *= w[static_cast<std::size_t>(i)];
+            reflect(Y + c, b);
+        }
+    }
+};
+
+void test_leading_pairs() {
+    namespace core = fastfs::core;
+    auto check = [](const std::vector<double>& spectrum, std::int64_t k) {
+        const Reflected A(spectrum);
+        const auto n = static_cast<std::int64_t>(spectrum.size());
+        const core::BlockOperator apply = [&](const double* X, double* Y) { A.apply(X, Y); };
+        core::Run one(threads(1)), three(threads(3));
+        const auto pairs = core::leading_pairs(n, k, k, apply, 1e-12, 3, one);
+        const auto again = core::leading_pairs(n, k, k, apply, 1e-12, 3, three);
+        CHECK(pairs.values == again.values && pairs.vectors == again.vectors);
+        CHECK(pairs.converged);
+        auto sorted = spectrum;
+        std::sort(sorted.begin(), sorted.end(), std::greater<>());
+        double largest = 0, worst = 0, residual = 0, product = 0;
+        for (double w : spectrum) largest = std::max(largest, std::abs(w));
+        std::vector<double> X(static_cast<std::size_t>(n * core::kBlock)), Y = X;
+        for (std::int64_t j = 0; j < k; ++j) {
+            const double w = pairs.values[static_cast<std::size_t>(j)], *v = pairs.vectors.data() + j * n;
+            worst = std::max(worst, std::abs(w - sorted[static_cast<std::size_t>(j)]));
+            std::fill(X.begin(), X.end(), 0.0);
+            for (std::int64_t i = 0; i < n; ++i) X[static_cast<std::size_t>(i * core::kBlock)] = v[i];
+            A.apply(X.data(), Y.data());
+            double square = 0;
+            for (std::int64_t i = 0; i < n; ++i) {
+                const double r = Y[static_cast<std::size_t>(i * core::kBlock)] - w * v[i];
+                square += r * r;
+            }
+            residual = std::max(residual, std::sqrt(square));
+            for (std::int64_t l = 0; l <= j; ++l) {
+                double dot = l == j ? -1 : 0;
+                for (std::int64_t i = 0; i < n; ++i) dot += v[i] * pairs.vectors[static_cast<std::size_t>(l * n + i)];
+                product = std::max(product, std::abs(dot));
+            }
+        }
+        CHECK(worst <= 1e-13 * largest + 1e-300);
+        CHECK(residual <= 2e-12 * largest + 1e-300);
+        CHECK(product <= 1e-13);
+    };
+    auto spectrum = [](std::size_t n, auto&& f) {
+        std::vector<double> w(n);
+        for (std::size_t i = 0; i < n; ++i) w[i] = f(static_cast<double>(i));
+        return w;
+    };
+    for (std::size_t n : {1u, 5u, 60u})
+        check(spectrum(n, [](double i) { return 1 / (1 + i); }), static_cast<std::int64_t>(n));
+    check(spectrum(1001, [](double i) { return 1 / (1 + i); }), 12);
+    check(spectrum(1500, [](double i) { return 1 - i / 1500; }), 22);
+    check(spectrum(900, [](double i) { return -1e150 * (1 + i); }), 5);
+    check(spectrum(700, [](double i) { return i < 50 ? 1 : 0.5 - i * 1e-4; }), 22);                 // 50 copies of 1
+    check(spectrum(700, [](double i) { return i < 13 ? 1 : 0.5 - i * 1e-4; }), 22);                 // 13 of them
+    check(spectrum(800, [](double i) { return 1 - std::floor(i / 9) * 0.01; }), 30);                // each 9 times
+    check(spectrum(600, [](double i) { return i < 3 ? 1 - i * 0.3 : 0; }), 10);                     // of rank 3
+    check(spectrum(600, [](double) { return 0.0; }), 4);                                            // nothing
+    check(spectrum(600, [](double i) { return i < 4 ? 1 : i < 9 ? 1 - 1e-9 * i : 0.5 / i; }), 12);  // a tight cluster
+}
+
+void test_block_products() {
+    namespace core = fastfs::core;
+    constexpr std::int64_t b = core::kBlock;
+    core::Run run(threads(2));
+    for (std::int64_t n : {1, 7, 8, 65, 600, 1100}) {
+        const std::int64_t m = n / 2 + 1, ld = m + 3;
+        const auto V = random_values<double>(static_cast<std::size_t>(n * ld), 8),
+                   X = random_values<double>(static_cast<std::size_t>(n * b), 9);
+        std::vector<double> H(static_cast<std::size_t>(m * b)), rest = X;
+        core::inner_products(n, m, V.data(), ld, X.data(), H.data(), run);
+        core::subtract_product(n, m, V.data(), ld, H.data(), rest.data(), run);
+        double worst = 0;
+        for (std::int64_t c = 0; c < b; ++c) {
+            std::vector<double> expected(static_cast<std::size_t>(m));
+            for (std::int64_t j = 0; j < m; ++j) {
+                double sum = 0;
+                for (std::int64_t i = 0; i < n; ++i)
+                    sum += V[static_cast<std::size_t>(i * ld + j)] * X[static_cast<std::size_t>(i * b + c)];
+                expected[static_cast<std::size_t>(j)] = sum;
+                worst = std::max(
+                    worst, std::abs(sum - H[static_cast<std::size_t>(j * b + c)]) / std::sqrt(static_cast<double>(n)));
+            }
+            for (std::int64_t i = 0; i < n; ++i) {
+                double sum = X[static_cast<std::size_t>(i * b + c)];
+                for (std::int64_t j = 0; j < m; ++j)
+                    sum -= V[static_cast<std::size_t>(i * ld + j)] * expected[static_cast<std::size_t>(j)];
+                worst =
+                    std::max(worst, std::abs(sum - rest[static_cast<std::size_t>(i * b + c)]) / static_cast<double>(n));
+            }
+        }
+        CHECK(worst <= 1e-13);
+
+        // A sparse matrix and the same as a dense one; some rows are empty.
+        std::vector<double> dense(static_cast<std::size_t>(n * n));
+        core::SparseSymmetric A;
+        A.n = n;
+        A.begins = core::Buffer<std::int64_t>(n + 1);
+        A.columns = core::Buffer<std::int32_t>(n * n);
+        A.values = core::Buffer<double>(n * n);
+        std::int64_t at = A.begins[0] = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                if (i % 5 == 1 || j % 5 == 1 || (i * j) % 7 != 2) continue;
+                dense[static_cast<std::size_t>(i * n + j)] = A.values[at] = std::sin(static_cast<double>(i + j));
+                A.columns[at++] = static_cast<std::int32_t>(j);
+            }
+            A.begins[i + 1] = at;
+        }
+        std::vector<double> from_sparse(X.size()), from_dense(X.size());
+        A.multiply(X.data(), from_sparse.data(), run);
+        core::multiply_dense(n, dense.data(), X.data(), from_dense.data(), run);
+        worst = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t c = 0; c < b; ++c) {
+                const auto e = static_cast<std::size_t>(i * b + c);
+                double sum = 0;
+                for (std::int64_t j = 0; j < n; ++j)
+                    sum += dense[static_cast<std::size_t>(i * n + j)] * X[static_cast<std::size_t>(j * b + c)];
+                worst = std::max({worst, std::abs(sum - from_sparse[e]), std::abs(sum - from_dense[e])});
+            }
+        }
+        CHECK(worst <= 1e-13 * std::sqrt(static_cast<double>(n)));
+    }
+}
+
 void test_random() {
     fastfs::core::Random random(0);
     for (std::uint64_t expected : {5987356902031041503u, 7051070477665621255u, 6633766593972829180u}) {
@@ -643,6 +790,86 @@ void test_projse() {
     fastfs_projse_free(nullptr);
 }
 
+// The kernels of the search against plain loops, and the nearest features against all pairs.
+void test_neighbors() {
+    namespace core = fastfs::core;
+    const std::int64_t ld = 192, n = 50, d = 96;
+    const auto values = random_values<float>(static_cast<std::size_t>(n * ld), 31);
+    auto floors = random_values<float>(static_cast<std::size_t>(ld), 32), limits = floors;
+    for (std::size_t i = 0; i < limits.size(); ++i) limits[i] = static_cast<std::int64_t>(i) < 60 ? -1.5f : -0.5f;
+    for (std::size_t i = 90; i < floors.size(); ++i) {
+        floors[i] = std::numeric_limits<float>::infinity();
+        limits[i] = -floors[i];
+    }
+    std::vector<core::Hit> room(static_cast<std::size_t>(2 * n * ld));
+    core::Hits of_rows{room.data(), nullptr}, of_cols{room.data() + n * ld, nullptr};
+    core::isa().select(values.data(), ld, n, 90, floors.data(), limits.data(), floors.data(), limits.data(), &of_rows,
+                       &of_cols);
+    auto check_hits = [&](const core::Hits& hits, auto&& wanted) {
+        const core::Hit* hit = hits.begin;
+        for (std::int64_t a = 0; a < n; ++a) {
+            for (std::int64_t b = 0; b < 90; ++b) {
+                const float x = values[static_cast<std::size_t>(a * ld + b)];
+                if (!wanted(static_cast<std::size_t>(a), static_cast<std::size_t>(b), x)) continue;
+                CHECK(hit < hits.end && hit->row == a && hit->col == b && hit->value == x);
+                ++hit;
+            }
+        }
+        CHECK(hit == hits.end && hit > hits.begin);
+    };
+    check_hits(of_rows, [&](std::size_t a, std::size_t b, float x) { return x >= floors[b] - limits[a]; });
+    check_hits(of_cols, [&](std::size_t a, std::size_t b, float x) { return x >= floors[a] - limits[b]; });
+
+    for (const float scale : {1.0f, 0.0f}) {  // different values, and equal ones
+        for (std::int64_t k : {1, 2, 30, 61, 62}) {
+            std::vector<float> some(values.begin(), values.begin() + 62);
+            for (float& x : some) x *= scale;
+            const float bound = core::isa().bound_kth(some.data(), 62, k);
+            std::sort(some.begin(), some.end());
+            CHECK(bound >= some[static_cast<std::size_t>(k - 1)]);
+            const auto covered = std::upper_bound(some.begin(), some.end(), bound) - some.begin();
+            CHECK(scale == 0 || covered == k);
+        }
+    }
+
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 33, 3);
+    const std::int64_t k = 7;
+    const auto found = fastfs::nearest_features({X.data(), n, d}, k, threads(3));
+    for (std::int64_t i = 0; i < d; ++i) {
+        std::vector<std::pair<long double, std::int64_t>> all;
+        for (std::int64_t j = 0; j < d; ++j) {
+            if (j != i) all.emplace_back(std::sqrt(squared_distance(X, n, d, i, j)), j);
+        }
+        std::sort(all.begin(), all.end());
+        for (std::int64_t c = 0; c < k; ++c) {
+            const auto e = static_cast<std::size_t>(i * k + c);
+            const auto& [distance, j] = all[static_cast<std::size_t>(c)];
+            CHECK(found.neighbors[e] == j);
+            CHECK(std::abs(found.distances[e] - static_cast<double>(distance)) <=
+                  1e-14 * static_cast<double>(distance));
+        }
+    }
+    // More ties than a feature has room for: eight columns, a hundred times each.
+    std::vector<float> tenths(4 * 800);
+    for (std::size_t e = 0; e < tenths.size(); ++e) tenths[e] = 0.1f * static_cast<float>(e % 800 / 100);
+    const auto ties = fastfs::nearest_features({tenths.data(), 4, 800}, 5, threads(2));
+    for (std::int64_t i = 0; i < 800; ++i) {
+        const std::int64_t first = i / 100 * 100;
+        for (std::int64_t c = 0; c < 5; ++c) {
+            CHECK(ties.distances[static_cast<std::size_t>(i * 5 + c)] == 0);
+            CHECK(ties.neighbors[static_cast<std::size_t>(i * 5 + c)] == first + c + (i - first <= c ? 1 : 0));
+        }
+    }
+    CHECK(fastfs_nearest_features(fastfs::matrix(X.data(), n, d).get(), 3, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    bool refused = false;
+    try {
+        fastfs::nearest_features({X.data(), n, d}, d);
+    } catch (const std::invalid_argument&) {
+        refused = true;
+    }
+    CHECK(refused);
+}
+
 void test_bad_arguments() {
     const std::vector<double> X(12, 1.0);
     const std::vector<std::int64_t> y{0, 0, 1, 1};
@@ -855,6 +1082,8 @@ int main() {
     test_custom_kernel();
     test_sparse_and_chunks();
     test_spectral();
+    test_block_products();
+    test_leading_pairs();
     test_random();
     test_some_features<float>();
     test_some_features<double>();
@@ -863,6 +1092,7 @@ int main() {
     test_manifest();
     test_wide_manifest();
     test_projse();
+    test_neighbors();
     test_bad_arguments();
     test_cancel();
     test_threads_at_once();

@@ -582,6 +582,121 @@ FASTFS_API fastfs_status fastfs_margin_explain(const fastfs_margin* margin, cons
                                                const fastfs_margin_metric* metric, const fastfs_matrix* X,
                                                const int64_t* wanted, const fastfs_run* run, double* out);
 
+/* ---- neighbours between features --------------------------------------------------------------------------------- */
+
+/* The n_neighbors nearest other columns of each column of X by Euclidean distance, nearest first, ties by the lower
+ * index: neighbors and distances are n_cols x n_neighbors, row-major. Exact: candidates come from products in single
+ * precision, and those that rounding could confuse are compared by differences in double. X is dense, CSR or CSC.
+ * O(n_cols^2 n_rows) time; memory besides the results: a float32 copy of X (sparse: two in double), 16 MiB, and some
+ * 28 n_cols (n_neighbors + 32) bytes. */
+FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t n_neighbors, const fastfs_run* run,
+                                                 int64_t* neighbors, double* distances);
+
+/* ---- DiSC -------------------------------------------------------------------------------------------------------- */
+
+/* One condition. Its graph comes from the first of these that is given: W; neighbors and distances; X. All sets have
+ * the same features. */
+typedef struct fastfs_disc_set {
+    size_t struct_size;
+    const fastfs_matrix* X;   /* samples x features: dense, CSR or CSC */
+    const fastfs_matrix* W;   /* a graph of the caller's: features x features, CSR, symmetric, not negative */
+    const int64_t* neighbors; /* features x n_neighbors, as of fastfs_nearest_features (may be approximate) */
+    const double* distances;
+    int64_t n_neighbors;       /* of neighbors and distances */
+    int64_t n_features;        /* needed without X and W */
+    int64_t n_components;      /* diffusion vectors of this set, >= 1 */
+    fastfs_tile_kernel kernel; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
+                                  distances; its sigma is the median of eps_i */
+    void* user;                /* handed to kernel */
+} fastfs_disc_set;
+#define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL}
+
+enum { FASTFS_GRAPH_DENSE = 0, FASTFS_GRAPH_KNN = 1 };
+enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
+
+typedef struct fastfs_disc_options {
+    size_t struct_size;
+    int32_t graph;               /* of X: all pairs of features, or each one's n_neighbors nearest */
+    int32_t constant;            /* FASTFS_CONSTANT_*: whether the constant vector is among those projected out */
+    int64_t bandwidth_neighbors; /* eps_i is the distance to the so-many-th nearest other feature, >= 1 */
+    int64_t n_neighbors;         /* FASTFS_GRAPH_KNN, >= 1 */
+    double density;              /* alpha in [0, 1]: affinities are divided by (q_i q_j)^alpha, q the row sums */
+    int64_t n_vectors;           /* differential vectors of each set, >= 1 */
+    int64_t n_differential;      /* of these, how many make the scores; 0: up to the largest ratio of significances */
+    uint64_t seed;               /* of the start vectors of eigensolvers */
+} fastfs_disc_options;
+#define FASTFS_DISC_OPTIONS_INIT \
+    {sizeof(fastfs_disc_options), FASTFS_GRAPH_DENSE, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
+
+enum { /* warnings of a set, added up */
+       FASTFS_DISC_ONE_SAMPLE = 1,
+       FASTFS_DISC_CLAMPED = 2,      /* bandwidth_neighbors or n_neighbors exceeded the other features */
+       FASTFS_DISC_DUPLICATES = 4,   /* eps_i was 0 for some feature: its smallest positive distance was taken */
+       FASTFS_DISC_DISCONNECTED = 8, /* the graph falls apart: all its constant vectors are projected out */
+       FASTFS_DISC_SMALL_GAP = 16,   /* n_components cuts a cluster of eigenvalues: another number is as good */
+       FASTFS_DISC_NOT_CONVERGED = 32,
+       FASTFS_DISC_IDENTICAL = 64, /* this set's graph is also that of another set: nothing is differential */
+       FASTFS_DISC_FLAT = 128      /* no clear gap after n_differential vectors: where to cut is arbitrary */
+};
+
+typedef struct fastfs_disc fastfs_disc;
+
+typedef struct fastfs_disc_result {
+    size_t struct_size;
+    int32_t warnings; /* FASTFS_DISC_*, added up */
+    int32_t reserved;
+    int64_t n_features;
+    int64_t n_vectors; /* as many as the space allows: at most those asked for */
+    int64_t n_components;
+    int64_t n_connected;        /* components of the graph */
+    int64_t n_differential;     /* leading vectors that are not trivial and make the scores */
+    double gap;                 /* between the last eigenvalue that is used and the next */
+    double ratio;               /* of the significances at n_differential */
+    const double* significance; /* n_vectors: singular values, descending */
+    const double* vectors;      /* n_vectors x n_features: differential vectors */
+    const int32_t* trivial;     /* n_vectors: 1 if a vector is the constant one */
+    const double* eigenvalues;  /* n_components + 1: of the diffusion, the constant's 1 first */
+    const double* diffusion;    /* n_components x n_features: diffusion vectors, unit norm */
+    const double* bandwidths;   /* n_features: eps_i; NULL for a graph of the caller's */
+    const double* scores;       /* n_features: of this set */
+    /* the graph that was used, in symmetric form W: n_stored entries of CSR; NULL if dense */
+    int64_t n_stored;
+    const int64_t* indptr;
+    const int64_t* indices;
+    const double* weights;
+} fastfs_disc_result;
+#define FASTFS_DISC_RESULT_INIT  \
+    {sizeof(fastfs_disc_result), \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0.0,                        \
+     0.0,                        \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     0,                          \
+     NULL,                       \
+     NULL,                       \
+     NULL}
+
+/* Features whose graph differs between sets: two or more, in steps of the first one's struct_size. Dense: O(p^2 n) time
+ * and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes. */
+FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
+                                         const fastfs_disc_options* options, const fastfs_run* run,
+                                         fastfs_disc** fitted);
+/* The arrays are those of `fitted` and live as long. */
+FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result);
+FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

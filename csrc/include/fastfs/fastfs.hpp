@@ -534,6 +534,82 @@ inline std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, 
     return found;
 }
 
+// ---- neighbours between features
+// --------------------------------------------------------------------------------------
+
+// Row-major, n_cols x n_neighbors.
+struct nearest {
+    std::vector<std::int64_t> neighbors;
+    std::vector<double> distances;
+};
+
+inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const run& how = default_run()) {
+    nearest found;
+    if (n_neighbors >= 1 && n_neighbors < X.n_cols()) {  // else the call says what is wrong
+        found.neighbors.resize(static_cast<std::size_t>(X.n_cols() * n_neighbors));
+        found.distances.resize(found.neighbors.size());
+    }
+    check(fastfs_nearest_features(X.get(), n_neighbors, &how, found.neighbors.data(), found.distances.data()));
+    return found;
+}
+
+// ---- DiSC
+// -------------------------------------------------------------------------------------------------------------
+
+using disc_options = fastfs_disc_options;
+inline disc_options default_disc_options() { return FASTFS_DISC_OPTIONS_INIT; }
+
+// A set is its samples, its graph or its neighbours; these must outlive the fit.
+using disc_set = fastfs_disc_set;
+inline disc_set disc_samples(const matrix& X, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.X = X.get();
+    set.n_components = n_components;
+    return set;
+}
+inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.W = W.get();
+    set.n_components = n_components;
+    return set;
+}
+inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.neighbors = found.neighbors.data();
+    set.distances = found.distances.data();
+    set.n_features = n_features;
+    set.n_neighbors = n_features > 0 ? static_cast<std::int64_t>(found.neighbors.size()) / n_features : 0;
+    set.n_components = n_components;
+    return set;
+}
+
+using disc_result = fastfs_disc_result;
+
+class disc {
+  public:
+    explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
+                  const run& how = default_run())
+        : n_sets_(static_cast<std::int64_t>(sets.size())) {
+        fastfs_disc* handle = nullptr;
+        check(fastfs_disc_fit(sets.data(), n_sets_, &options, &how, &handle));
+        handle_.reset(handle);
+    }
+    std::int64_t n_sets() const { return n_sets_; }
+    // Its arrays are those of this object and live as long.
+    disc_result result(std::int64_t set) const {
+        disc_result found = FASTFS_DISC_RESULT_INIT;
+        check(fastfs_disc_get(handle_.get(), set, &found));
+        return found;
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_disc* handle) const { fastfs_disc_free(handle); }
+    };
+    std::int64_t n_sets_;
+    std::unique_ptr<fastfs_disc, free> handle_;
+};
+
 }  // namespace fastfs
 
 #endif

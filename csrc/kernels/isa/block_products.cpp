@@ -1,0 +1,90 @@
+// Matrices times blocks of kBlock vectors, compiled once per instruction set: see tiles.cpp for what that asks of this
+// file. BLAS is slow where one side of a product has four columns: with these the eigenpairs of a graph of 20,000
+// features took 0.82 s instead of 1.33 (CPU time, Zen 4).
+#include "kernels/isa/tiles.hpp"
+
+#define FASTFS_GLUE_(a, b) a##b
+#define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
+
+namespace fastfs::core {
+namespace {
+
+static_assert(kBlock == 4);
+typedef double Row __attribute__((vector_size(kBlock * sizeof(double))));
+typedef double InMemory __attribute__((vector_size(kBlock * sizeof(double)), aligned(sizeof(double)), may_alias));
+
+inline const InMemory& row(const double* at) { return *reinterpret_cast<const InMemory*>(at); }
+inline InMemory& row(double* at) { return *reinterpret_cast<InMemory*>(at); }
+
+// Rows that are in registers at once, and columns whose part of X stays in L1 meanwhile.
+constexpr std::int64_t kRows = 8, kColumns = 512;
+
+template <int rows>
+inline void multiply_rows(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict X,
+                          double factor, bool add, double* __restrict Y) {
+    Row sum[rows] = {};
+    for (std::int64_t j = 0; j < m; ++j) {
+        const Row x = row(X + j * kBlock);
+        for (int r = 0; r < rows; ++r) sum[r] += A[r * ld + j] * x;
+    }
+    for (int r = 0; r < rows; ++r) {
+        InMemory& y = row(Y + r * kBlock);
+        y = add ? y + factor * sum[r] : factor * sum[r];
+    }
+}
+
+void multiply(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* X, double factor,
+              bool add, double* Y) {
+    for (std::int64_t j = 0; j < m; j += kColumns) {
+        const std::int64_t columns = m - j < kColumns ? m - j : kColumns;
+        const bool more = add || j > 0;
+        std::int64_t i = 0;
+        for (; i + kRows <= rows; i += kRows) {
+            multiply_rows<kRows>(A + i * ld + j, ld, columns, X + j * kBlock, factor, more, Y + i * kBlock);
+        }
+        for (; i < rows; ++i) {
+            multiply_rows<1>(A + i * ld + j, ld, columns, X + j * kBlock, factor, more, Y + i * kBlock);
+        }
+    }
+}
+
+template <int rows>
+inline void add_transposed(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict W,
+                           double* __restrict P) {
+    Row w[rows];
+    for (int r = 0; r < rows; ++r) w[r] = row(W + r * kBlock);
+    for (std::int64_t j = 0; j < m; ++j) {
+        Row sum = row(P + j * kBlock);
+        for (int r = 0; r < rows; ++r) sum += A[r * ld + j] * w[r];
+        row(P + j * kBlock) = sum;
+    }
+}
+
+void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
+                         double* P) {
+    for (std::int64_t j = 0; j < m; ++j) row(P + j * kBlock) = Row{};
+    std::int64_t i = 0;
+    for (; i + kRows <= rows; i += kRows) add_transposed<kRows>(A + i * ld, ld, m, W + i * kBlock, P);
+    for (; i < rows; ++i) add_transposed<1>(A + i * ld, ld, m, W + i * kBlock, P);
+}
+
+void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
+                     const double* X, double* Y) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+        Row even{}, odd{};
+        std::int64_t e = begins[i];
+        for (; e + 2 <= begins[i + 1]; e += 2) {
+            even += values[e] * row(X + std::int64_t{columns[e]} * kBlock);
+            odd += values[e + 1] * row(X + std::int64_t{columns[e + 1]} * kBlock);
+        }
+        if (e < begins[i + 1]) even += values[e] * row(X + std::int64_t{columns[e]} * kBlock);
+        row(Y + i * kBlock) = even + odd;
+    }
+}
+
+}  // namespace
+
+extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);
+constexpr BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME) = {multiply, multiply_transposed, multiply_sparse};
+
+}  // namespace fastfs::core

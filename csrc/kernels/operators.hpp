@@ -1,0 +1,54 @@
+// Engine: leading eigenpairs of operators that are never formed, and what such operators are made of. Everything gives
+// the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "kernels/isa/tiles.hpp"
+#include "support/buffer.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Y = A X for a block of kBlock vectors side by side: X and Y are n x kBlock, row-major.
+using BlockOperator = std::function<void(const double* X, double* Y)>;
+
+struct LeadingPairs {
+    std::vector<double> values;     // descending
+    std::vector<double> vectors;    // one after the other, orthonormal; signs as of fix_sign
+    std::vector<double> residuals;  // |A v - w v|
+    bool converged = false;         // they are at most what was asked for, rounding aside
+};
+
+// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
+// tolerance times the largest eigenvalue, those of the others to its root, which makes their values as good. By a block
+// Lanczos method with full
+// orthogonalisation and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is small.
+// Repeated eigenvalues come as often as they are repeated.
+LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
+                           double tolerance, std::uint64_t seed, Run& run);
+
+// Bytes that it takes besides its result.
+std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);
+
+// A symmetric sparse matrix, and its product with a block, on the threads of the run.
+struct SparseSymmetric {
+    std::int64_t n = 0;
+    Buffer<std::int64_t> begins;   // n + 1
+    Buffer<std::int32_t> columns;  // ascending within a row
+    Buffer<double> values;
+    void multiply(const double* X, double* Y, Run& run) const;  // blocks
+};
+
+// Y = A X, A dense (n x n, row-major), for a block X.
+void multiply_dense(std::int64_t n, const double* A, const double* X, double* Y, Run& run);
+
+// H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
+                    Run& run);
+void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
+                      Run& run);
+
+}  // namespace fastfs::core
