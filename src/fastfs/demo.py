@@ -163,6 +163,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: for, dots: its ink)")
     rows, columns = np.divmod(np.arange(X.shape[1]), SHAPE[1])
     one.scatter(columns, rows, s=8 * nine[0], color="black", alpha=0.6)
+    return selector
 
 
 def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
