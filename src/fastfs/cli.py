@@ -501,7 +501,7 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
     if hasattr(selector, "interactions_"):
         # Subfigures, so that long names below the map take no height from the bars.
         figure = Figure(figsize=(10.5 + height, max(height, 4.0) + 1.2), layout="constrained")
-        halves = figure.subfigures(1, 2, width_ratios=(8, 2.5 + height))
+        halves = figure.subfigures(1, 2, squeeze=False, width_ratios=(8, 2.5 + height))[0]
         left, right = (half.add_subplot() for half in halves)
         pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
     elif hasattr(selector, "significance_"):
