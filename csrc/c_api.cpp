@@ -780,8 +780,8 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
                 "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
         require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
         require(o.n_targets >= 0 && o.n_targets <= margin->data.X().n_rows(),
-                "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) + " samples, not " +
-                    std::to_string(o.n_targets));
+                "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) +
+                    " samples, or not given for all, not " + std::to_string(o.n_targets));
         require(result != nullptr && result->struct_size == sizeof(fastfs_relief_result) && result->scores != nullptr,
                 "result is null or of another size, or its scores are: start from FASTFS_RELIEF_RESULT_INIT");
         Run run = read_run(run_);

@@ -459,6 +459,22 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         predicted: Array = self.classes_[nearest]
         return predicted
 
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Expected distances with the sign that scikit-learn's scorers expect, such as ``scoring="roc_auc"``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or, with more than two classes, (n_samples, n_classes), float64
+            By how much the first of two classes is farther than the second: above 0 where that is predicted. With more
+            classes, the negative distances. None is a probability.
+        """
+        distances = self.expected_distance(X)
+        return distances[:, 0] - distances[:, 1] if distances.shape[1] == 2 else -distances
+
     def explain(self, X: Any, y: Any = None, *, top: int = 20) -> list[Explanation]:
         """What the distances of samples to classes rest on.
 
