@@ -209,14 +209,18 @@ double softmax_scale(double sigma, int rule, const Classes& classes, Blocks& blo
     return sigma * median;
 }
 
-// Have cost and objective settled?
+void require_finite(double cost) {
+    require(std::isfinite(cost), "the cost overflows: choose a smaller sigma or smaller class factors, or scale X");
+}
+
+// Has the cost settled?
 bool settled(const std::vector<double>& cost, double tol) {
     if (cost.size() < 2) return false;
     const double old = cost[cost.size() - 2];
     return std::abs(old - cost.back()) <= tol * std::abs(old);
 }
 
-// Features with a positive weight, that weight in their factor; `power` 0.5 for squared differences.
+// Features with a positive weight, that weight in their factor; its `root` for squared differences.
 ScaledFeatures weighted(const ScaledFeatures& features, const double* weights, bool root) {
     ScaledFeatures result{features.X, {}, {}, {}};
     for (std::size_t k = 0; k < features.features.size(); ++k) {
@@ -284,6 +288,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         if (result.objective) result.objective[cost.size()] = totals.objective;
         if (result.cost) result.cost[cost.size()] = linear + result.sigma * totals.entropy;
         cost.push_back(linear + result.sigma * totals.entropy);
+        require_finite(cost.back());
         result.converged = settled(cost, options.tol);
     }
     result.n_iter = static_cast<std::int32_t>(cost.size());
@@ -334,18 +339,18 @@ void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     }
 }
 
-// eta = max(-mu, 0) / |max(-mu, 0)| of ascending eigenvalues mu of Sigma; those below `cut` of the first are left out.
-// False, and nothing changed, if none is negative beyond rounding. trace: tr(W Sigma).
+// Theorem 3.1: eta = max(-mu, 0) / |max(-mu, 0)| of ascending eigenvalues mu of Sigma; those below `cut` of the first
+// are left out. False, and nothing changed, if none is negative beyond rounding. trace: tr(W Sigma).
 bool negative_part(const std::vector<double>& mu, double cut, std::vector<double>& eta, double& trace) {
-    const double largest = std::max(std::abs(mu.front()), std::abs(mu.back()));
-    if (!(mu.front() < -static_cast<double>(mu.size()) * kEps * largest)) return false;
-    double sum = 0;
-    for (const double m : mu) sum += m < 0 ? m * m : 0;
-    trace = -std::sqrt(sum);
+    const double least = mu.front(), largest = std::max(std::abs(least), std::abs(mu.back()));
+    if (!(least < -static_cast<double>(mu.size()) * kEps * largest)) return false;
+    double sum = 0;  // of squares of shares, which neither overflow nor vanish
+    for (const double m : mu) sum += m < 0 ? m / least * (m / least) : 0;
+    trace = least * std::sqrt(sum);
     eta.clear();
     for (const double m : mu) {
-        if (m > cut * mu.front()) break;
-        eta.push_back(m / trace);
+        if (m > cut * least) break;
+        eta.push_back(m / least / std::sqrt(sum));
     }
     return true;
 }
@@ -569,9 +574,9 @@ bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64
 
 // What the last weights are told by: factors with signs fixed, W unless it would have to be made of more features than
 // pairs, and the scores.
-void finish(Weights& weights, bool in_pairs, double cut, const Margin& margin, Immigrate& result, Run& run) {
+void finish(Weights& weights, bool only_factors, double cut, const Margin& margin, Immigrate& result, Run& run) {
     const std::int64_t n = weights.n;
-    if (!in_pairs) {
+    if (!only_factors) {
         Buffer<double>& W = weights.W;
         if (W.size() == 0 && weights.diagonal.empty()) {
             W = dense(n, weights.rank(), weights.values.data(), weights.vectors.data(), run);
@@ -646,7 +651,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     result.warnings = classes.warnings() | (margin.is_uneven() ? FASTFS_MARGIN_UNEVEN : 0);
     result.stored = blocks.stored;
 
-    bool in_pairs = false;
+    bool in_pairs = false, only_factors = false;  // the step's space; what the last weights found stand in
     Buffer<double> Sigma, room;
     std::vector<Pair> pairs;
     while (static_cast<std::int32_t>(result.cost.size()) < options.max_iter && !result.converged) {
@@ -705,13 +710,15 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         }
         weights.diagonal.clear();
         if (!whole) weights.W = {};
+        only_factors = in_pairs;
         result.objective.push_back(totals.objective);
         result.cost.push_back(trace + result.sigma * totals.entropy);
+        require_finite(result.cost.back());
         result.converged = settled(result.cost, options.tol);
         form = whole ? QuadraticForm<T>(A, weights.W.data())
                      : form_of<T>(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
     }
-    finish(weights, in_pairs, cut, margin, result, run);
+    finish(weights, only_factors, cut, margin, result, run);
     return result;
 }
 
@@ -735,7 +742,7 @@ class Distances {
         const std::int64_t A = metric.n_features;
         run.require_memory(PackedSamples<T>::memory(X.n_rows(), A) + PackedSamples<T>::memory(margin.X().n_rows(), A) +
                                8 * A * (metric.rank + kFormRows),
-                           "the distances under W", kAdvice);
+                           "a comparison of samples under W", kAdvice);
         packed_left_.emplace(left_, run);
         packed_right_.emplace(right_, run);
         form_.emplace(form_of<T>(A, metric.rank, metric.values, metric.vectors, run));
@@ -756,12 +763,25 @@ class Distances {
         }
     }
 
+    // Before the first split.
+    void pack(Run& run) {
+        if (!metric_.weights) return;
+        ld_ = (metric_.n_features + kRowUnit<T> - 1) / kRowUnit<T> * kRowUnit<T>;
+        rows_left_ = pack_samples<T>(left_, 0, left_.n_samples(), ld_, run);
+        rows_right_ = pack_samples<T>(right_, 0, right_.n_samples(), ld_, run);
+    }
+
     // to = the parts that features, or pairs of them, have in sum_n q_n f_n of row i.
     void split(std::int64_t i, const double* q, double* to, Run& run) const {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {
             std::fill_n(to, A, 0.0);
-            feature_sums<T>(left_, i, i + 1, right_, 0, n, Difference::kAbsolute, q, n, false, to, run);
+            const T* x = rows_left_.data() + i * ld_;
+            for (std::int64_t j = 0; j < n; ++j) {
+                const T* y = rows_right_.data() + j * ld_;
+                if (q[j] == 0) continue;
+                for (std::int64_t a = 0; a < A; ++a) to[a] += q[j] * static_cast<double>(std::abs(x[a] - y[a]));
+            }
             for (std::int64_t a = 0; a < A; ++a) to[a] *= metric_.weights[a];
             return;
         }
@@ -773,6 +793,8 @@ class Distances {
   private:
     fastfs_margin_metric metric_;
     ScaledFeatures left_, right_, seen_left_, seen_right_;
+    Buffer<T> rows_left_, rows_right_;  // all features, where w explains
+    std::int64_t ld_ = 0;
     std::optional<PackedSamples<T>> packed_left_, packed_right_;
     std::optional<QuadraticForm<T>> form_;
 };
@@ -785,8 +807,8 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     const std::int64_t n = classes.n_samples();
     const std::int64_t rows =
         std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n_rows);
-    run.require_memory(8 * n * (rows + 2 * run.n_threads()), "the distances to " + std::to_string(n) + " samples",
-                       kAdvice);
+    run.require_memory(8 * n * (rows + 2 * run.n_threads()),
+                       "a table of distances to " + std::to_string(n) + " samples", kAdvice);
     Buffer<double> f(std::min(rows, n_rows) * n);
     std::vector<Buffer<double>> scratch;
     for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(2 * n + classes.n_classes());
@@ -854,7 +876,8 @@ void margin_explain(const Margin& margin, const std::int64_t* labels, std::int64
         W = dense(A, metric.rank, metric.values, metric.vectors, run);
     }
     const auto explain = [&](auto zero) {
-        const Distances<decltype(zero)> distances(margin, metric, X, run);
+        Distances<decltype(zero)> distances(margin, metric, X, run);
+        distances.pack(run);
         for_rows(distances, classes, metric.sigma, X.n_rows(), run,
                  [&](std::int64_t i, double* q, const double* expected) {
                      const std::int64_t mine = wanted[i];
@@ -896,7 +919,7 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
     const std::int64_t tiles = (n + kPairTile - 1) / kPairTile;
     run.require_memory(
         run.n_threads() * (8 * kPairTile * (kPairTile + rank) + 24 * (wanted + kPairTile * kPairTile)) + 48 * wanted,
-        "the largest " + std::to_string(wanted) + " pairs of features",
+        "a list of the largest " + std::to_string(wanted) + " pairs of features",
         "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
     run.step("pairs", 1.0);
     parallel_for(run, tiles * (tiles + 1) / 2, [&](std::int64_t task, int) {

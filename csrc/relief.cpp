@@ -111,8 +111,7 @@ struct NearestOfEachClass {
     }
 };
 
-// ---- MultiSURF: all that are nearer than most
-// ------------------------------------------------------------------------
+// ---- MultiSURF: all that are nearer than most -----------------------------------------------------------------------
 
 struct NearerThanMost {
     const Classes& classes;
@@ -153,8 +152,7 @@ struct NearerThanMost {
     }
 };
 
-// ---- from neighbors to scores
-// ----------------------------------------------------------------------------------------
+// ---- from neighbors to scores ---------------------------------------------------------------------------------------
 
 // Samples whose distances to all are held at once, where not those of all are.
 constexpr std::int64_t kRowsPerBlock = 256;
@@ -180,14 +178,15 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
     if (listed) {
         constexpr std::int64_t kBytesOfPair = 96;  // with what feature_sums makes of it
         run.require_memory(n_targets * find.most() * kBytesOfPair, "a list of neighbors",
-                           "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
+                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
     }
     const std::int64_t weights = listed ? 0 : n * n * static_cast<std::int64_t>(sizeof(T)) / 2;
     const bool whole = (kept && listed) || (all && run.allows(stored_distances_memory(n) + weights));
     const std::int64_t block = whole ? n_targets : std::min(kRowsPerBlock, n_targets);
     Buffer<double> rows;
     if (!kept || !listed) {
-        run.require_memory(block * n * 8, "a block of distances", "raise max_memory");
+        run.require_memory(block * n * 8, "a block of distances",
+                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
         rows = Buffer<double>(block * n);
     }
 

@@ -713,8 +713,9 @@ def test_immigrate_writes_pairs_and_a_picture(wine, tmp_path, capsys):
     assert fastfs.cli.run(arguments) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert f"wrote 13 features to {tmp_path / 'r.json'} and 78 pairs to {tmp_path / 'p.csv'} and a picture" in err
+    assert f"wrote 13 features to {tmp_path / 'r.json'}, 78 pairs to {tmp_path / 'p.csv'} and a picture" in err
     model = fastfs.Immigrate(sigma="auto").fit(X, y)
+    assert f", with sigma = {model.sigma_:.4g}; wrote" in err
     rows = read_csv(tmp_path / "p.csv")
     assert list(rows[0]) == ["rank", "feature_a", "feature_b", "index_a", "index_b", "weight", "residual"]
     assert [(int(row["index_a"]), int(row["index_b"])) for row in rows] == model.interactions_[["a", "b"]].tolist()
@@ -723,6 +724,21 @@ def test_immigrate_writes_pairs_and_a_picture(wine, tmp_path, capsys):
     assert found["pairs"][0]["feature_a"] == rows[0]["feature_a"]
     np.testing.assert_allclose(found["pairs"][5]["residual"], model.interactions_["residual"][5], atol=1e-12)
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_immigrate_says_what_the_filter_kept(wine, capsys):
+    file, X, y = wine
+    arguments = ["score", str(file), "--label", "class", "--method", "Immigrate", "--method-option", "prefilter=im4e"]
+    assert fastfs.cli.run([*arguments, "--sigma", "1"]) == 0
+    kept = fastfs.Immigrate(sigma=1.0, prefilter="im4e").fit(X, y).kept_features_
+    assert 0 < len(kept) < 13
+    assert f", and the pairs of the {len(kept)} that IM4E kept (the others score 0).\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["ReliefF", "MULTISURF", "ManiFeSt"])
+def test_methods_in_any_case(wine, capsys, method):
+    assert fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", method]) == 0
+    assert " scored 13 features" in capsys.readouterr().err
 
 
 def test_methods_without_sparse_input_get_dense_tables(tmp_path, capsys):

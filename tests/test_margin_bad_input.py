@@ -4,10 +4,12 @@ import re
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import fastfs
+from fastfs import _base, _margin
 from test_relief import data
 
 X, Y = data(40, 6)
@@ -73,6 +75,10 @@ BAD_DATA = {
     "words": (np.char.add(X.astype(str), "!"), Y, (ValueError, TypeError), []),
     "None in X": (changed(X.astype(object), 2, 2, None), Y, (ValueError, TypeError), []),
     "2-D labels": (X, np.c_[Y, Y], ValueError, []),
+    "masked": (np.ma.masked_array(X, X > 1), Y, ValueError, ["masked"]),
+    "masked labels": (X, np.ma.masked_array(Y, np.arange(40) == 3), ValueError, ["masked"]),
+    "dates in a table": (pd.DataFrame(X).assign(day=pd.Timestamp("2026-01-01")), Y, ValueError, ["column 6", "dates"]),
+    "labels without an order": (X, np.array([frozenset([n]) for n in Y]), ValueError, ["sorted"]),
 }
 
 
@@ -99,7 +105,12 @@ OF_ITERATION = [
     *(({"sigma": s}, ValueError, ["sigma", "positive"]) for s in (0, -1.0, np.nan, np.inf)),
     ({"sigma": "median"}, ValueError, ["sigma", "'auto'", "'median'"]),
     ({"sigma": None}, TypeError, ["sigma"]),
+    ({"sigma": True}, TypeError, ["sigma", "True"]),
+    ({"sigma": 1e308}, ValueError, ["cost overflows", "sigma"]),
+    ({"tol": "1"}, TypeError, ["tol", "'1'"]),
+    ({"max_iter": True}, TypeError, ["max_iter", "True"]),
     ({"max_iter": 0}, ValueError, ["max_iter", "0"]),
+    ({"max_iter": 2**31 - 1}, ValueError, ["max_iter", "1000000"]),  # costs of 32 GB were asked for
     ({"max_iter": 1.5}, TypeError, ["max_iter", "1.5"]),
     *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
 ]
@@ -124,6 +135,7 @@ BAD_PARAMETERS = [
         for case in [
             ({"n_neighbors": 0}, ValueError, ["n_neighbors", "0"]),
             ({"n_neighbors": -3}, ValueError, ["n_neighbors", "-3"]),
+            ({"n_neighbors": True}, TypeError, ["n_neighbors", "True"]),
             ({"n_neighbors": 2.0}, TypeError, ["n_neighbors", "2.0"]),
             ({"n_neighbors": None}, TypeError, ["n_neighbors", "None"]),
         ]
@@ -137,6 +149,8 @@ BAD_PARAMETERS = [
             ({"class_weight": {1: np.nan}}, ValueError, ["class_weight", "nan"]),
             ({"class_weight": {1: "much"}}, TypeError, ["class_weight", "'much'"]),
             ({"class_weight": {2: 1.0}}, ValueError, ["class_weight", "2"]),
+            ({"class_weight": {"0": 1.0}}, ValueError, ["class_weight", "'0'", "are 0, 1"]),
+            ({"class_weight": {0: 1e308, 1: 1e308}}, ValueError, ["overflows", "class factors"]),
             ({"class_weight": "balanced"}, TypeError, ["class_weight", "'balanced'"]),
         ]
     ),
@@ -239,6 +253,47 @@ def test_not_scaled_and_too_large(call, largest, dtype):
 
 
 @every
+@pytest.mark.parametrize("largest, dtype", [(1e-17, "f4"), (1e-151, "f8"), (1e-300, "f8")])
+def test_not_scaled_and_too_small(call, largest, dtype):
+    """Squares would vanish, and with them all scores."""
+    with pytest.raises(ValueError, match="aren't scaled must differ by at least") as raised:
+        CALLS[call]((X / np.ptp(X, axis=0) * largest).astype(dtype), Y, scaling=None)
+    assert_one_sentence(raised)
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-148, 1e-100, 1e100, 1e148])
+def test_not_scaled_in_any_unit(call, unit):
+    """All features in one unit: squares of sums of squares of differences are beyond the range of numbers."""
+    options = {"sigma": "auto", "prefilter": None} if call in of("immigrate") else {}
+    options = {"sigma": "auto"} if call in of("im4e") else options
+    found, expected = (CALLS[call](X * u, Y, scaling=None, **options) for u in (unit, 1.0))
+    np.testing.assert_allclose(found / found.max(), expected / expected.max(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 5e-324, 1e300, 1.7e308])
+def test_start_in_any_unit(unit):
+    """W0 is normalised, whatever it is given in."""
+    W0 = np.where(np.eye(6) == 1, unit, 0.0)
+    found = fastfs.immigrate_scores(X, Y, W0=W0)
+    np.testing.assert_allclose(found.W, fastfs.immigrate_scores(X, Y).W, rtol=0, atol=1e-12)
+    full = fastfs.immigrate_scores(X, Y, W0=np.full((6, 6), unit))
+    np.testing.assert_allclose(full.W, fastfs.immigrate_scores(X, Y, W0=np.ones((6, 6))).W, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [6, 100])
+def test_nothing_but_negligible_pairs(n_features):
+    """The weights before stay, also where the step would have been in the space of pairs."""
+    wide, labels = data(20, n_features)
+    with pytest.warns(fastfs.DataWarning, match="weights of the iteration before stay"):
+        found = fastfs.immigrate_scores(wide, labels, negligible=100.0)
+    np.testing.assert_allclose(found.scores, 1 / n_features, rtol=1e-12)
+    np.testing.assert_allclose(found.W, np.eye(n_features) / np.sqrt(n_features), rtol=0, atol=1e-15)
+    assert not found.converged
+    assert found.n_iter == 0
+
+
+@every
 def test_integers_and_bools(call):
     counts = np.random.default_rng(0).integers(0, 200, size=(40, 6))
     counts[:, 0] += 50 * Y
@@ -251,6 +306,35 @@ def test_integers_and_bools(call):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype in ("u1", "i2") else 1e-12)
     bits = counts > 100
     np.testing.assert_allclose(CALLS[call](bits, Y), CALLS[call](bits.astype(float), Y), rtol=0, atol=1e-5)
+
+
+METRICS = {
+    "NaN in w": (np.r_[np.nan, np.ones(5)], None, None, "number 0 is nan"),
+    "negative w": (np.r_[np.ones(5), -1.0], None, None, "number 5 is -1"),
+    "NaN in values": (None, np.array([np.nan]), np.ones((1, 6)), "NaN or infinity"),
+    "infinity in vectors": (None, np.ones(1), np.full((1, 6), np.inf), "NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_from_elsewhere(name):
+    """The C interface takes those that no fit of ours has made."""
+    weights, values, vectors, message = METRICS[name]
+    stage = _margin.Stage(X, "range")
+    codes = Y.astype(np.int64)
+    metric = _base.core().MarginMetric(1.0, weights, values, vectors)
+    with pytest.raises(ValueError, match=message) as raised:
+        stage.distances(codes, 2, metric, X)
+    assert_one_sentence(raised)
+    if values is not None:
+        with pytest.raises(ValueError, match=message):
+            _margin.top_pairs(np.arange(6), values, vectors, 3, "weight")
+
+
+@pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])
+def test_masked_samples_are_not_predicted(method):
+    with pytest.raises(ValueError, match="masked"):
+        method().fit(X, Y).predict(np.ma.masked_array(X, X > 1))
 
 
 @pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])

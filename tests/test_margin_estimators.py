@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -286,6 +287,20 @@ def test_expected_distances_and_classes(method):
     np.testing.assert_array_equal(estimator.predict(NEW), estimator.classes_[distances.argmin(axis=1)])
     np.testing.assert_array_equal(estimator.expected_distance(NEW[4:5])[0], distances[4])
     assert not hasattr(estimator, "predict_proba")
+
+
+@classifiers
+def test_decision_function_serves_scorers(method):
+    two = method().fit(X, Y)
+    decided, distances = two.decision_function(NEW), two.expected_distance(NEW)
+    np.testing.assert_array_equal(decided, distances[:, 0] - distances[:, 1])
+    np.testing.assert_array_equal(two.predict(NEW), two.classes_[(decided > 0).astype(int)])
+    order = np.argsort(decided)
+    truth = two.classes_[[0] * 4 + [1] * 5]  # the labels that go with this order, so that the area is 1
+    assert get_scorer("roc_auc")(two, NEW[order], truth) == 1.0
+
+    three = method().fit(X, np.arange(len(X)) % 3)
+    np.testing.assert_array_equal(three.decision_function(NEW), -three.expected_distance(NEW))
 
 
 @classifiers

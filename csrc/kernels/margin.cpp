@@ -454,7 +454,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 
 namespace {
 
-// Beyond it, the square of a difference or a sum of many could overflow in T.
+// Beyond it, the square of a difference or a sum of many could overflow in T; below its inverse, vanish.
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
@@ -509,7 +509,7 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
 
     if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X_.row_maxima(run);
 
-    double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0;
+    double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto at = static_cast<std::int64_t>(c);
         const auto low = static_cast<double>(lowest[at]), high = static_cast<double>(highest[at]);
@@ -530,6 +530,7 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
                                       ", but column " + std::to_string(at) + " of X goes from " + text(low) + " to " +
                                       text(high) + ": scale it");
             }
+            largest_range = std::max(largest_range, high - low);
             smallest_deviation = std::min(smallest_deviation, deviation[at]);
             largest_deviation = std::max(largest_deviation, deviation[at]);
         }
@@ -541,6 +542,9 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
     }
     require(std::any_of(factor_.begin(), factor_.end(), [](double f) { return f != 0; }),
             "X needs a feature that varies, but all " + std::to_string(m.n_cols) + " are constant");
+    require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
+            "features that aren't scaled must differ by at least " + text(1 / kLargest<T>) +
+                ", but none does by more than " + text(largest_range) + ": scale them");
     uneven_ = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
 }
 

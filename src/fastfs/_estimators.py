@@ -23,6 +23,7 @@ from fastfs._base import (
     encode_labels,
     parse_memory,
     rank_features,
+    require_plain,
     same_columns,
     warn_data,
 )
@@ -59,11 +60,14 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
             yield chunk if number else self._validate_matrix(chunk)
 
+    _accept_sparse: tuple[str, ...] | bool = ("csr", "csc")
+
     def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
+        require_plain(X)
         try:
             # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
             return validate_data(
-                self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=reset
+                self, X, accept_sparse=self._accept_sparse, dtype="numeric", ensure_all_finite=False, reset=reset
             )
         except OverflowError as error:
             raise ValueError(f"X must hold numbers only: {error}") from None

@@ -250,7 +250,7 @@ def iteration_options(method: str, sigma: Any, max_iter: Any, tol: Any) -> dict[
     return {
         "sigma_rule": rule,
         "sigma": value,
-        "max_iter": as_int("max_iter", max_iter, low=1),
+        "max_iter": as_int("max_iter", max_iter, low=1, high=1_000_000),
         "tol": _not_negative("tol", tol),
     }
 
@@ -287,8 +287,8 @@ def class_factors(class_weight: Any, classes: Array) -> npt.NDArray[np.float64] 
     unknown = [label for label in class_weight if label not in places]
     if unknown:
         raise ValueError(
-            f"class_weight has {some_of(unknown)}, but the classes of y are {some_of(list(places))}: give a factor for "
-            "some or all of these"
+            f"class_weight has {some_of([*map(repr, unknown)])}, but the classes of y are "
+            f"{some_of([*map(repr, places)])}: give a factor for some or all of these"
         )
     factors = np.ones(len(classes))
     for label, given in class_weight.items():
@@ -305,26 +305,28 @@ def start_matrix(W0: Any, n_features: int, prefilter: Any, clip: bool) -> npt.ND
         return None
     if prefilter == "im4e":
         raise ValueError("W0 and prefilter='im4e' exclude each other, because the prefilter makes the start: give one")
-    W = np.ascontiguousarray(as_floats(np.asarray(W0), "W0"), dtype=np.float64)
+    W: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(W0), "W0"), dtype=np.float64)
     if W.shape != (n_features, n_features):
         raise ValueError(f"W0 must have the shape {(n_features, n_features)}, features x features, not {W.shape}")
     if not np.isfinite(W).all():
         a, b = np.argwhere(~np.isfinite(W))[0]
         raise ValueError(f"W0 contains NaN or infinity: first at row {a}, column {b}")
-    largest = np.abs(W).max()
+    largest = np.abs(W).max(initial=0)
     if largest == 0:
         raise ValueError("W0 is zero, but needs a positive entry to start from")
+    W = np.ldexp(W, -np.frexp(largest)[1])  # near 1, without another rounding
     off = np.abs(W - W.T)
-    if off.max() > 1e-10 * largest:
+    if off.max() > 1e-10:
         a, b = np.unravel_index(off.argmax(), off.shape)
         raise ValueError(
-            f"W0 must be symmetric, but row {a}, column {b} and its mirror image differ by {off.max():.2g}"
+            f"W0 must be symmetric, but row {a}, column {b} and its mirror image differ by {off.max():.2g} of the "
+            "largest entry"
         )
     W = (W + W.T) / 2
-    if not clip and (least := np.linalg.eigvalsh(W)[0]) < -1e-10 * largest:
+    if not clip and (least := np.linalg.eigvalsh(W)[0]) < -1e-10:
         raise ValueError(
-            f"W0 must be positive semidefinite, but has the eigenvalue {least:.3g}: take its part with positive "
-            "eigenvalues, or clip=True"
+            f"W0 must be positive semidefinite, but has a negative eigenvalue, {least:.2g} of the largest entry: take "
+            "its part with positive eigenvalues, or clip=True"
         )
     return W
 

@@ -53,6 +53,8 @@ def require_dense(X: Any) -> None:
 
 
 def require_classes(classes: Array) -> None:
+    if len(classes) == 0:
+        raise ValueError("X needs samples, but has none")
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fastfs import _immigrate, _margin, _relief
 from fastfs._base import (
@@ -31,6 +31,8 @@ from fastfs._immigrate import Explanation
 class _MarginSelector(_Selector):
     """What the estimators share: dense input, all rows at once."""
 
+    _accept_sparse = False
+
     scaling: str | None
     n_jobs: int | None
     max_memory: int | str | None
@@ -50,11 +52,7 @@ class _MarginSelector(_Selector):
     def _validate_dense(self, X: Any, reset: bool = True) -> Any:
         if hasattr(X, "__next__"):
             _margin.require_dense(X)
-        try:
-            # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
-            return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        except OverflowError as error:
-            raise ValueError(f"X must hold numbers only: {error}") from None
+        return self._validate_matrix(X, reset=reset)
 
     def _stage(self, X: Array, budget: int, scaling: str | None) -> _margin.Stage:
         threads, progress = count_threads(self.n_jobs), as_progress(self.verbose)
@@ -460,6 +458,22 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         nearest = self.expected_distance(X).argmin(axis=1)
         predicted: Array = self.classes_[nearest]
         return predicted
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Expected distances with the sign that scikit-learn's scorers expect, such as ``scoring="roc_auc"``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or, with more than two classes, (n_samples, n_classes), float64
+            By how much the first of two classes is farther than the second: above 0 where that is predicted. With more
+            classes, the negative distances. None is a probability.
+        """
+        distances = self.expected_distance(X)
+        return distances[:, 0] - distances[:, 1] if distances.shape[1] == 2 else -distances
 
     def explain(self, X: Any, y: Any = None, *, top: int = 20) -> list[Explanation]:
         """What the distances of samples to classes rest on.

@@ -196,6 +196,7 @@ def score(
     ] = None,
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
+    method = method.lower()  # ReliefF is how it is written
     if method not in METHODS:
         raise ValueError(f"There is no method '{method}': choose one of {', '.join(METHODS)}.")
     if pairs is not None and method != "immigrate":
@@ -280,6 +281,7 @@ def score(
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
     written += [f"{len(found_pairs['rank'])} pairs to {pairs}"] if pairs else []
     written += [f"a picture to {plot}"] if plot else []
+    written = [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
     of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(explained)}"]
     if len(of_each) > CLASSES_SHOWN:
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
@@ -289,7 +291,9 @@ def score(
         if "accuracy_reason" in accuracy:
             approximated += f" ({accuracy['accuracy_reason']})"
     if getattr(selector, "prefilter_weights_", None) is not None:
-        approximated = f" (and pairs of the {len(selector.kept_features_)} that IM4E kept)"
+        approximated = f", and the pairs of the {len(selector.kept_features_)} that IM4E kept (the others score 0)"
+    if getattr(selector, "sigma", None) == "auto":
+        approximated += f", with sigma = {selector.sigma_:.4g}"
     _errors.print(
         f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
         + approximated
@@ -495,8 +499,10 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
     # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
     height = 1.4 + 0.25 * bars
     if hasattr(selector, "interactions_"):
-        figure = Figure(figsize=(9.5 + height, max(height, 4.0)), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(8, 1.5 + height))
+        # Subfigures, so that long names below the map take no height from the bars.
+        figure = Figure(figsize=(10.5 + height, max(height, 4.0) + 1.2), layout="constrained")
+        halves = figure.subfigures(1, 2, squeeze=False, width_ratios=(8, 2.5 + height))[0]
+        left, right = (half.add_subplot() for half in halves)
         pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
     elif hasattr(selector, "significance_"):
         figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")

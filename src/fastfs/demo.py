@@ -140,7 +140,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
         _number(scores, int(j), rank)
     for ax, by, title in (
         (pairs, "weight", "the 12 strongest pairs"),
-        (residuals, "residual", "without the leading direction"),
+        (residuals, "residual", "the 12 strongest residuals (blue: < 0)"),
     ):
         pl.image(X.mean(axis=0), SHAPE, ax=ax, title=title)
         ax.images[0].colorbar.remove()
@@ -160,7 +160,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     (found,) = selector.explain(nine, [9], top=X.shape[1])
     parts = np.zeros(X.shape[1])
     parts[found.features["feature"]] = found.features["part"]
-    pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: speaks for it)")
+    pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: for, dots: its ink)")
     rows, columns = np.divmod(np.arange(X.shape[1]), SHAPE[1])
     one.scatter(columns, rows, s=8 * nine[0], color="black", alpha=0.6)
     return selector

@@ -593,7 +593,7 @@ def interactions(
     bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="small")
-    bar.set_label("weight" if by == "weight" else "weight without the leading part", fontsize="small")
+    bar.set_label("weight" if by == "weight" else "residual: weight without the leading part", fontsize="small")
     ax.set_xticks(np.arange(n), names, rotation=90)
     ax.set_yticks(np.arange(n), names)
     for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
@@ -637,7 +637,7 @@ def explanation(
     Raises
     ------
     ValueError
-        `found` has no such parts, or `top` is less than 1.
+        `found` isn't one explanation, or has no such parts, or `top` is less than 1.
 
     Examples
     --------
@@ -652,6 +652,8 @@ def explanation(
     """
     if top < 1:
         raise ValueError(f"top must be at least 1, not {top}.")
+    if not hasattr(found, "tables"):
+        raise ValueError("explanation draws one sample: give one entry of the list that explain returns.")
     tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
     of = list(tables)[-1] if of is None else of
     if of not in tables:

@@ -80,8 +80,6 @@ typedef struct fastfs_blas {
                   FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
     void (*dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const double*, const double*,
                   FASTFS_IN_, const double*, FASTFS_IN_, const double*, double*, FASTFS_IN_);
-    void (*ssyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const float*, const float*, FASTFS_IN_,
-                  const float*, float*, FASTFS_IN_);
     void (*dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double*, const double*, FASTFS_IN_,
                   const double*, double*, FASTFS_IN_);
     void (*dsymv)(FASTFS_CHAR_, FASTFS_IN_, const double*, const double*, FASTFS_IN_, const double*, FASTFS_IN_,

@@ -18,8 +18,7 @@
 
 namespace fastfs {
 
-// ---- errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- errors ---------------------------------------------------------------------------------------------------------
 
 struct memory_error : std::bad_alloc {
     explicit memory_error(std::string message) : message_(std::move(message)) {}
@@ -54,8 +53,7 @@ inline void check(fastfs_status status) {
     }
 }
 
-// ---- what every call takes
-// --------------------------------------------------------------------------------------------
+// ---- what every call takes ------------------------------------------------------------------------------------------
 
 template <class T>
 constexpr int dtype_of = 0;
@@ -120,8 +118,7 @@ class matrix {
 using run = fastfs_run;
 inline run default_run() { return FASTFS_RUN_INIT; }
 
-// ---- affinity
-// ---------------------------------------------------------------------------------------------------------
+// ---- affinity -------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
 
@@ -177,8 +174,7 @@ class gram {
     std::unique_ptr<fastfs_gram, free> handle_;
 };
 
-// ---- spectral
-// ---------------------------------------------------------------------------------------------------------
+// ---- spectral -------------------------------------------------------------------------------------------------------
 
 inline void eigh(std::int64_t n, double* A, double* w, const run& how = default_run()) {
     check(fastfs_eigh(n, A, w, &how));
@@ -191,8 +187,7 @@ inline std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double*
     return rank;
 }
 
-// ---- ManiFeSt
-// -----------------------------------------------------------------------------------------------------------
+// ---- ManiFeSt -------------------------------------------------------------------------------------------------------
 
 using manifest_options = fastfs_manifest_options;
 inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTIONS_INIT; }
@@ -279,8 +274,7 @@ class manifest {
     std::unique_ptr<fastfs_manifest, free> handle_;
 };
 
-// ---- ProjSe
-// -------------------------------------------------------------------------------------------------------------
+// ---- ProjSe ---------------------------------------------------------------------------------------------------------
 
 using projse_options = fastfs_projse_options;
 inline projse_options default_projse_options() { return FASTFS_PROJSE_OPTIONS_INIT; }
@@ -395,8 +389,7 @@ class projse_sums {
     std::unique_ptr<fastfs_projse_sums, free> handle_;
 };
 
-// ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE
-// -------------------------------------------------------------------------------------------------------------
+// ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE -----------------------------------------------------------
 
 using relief_options = fastfs_relief_options;
 inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
