@@ -72,3 +72,15 @@ def test_blend_is_what_combine_does(papers):
     training = protocol.Training(protocol.Protocol((), (), z_scores=False), (X, y, X, y), 0)
     ours = protocol.manifest_blended(training, {"sigma_factor": 0.5})
     np.testing.assert_allclose(ours, fastfs.ManiFeSt(combine="f").fit(X, y).scores_, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_scene_of_disc(papers):
+    """A new material in one of two pictures of 20 x 20 pixels and 124 bands."""
+    from benchmarks.papers import disc
+
+    before, after, changed = disc.make_scene(20, 0.3, np.random.default_rng(0))
+    assert before.shape == after.shape == (124, 400)
+    assert changed.sum() == 32
+    scores = fastfs.disc([before, after], graph="knn", n_neighbors=15, bandwidth_neighbors=15).set_scores[1]
+    assert disc.roc_auc_score(changed, scores) > 0.9
