@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import fastfs
 from benchmarks import harness
@@ -84,6 +85,35 @@ def main() -> int:
             report,
             f"affinity_product, the same data, 50 columns, threads = {threads}",
             lambda n=threads: fastfs.affinity_product(X, V, sigma=50.0, n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
+    A = rng.standard_normal((1_000_000, 200), dtype=np.float32)
+    counts = sp.random(20_000, 20_000, 0.05, format="csr", random_state=0)
+    targets = rng.standard_normal((20_000, 50))
+    R = rng.standard_normal((200, 200_000))
+    identity, diagonal = np.eye(200), (R**2).sum(axis=0)
+    for threads in sorted({1, harness.cores()}):
+        group(
+            report,
+            f"ProjSe, 10^6 x (100 + 100), threads = {threads}",
+            lambda n=threads: fastfs.projse_scores(A[:, :100], A[:, 100:], n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
+        group(
+            report,
+            f"ProjSe, CSR of 20,000 x 20,000 at 5 %, 50 targets, threads = {threads}",
+            lambda n=threads: fastfs.projse_scores(counts, targets, n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
+        group(
+            report,
+            f"ProjSe, the choice among 200,000 columns, 200 steps, threads = {threads}",
+            lambda n=threads: fastfs.projse_from_kernels(
+                identity, R, diagonal, n_features_to_select=200, normalize=False, n_threads=n
+            ),
             args.repeats,
             at_most=0.2,
         )

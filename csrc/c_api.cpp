@@ -284,12 +284,16 @@ void require_labels(const int64_t* labels, std::int64_t n_rows, std::int64_t n_c
 }
 
 // Of IM4E and IMMIGRATE.
+// Callers give arrays of so many costs.
+constexpr std::int32_t kMostIterations = 1000000;
+
 template <class Options>
 void require_iteration(const Options& o) {
     require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
     require(o.sigma_rule == FASTFS_MARGIN_SIGMA_GIVEN || o.sigma_rule == FASTFS_MARGIN_SIGMA_NEAREST,
             "sigma_rule must be one of FASTFS_MARGIN_SIGMA_*, not " + std::to_string(o.sigma_rule));
-    require(o.max_iter >= 1, "max_iter must be at least 1, but is " + std::to_string(o.max_iter));
+    require(o.max_iter >= 1 && o.max_iter <= kMostIterations,
+            "max_iter must be from 1 to " + std::to_string(kMostIterations) + ", but is " + std::to_string(o.max_iter));
     require(o.tol >= 0 && std::isfinite(o.tol), "tol must be a number of at least 0, but is " + text(o.tol));
 }
 
@@ -303,6 +307,13 @@ void require_features(const int64_t* features, std::int64_t n, std::int64_t n_co
     }
 }
 
+// W in factors.
+void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
+    const auto finite = [](double x) { return std::isfinite(x); };
+    require(std::all_of(values, values + rank, finite) && std::all_of(vectors, vectors + rank * n_features, finite),
+            "the values and vectors of a W must not contain NaN or infinity");
+}
+
 fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin& margin) {
     auto metric = read(given, FASTFS_MARGIN_METRIC_INIT, "metric");
     const std::int64_t n_cols = margin.X().n_cols();
@@ -312,6 +323,15 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     if (!metric.features) metric.n_features = n_cols;
     require(metric.weights || (metric.values && metric.vectors && metric.rank >= 1),
             "a metric needs weights, or values and vectors");
+    if (metric.weights) {
+        for (std::int64_t k = 0; k < metric.n_features; ++k) {
+            require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
+                    "the weights of a metric must be numbers of at least 0, but number " + std::to_string(k) + " is " +
+                        text(metric.weights[k]));
+        }
+    } else {
+        require_factors(metric.n_features, metric.rank, metric.values, metric.vectors);
+    }
     return metric;
 }
 
@@ -321,6 +341,7 @@ Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
                                                    " columns of the training data, but has " +
                                                    std::to_string(X.n_cols()));
+    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data");
     return X;
 }
 
@@ -689,7 +710,8 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
         const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
         const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
         start_projse_result(result, o, n_s);
-        run.require_memory(8 * (4 * n_t * n_t + std::min(n_t, sums->sums.n_rows()) * n_s + 8 * n_s),
+        const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
+        run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
                            "the choice among " + std::to_string(n_s) + " variables",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
         projse_select(sums->sums, o, run, *result);
@@ -759,7 +781,7 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
         require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
         require(o.n_targets >= 0 && o.n_targets <= margin->data.X().n_rows(),
                 "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) +
-                    " samples, or 0 for all, not " + std::to_string(o.n_targets));
+                    " samples, or not given for all, not " + std::to_string(o.n_targets));
         require(result != nullptr && result->struct_size == sizeof(fastfs_relief_result) && result->scores != nullptr,
                 "result is null or of another size, or its scores are: start from FASTFS_RELIEF_RESULT_INIT");
         Run run = read_run(run_);
@@ -836,8 +858,10 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
                                      int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,
                                      int64_t* b, double* weights, int64_t* found) {
     return guarded([&] {
-        require(n_features >= 1 && rank >= 0 && n_pairs >= 0, "n_features, rank and n_pairs must not be negative");
+        require(n_features >= 1 && rank >= 1 && n_pairs >= 0,
+                "n_features and rank must be at least 1, and n_pairs not negative");
         require(values && vectors && a && b && weights && found, "an array is null");
+        require_factors(n_features, rank, values, vectors);
         Run run = read_run(run_);
         *found = immigrate_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
     });

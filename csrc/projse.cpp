@@ -19,7 +19,7 @@ namespace fastfs::core {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr std::int64_t kMostVariables = 400000000;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -33,11 +33,12 @@ namespace {
 // Rows whose sums share a shift, their first row: few enough for any first row, since the error is at most that of
 // kPartRows eps, and enough to make light of the merge.
 constexpr std::int64_t kPartRows = 4096;
-// On Zen 4, 392 + 392 columns: 0.50 s in tiles of 128, 0.37 of 256, 0.32 of all. kPackBytes, of the rows packed for one
-// BLAS call, may be anything from a quarter to twice the L2 cache of 1 MiB.
+// Columns that are packed once for all products among them. 392 + 392 in one tile run at 52 GFLOP/s on Zen 4, as do
+// 196.
 constexpr std::int64_t kMostTileColumns = 512;
+// Of the rows packed at once. On Zen 4 (1 MiB of L2) half and the whole of it do equally well.
 constexpr std::int64_t kPackBytes = 512 << 10;
-constexpr std::int64_t kMostPackRows = 1024;
+constexpr std::int64_t kLeastPackRows = 128, kMostPackRows = 1024;
 constexpr std::int64_t kWaveBytes = 64 << 20;     // of parts that are summed at once
 constexpr std::int64_t kSparsePart = 4 << 20;     // entries of a CSR matrix that are sorted by column at once
 constexpr std::int64_t kSparseColumns = 64;       // a task
@@ -48,90 +49,47 @@ std::int64_t tile_columns(std::int64_t n) { return n == 0 ? 1 : ceil_div(n, ceil
 
 bool by_rows(const fastfs_matrix& m) { return std::abs(m.col_stride) <= std::abs(m.row_stride); }
 
-// R rows of a dense matrix less the shift, and what they add to the sums and sums of squares of the columns.
-template <int R, bool kUnit, class T, class S>
-void pack_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int64_t w, const T* __restrict shift,
-               T* __restrict out, std::int64_t ld, double* __restrict sums, double* __restrict squares) {
-    for (std::int64_t j = 0; j < w; ++j) {
-        const T c = shift[j];
-        T sum = 0, square = 0;
-        for (int r = 0; r < R; ++r) {
-            const T v = static_cast<T>(x[r * rs + (kUnit ? j : j * cs)]) - c;
-            out[r * ld + j] = v;
-            sum += v;
-            square += v * v;
-        }
-        sums[j] += static_cast<double>(sum);
-        squares[j] += static_cast<double>(square);
-    }
+// Whether the squares of values with that sum, and their products with those of another such column, kept their digits
+// in T: summed up they don't overflow, and on average they aren't so small that bits fell off.
+template <class T>
+bool in_range(double sum, double square, std::int64_t n) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr double least = single ? 1e-30 : 1e-302, most = single ? 1e37 : std::numeric_limits<double>::max();
+    return square <= most && (square >= least * static_cast<double>(n) || (square == 0 && sum == 0));
 }
 
-// Row-major: row i at out + i * ld.
+// out[i * ld + j] = x_ij
 template <class T, class S>
-void pack_by_rows(const S* x, std::int64_t rs, std::int64_t cs, std::int64_t n, std::int64_t w, const T* shift, T* out,
-                  std::int64_t ld, double* sums, double* squares) {
-    constexpr int kGroup = 32 / static_cast<int>(sizeof(T));
-    std::int64_t i = 0;
-    for (; i + kGroup <= n; i += kGroup) {
-        if (cs == 1) {
-            pack_rows<kGroup, true>(x + i * rs, rs, cs, w, shift, out + i * ld, ld, sums, squares);
-        } else {
-            pack_rows<kGroup, false>(x + i * rs, rs, cs, w, shift, out + i * ld, ld, sums, squares);
+void copy_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int64_t n, std::int64_t w,
+               T* __restrict out, std::int64_t ld) {
+    if (std::abs(cs) <= std::abs(rs)) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < w; ++j) out[i * ld + j] = static_cast<T>(x[i * rs + j * cs]);
         }
-    }
-    for (; i < n; ++i) pack_rows<1, false>(x + i * rs, rs, cs, w, shift, out + i * ld, ld, sums, squares);
-}
-
-// Column-major: column j at out + j * n.
-template <class T, class S>
-void pack_by_columns(const S* x, std::int64_t rs, std::int64_t cs, std::int64_t n, std::int64_t w, const T* shift,
-                     T* out, double* sums, double* squares) {
-    constexpr std::int64_t kLanes = 8, kGroup = 64;
-    for (std::int64_t j = 0; j < w; ++j) {
-        const S* __restrict from = x + j * cs;
-        T* __restrict to = out + j * n;
-        const T c = shift[j];
-        std::int64_t i = 0;
-        for (; i + kGroup <= n; i += kGroup) {
-            T sum[kLanes] = {}, square[kLanes] = {};
-            for (std::int64_t g = i; g < i + kGroup; g += kLanes) {
-                for (std::int64_t l = 0; l < kLanes; ++l) {
-                    const T v = static_cast<T>(from[rs == 1 ? g + l : (g + l) * rs]) - c;
-                    to[g + l] = v;
-                    sum[l] += v;
-                    square[l] += v * v;
-                }
-            }
-            for (std::int64_t l = 0; l < kLanes; ++l) {
-                sums[j] += static_cast<double>(sum[l]);
-                squares[j] += static_cast<double>(square[l]);
-            }
-        }
-        for (; i < n; ++i) {
-            const T v = static_cast<T>(from[i * rs]) - c;
-            to[i] = v;
-            sums[j] += static_cast<double>(v);
-            squares[j] += static_cast<double>(v) * static_cast<double>(v);
+    } else {
+        for (std::int64_t j = 0; j < w; ++j) {
+            for (std::int64_t i = 0; i < n; ++i) out[i * ld + j] = static_cast<T>(x[i * rs + j * cs]);
         }
     }
 }
 
-// Columns first..first + w of some rows, packed for BLAS.
+// Columns first..first + w of some rows, in panels (kernels/isa/tiles.hpp).
 template <class T>
 struct Packed {
     Buffer<T> values;
     std::vector<T> shift;
-    std::vector<double> sums, squares;
-    bool rows = false;
-    std::int64_t n = 0, w = 0;
+    std::vector<double> sums, squares;  // up to a multiple of kPanel, as is the shift
+    std::int64_t n = 0, w = 0, panel_stride = 0;
 
     void start(const fastfs_matrix& m, std::int64_t r0, std::int64_t first, std::int64_t width, std::int64_t capacity) {
         w = width;
-        rows = by_rows(m);
-        if (values.size() < capacity * w) values = Buffer<T>(capacity * w);
-        sums.assign(at(w), 0.0);
-        squares.assign(at(w), 0.0);
-        shift.resize(at(w));
+        panel_stride = capacity * kPanel<T>;
+        const std::int64_t n_panels = ceil_div(w, kPanel<T>);
+        if (values.size() < n_panels * panel_stride) values = Buffer<T>(n_panels * panel_stride);
+        if (w % kPanel<T> != 0) std::fill_n(panel(w), panel_stride, T(0));
+        sums.assign(at(n_panels * kPanel<T>), 0.0);
+        squares.assign(sums.size(), 0.0);
+        shift.assign(sums.size(), T(0));
         visit_dense(m, [&](auto* x) {
             for (std::int64_t j = 0; j < w; ++j) {
                 shift[at(j)] = static_cast<T>(x[r0 * m.row_stride + (first + j) * m.col_stride]);
@@ -143,40 +101,81 @@ struct Packed {
         n = r1 - r0;
         visit_dense(m, [&](auto* x) {
             x += r0 * m.row_stride + first * m.col_stride;
-            if (rows) {
-                pack_by_rows(x, m.row_stride, m.col_stride, n, w, shift.data(), values.data(), w, sums.data(),
-                             squares.data());
-            } else {
-                pack_by_columns(x, m.row_stride, m.col_stride, n, w, shift.data(), values.data(), sums.data(),
-                                squares.data());
+            for (std::int64_t r = 0; r < n; r += kRowsAtOnce) {
+                for (std::int64_t j = 0; j < w; j += kPanel<T>) {
+                    fill_panel(x + r * m.row_stride + j * m.col_stride, m, r, std::min(kRowsAtOnce, n - r), j);
+                }
             }
         });
     }
 
-    std::int64_t ld() const { return rows ? w : n; }
+    bool fits(std::int64_t n_rows) const {
+        for (std::size_t j = 0; j < at(w); ++j) {
+            if (!in_range<T>(sums[j], squares[j], n_rows)) return false;
+        }
+        return true;
+    }
+
+    T* panel(std::int64_t j) { return values.data() + j / kPanel<T> * panel_stride; }
+    const T* panel(std::int64_t j) const { return values.data() + j / kPanel<T> * panel_stride; }
+
+  private:
+    static constexpr std::int64_t kRowsAtOnce = 64;  // that stay in the cache from one panel to the next
+
+    template <class S>
+    void fill_panel(const S* x, const fastfs_matrix& m, std::int64_t r, std::int64_t rows, std::int64_t j) {
+        const std::int64_t rs = m.row_stride, cs = m.col_stride, cols = std::min(kPanel<T>, w - j);
+        // The rows that come next. Left to itself, the processor finds them at a quarter of the memory's speed, since
+        // they are read piece by piece and with the products in between. Not in a function of its own: GCC drops calls
+        // of functions that only prefetch.
+        const bool along_rows = by_rows(m);
+        const std::int64_t outer = along_rows ? rs : cs, inner = along_rows ? cs : rs;
+        for (std::int64_t o = 0; o < (along_rows ? rows : cols); ++o) {
+            for (std::int64_t i = 0; i < (along_rows ? cols : rows); i += 64 / sizeof(S)) {
+                __builtin_prefetch(x + kRowsAtOnce * rs + o * outer + i * inner, 0, 2);
+            }
+        }
+        T* to = panel(j) + r * kPanel<T>;
+        const T* from = to;
+        std::int64_t stride = kPanel<T>;
+        if constexpr (std::is_same_v<S, T>) {
+            if (cs == 1 && cols == kPanel<T>) from = x, stride = rs;
+        }
+        if (from == to) copy_rows(x, rs, cs, rows, cols, to, kPanel<T>);
+        tile_kernels<T>().shift(from, stride, rows, shift.data() + j, to, sums.data() + j, squares.data() + j);
+    }
 };
 
-// C (p.w x q.w) = P' Q + beta C, and the lower triangle of C = P' P + beta C.
+// C (p.w x q.w, column-major, which is Q' P in the tile's order) = P' Q, and the lower triangle of C = P' P.
 template <class T>
-void cross(const Packed<T>& p, const Packed<T>& q, T beta, T* C, std::int64_t ld) {
-    gemm(p.rows ? 'N' : 'T', q.rows ? 'T' : 'N', p.w, q.w, p.n, T(1), p.values.data(), p.ld(), q.values.data(), q.ld(),
-         beta, C, ld);
+void cross(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t ld) {
+    tile_kernels<T>().gram(q.panel(0), p.panel(0), p.panel_stride, p.n, add, C, ld, q.w, p.w);
 }
 template <class T>
-void cross(const Packed<T>& p, T beta, T* C, std::int64_t ld) {
-    syrk_lower(p.rows ? 'N' : 'T', p.w, p.n, T(1), p.values.data(), p.ld(), beta, C, ld);
+void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
+    constexpr std::int64_t kStep = kPanel<T> / 3;  // a register of AVX-512: what is computed in vain on the diagonal
+    const auto gram = tile_kernels<T>().gram;
+    for (std::int64_t i = 0; i < p.w; i += kPanel<T>) {
+        const std::int64_t end = std::min(i + kPanel<T>, p.w);
+        const T* panel = p.panel(i);
+        if (i > 0) gram(p.panel(0), panel, p.panel_stride, p.n, add, C + i, ld, i, end - i);
+        for (std::int64_t j = i; j < end; j += kStep) {
+            gram(panel + (j - i), panel + (j - i), p.panel_stride, p.n, add, C + j * ld + j, ld,
+                 std::min(kStep, end - j), end - j);
+        }
+    }
 }
 
-// C += the block of a chunk in single precision, or what BLAS adds to by itself in double.
+// C += the block of a chunk; in single precision by way of a tile.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {
     if constexpr (sizeof(T) == sizeof(double)) {
-        cross<double>(sides..., first ? 0.0 : 1.0, C, ld);
+        cross<double>(sides..., !first, C, ld);
     } else {
         constexpr bool lower = sizeof...(sides) == 1;
         if (tile.size() < n_rows * n_cols) tile = Buffer<float>(n_rows * n_cols);
-        cross<float>(sides..., 0.0f, tile.data(), n_rows);
+        cross<float>(sides..., false, tile.data(), n_rows);
         for (std::int64_t j = 0; j < n_cols; ++j) {
             const float* __restrict from = tile.data() + j * n_rows;
             double* __restrict to = C + j * ld;
@@ -191,13 +190,13 @@ void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C,
 }
 
 // From sums about the shifts to sums about the means.
-void center_block(const std::vector<double>& p_sums, const std::vector<double>& q_sums, std::int64_t n_rows, bool lower,
-                  double* C, std::int64_t ld) {
+void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, std::int64_t q_w, std::int64_t n_rows,
+                  bool lower, double* C, std::int64_t ld) {
     const auto m = static_cast<double>(n_rows);
-    for (std::size_t j = 0; j < q_sums.size(); ++j) {
+    for (std::int64_t j = 0; j < q_w; ++j) {
         const double factor = q_sums[j] / m;
-        double* column = C + static_cast<std::int64_t>(j) * ld;
-        for (std::size_t i = lower ? j : 0; i < p_sums.size(); ++i) column[i] -= p_sums[i] * factor;
+        double* column = C + j * ld;
+        for (std::int64_t i = lower ? j : 0; i < p_w; ++i) column[i] -= p_sums[i] * factor;
     }
 }
 
@@ -206,7 +205,12 @@ void set_columns(ProjseSums::Columns& side, std::int64_t first, std::int64_t n_r
     const double mean = sum / static_cast<double>(n_rows);
     side.mean[at(first + j)] = shift + mean;
     side.squares[at(first + j)] = std::max(square - sum * mean, 0.0);
-    side.summed[at(first + j)] = square;
+    side.summed[at(first + j)] = in_range<double>(sum, square, n_rows) ? square : kNaN;
+}
+
+[[noreturn]] void refuse_scale(const char* name, std::int64_t column) {
+    throw InvalidArgument("the squares of column " + std::to_string(column) + " of " + name +
+                          " (counted from 0) overflow or underflow: scale that column to values near 1");
 }
 
 [[noreturn]] void name_bad_column(const Matrix& M, const char* name, std::int64_t column, std::int64_t r0,
@@ -235,8 +239,7 @@ void set_columns(ProjseSums::Columns& side, std::int64_t first, std::int64_t n_r
         throw InvalidArgument(std::string(name) + " contains NaN or infinity: first at row " + std::to_string(row) +
                               ", column " + std::to_string(column) + " (counted from 0); impute or drop it first");
     }
-    throw InvalidArgument("the squares of column " + std::to_string(column) + " of " + name +
-                          " (counted from 0) overflow: divide that column by a large number, which changes no score");
+    refuse_scale(name, column);
 }
 
 }  // namespace
@@ -310,7 +313,7 @@ std::vector<ProjseSums::Task> ProjseSums::dense_tasks() const {
 }
 
 template <class T>
-void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
+bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                             Scratch& scratch) {
     auto matrix = [&](int side) -> const fastfs_matrix& {
         return side == kY ? rows.Y->description() : rows.X.description();
@@ -322,7 +325,8 @@ void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
         p = &scratch.pd, q = &scratch.qd;
     }
     const std::int64_t row_bytes = (task.pw + task.qw) * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t step = std::clamp<std::int64_t>(kPackBytes / row_bytes / 16 * 16, 64, kMostPackRows);
+    const std::int64_t step =
+        std::clamp(kPackBytes / row_bytes / kLeastPackRows * kLeastPackRows, kLeastPackRows, kMostPackRows);
     if (task.pw) p->start(matrix(task.p), r0, task.p0, task.pw, std::min(step, r1 - r0));
     q->start(matrix(task.q), r0, task.q0, task.qw, std::min(step, r1 - r0));
     std::int64_t ld = 0, p_ld = 0, q_ld = 0;
@@ -338,9 +342,13 @@ void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
         if (QQ) accumulate<T>(r == r0, task.qw, task.qw, QQ, q_ld, scratch.tile, *q);
     }
     const std::int64_t n = r1 - r0;
-    if (C) center_block(p->sums, q->sums, n, false, C, ld);
-    if (PP) center_block(p->sums, p->sums, n, true, PP, p_ld);
-    if (QQ) center_block(q->sums, q->sums, n, true, QQ, q_ld);
+    if (sizeof(T) == sizeof(float) && !((!task.pw || p->fits(n)) && q->fits(n))) return false;
+    auto center = [&](const Packed<T>& a, const Packed<T>& b, double* to, std::int64_t to_ld) {
+        center_block(a.sums.data(), a.w, b.sums.data(), b.w, n, &a == &b, to, to_ld);
+    };
+    if (C) center(*p, *q, C, ld);
+    if (PP) center(*p, *p, PP, p_ld);
+    if (QQ) center(*q, *q, QQ, q_ld);
     auto keep = [&](int side, std::int64_t first, const Packed<T>& packed) {
         for (std::int64_t j = 0; j < packed.w; ++j) {
             set_columns(side_[side], first, n, j, static_cast<double>(packed.shift[at(j)]), packed.sums[at(j)],
@@ -349,6 +357,7 @@ void ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     };
     if (task.p_columns) keep(task.p, task.p0, *p);
     if (task.q_columns) keep(task.q, task.q0, *q);
+    return true;
 }
 
 // One-hot targets are never made: what they multiply are sums over the rows of each class.
@@ -456,9 +465,7 @@ ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
             if (rows.labels) {
                 const std::int64_t x0 = t * width;
                 sums.label_task(x0, std::min(width, n_x - x0), rows, r0, r1, scratch[at(slot)]);
-            } else if (single) {
-                sums.dense_task<float>(tasks[at(t)], rows, r0, r1, scratch[at(slot)]);
-            } else {
+            } else if (!single || !sums.dense_task<float>(tasks[at(t)], rows, r0, r1, scratch[at(slot)])) {
                 sums.dense_task<double>(tasks[at(t)], rows, r0, r1, scratch[at(slot)]);
             }
         });
@@ -570,20 +577,27 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             run.require_memory(8 * n * ld, "a copy of " + std::to_string(n) + " rows of Y beside a sparse X",
                                "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows at a time");
             Y = Buffer<double>(n * ld);
+            std::fill(Y.data(), Y.data() + n * ld, 0.0);
             std::vector<double> shift(at(n_y)), squares(at(n_y), 0.0);
             visit_dense(y, [&](auto* v) {
                 v += r0 * y.row_stride;
-                for (std::int64_t k = 0; k < n_y; ++k) shift[at(k)] = static_cast<double>(v[k * y.col_stride]);
-                pack_by_rows(v, y.row_stride, y.col_stride, n, n_y, shift.data(), Y.data(), ld, y_sums.data(),
-                             squares.data());
+                copy_rows(v, y.row_stride, y.col_stride, n, n_y, Y.data(), ld);
             });
-            for (std::int64_t i = 0; i < n; ++i) std::fill(Y.data() + i * ld + n_y, Y.data() + (i + 1) * ld, 0.0);
+            std::copy(Y.data(), Y.data() + n_y, shift.data());
+            for (std::int64_t i = 0; i < n; ++i) {
+                double* __restrict row = Y.data() + i * ld;
+                for (std::int64_t k = 0; k < n_y; ++k) {
+                    row[k] -= shift[at(k)];
+                    y_sums[at(k)] += row[k];
+                    squares[at(k)] += row[k] * row[k];
+                }
+            }
             for (std::int64_t i = 0; i < n; i += kPartRows) {
                 run.checkpoint();
-                syrk_lower('N', n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
+                syrk_lower(n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
                            sums.yy_.data(), n_y);
             }
-            center_block(y_sums, y_sums, n, true, sums.yy_.data(), n_y);
+            center_block(y_sums.data(), n_y, y_sums.data(), n_y, n, true, sums.yy_.data(), n_y);
             for (std::int64_t k = 0; k < n_y; ++k) {
                 set_columns(sums.side_[kY], 0, n, k, shift[at(k)], y_sums[at(k)], squares[at(k)]);
             }
@@ -785,11 +799,14 @@ struct Variables {
     std::int64_t n_zero = 0;
 
     Variables() = default;
-    Variables(const ProjseSums::Columns& c, std::int64_t n_rows, bool center) : columns(&c), norms(at(c.n)) {
+    Variables(const ProjseSums::Columns& c, const char* name, std::int64_t n_rows, bool center)
+        : columns(&c), norms(at(c.n)) {
         for (std::size_t j = 0; j < norms.size(); ++j) {
             double centred = c.squares[j];
             if (centred <= kRounding * c.summed[j]) centred = 0;
             norms[j] = center ? centred : centred + static_cast<double>(n_rows) * c.mean[j] * c.mean[j];
+            if (!in_range<double>(center ? 0 : c.mean[j], norms[j], n_rows))
+                refuse_scale(name, static_cast<std::int64_t>(j));
             n_zero += norms[j] == 0;
         }
         scale.resize(norms.size());
@@ -887,8 +904,7 @@ double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const s
 
 }  // namespace
 
-// ---- (3), (4) the choice
-// ---------------------------------------------------------------------------------------------
+// ---- (3), (4) the choice --------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -1162,7 +1178,7 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
     for (double x : c) total += x;
     std::vector<char> chosen(at(n), 0);
     Buffer<double> L(n * n_select);
-    result.rank = -1;
+    result.rank = n_select == n ? n : -1;
     for (std::int64_t t = 0; t < n_select; ++t) {
         run.checkpoint(static_cast<double>(t) / static_cast<double>(n_select));
         double best = 0, second = 0;
@@ -1216,13 +1232,12 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
                             const std::function<void(std::int64_t, double*)>& inner, const fastfs_projse_options& o,
                             Run& run, fastfs_projse_result& result) {
     const std::int64_t n = columns.n;
-    Variables x(columns, n_rows, o.center != 0);
+    Variables x(columns, "X", n_rows, o.center != 0);
     require_candidates(x, "X", o.center != 0);
     VariableKernel kernel{o, static_cast<double>(n_rows)};
     Buffer<double> products(n);
     kernel.sigma = choose_sigma(o, n_rows, [&] {
         double sum = 0;
-        Variables one(columns, n_rows, true);
         for (std::int64_t k = 0; k < n; ++k) {
             run.checkpoint();
             inner(k, products.data());
@@ -1235,36 +1250,29 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
         }
         return sum / static_cast<double>(n) / static_cast<double>(n);
     });
+    result.sigma = kernel.sigma;
     kernel.normalize(x);
-    // One target: variable k.
-    ProjseSums::Columns one{1, {0.0}, {0.0}, {0.0}};
-    auto column = [&](std::int64_t k, double* out) {
+    // Of variable k as the only target, from the w inner products that `out` holds, with j0 and after.
+    auto kernels = [&](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
+        const ProjseSums::Columns one{1, {columns.mean[at(k)]}, {columns.squares[at(k)]}, {columns.summed[at(k)]}};
         Variables t;
-        one.mean[0] = columns.mean[at(k)];
-        one.squares[0] = columns.squares[at(k)];
         t.columns = &one;
         t.norms = {x.norms[at(k)]};
         t.scale = {x.scale[at(k)]};
+        kernel.apply(out, 1, w, t, x, j0, false);
+    };
+    auto column = [&](std::int64_t k, double* out) {
         inner(k, out);
         out[k] = columns.squares[at(k)];
-        kernel.apply(out, 1, n, t, x, 0, false);
+        kernels(k, out, n, 0);
     };
     std::vector<double> diagonal(at(n));
     for (std::int64_t j = 0; j < n; ++j) {
         if (x.scale[at(j)] == 0) continue;
-        double value = columns.squares[at(j)];
-        one.mean[0] = columns.mean[at(j)];
-        one.squares[0] = value;
-        Variables t;
-        t.columns = &one;
-        t.norms = {x.norms[at(j)]};
-        t.scale = {x.scale[at(j)]};
-        if (o.normalize) {
-            value = 1;
-        } else {
-            kernel.apply(&value, 1, 1, t, x, j, false);
-        }
-        diagonal[at(j)] = value;
+        diagonal[at(j)] = 1;
+        if (o.normalize) continue;
+        diagonal[at(j)] = columns.squares[at(j)];
+        kernels(j, &diagonal[at(j)], 1, j);
     }
     select_by_cholesky(n, std::move(diagonal), column, o, run, result);
 }
@@ -1288,9 +1296,10 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& o, Run& 
     }
     require(!o.from_y || sums.has_xx(), "choosing among Y needs sums with two views");
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
-    Variables t(sums.columns(target), m, o.center != 0), s(sums.columns(candidate), m, o.center != 0);
-    require_candidates(t, o.from_y ? "X" : "Y", o.center != 0);
-    require_candidates(s, o.from_y ? "Y" : "X", o.center != 0);
+    const char *t_name = o.from_y ? "X" : "Y", *s_name = o.from_y ? "Y" : "X";
+    Variables t(sums.columns(target), t_name, m, o.center != 0), s(sums.columns(candidate), s_name, m, o.center != 0);
+    require_candidates(t, t_name, o.center != 0);
+    require_candidates(s, s_name, o.center != 0);
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
 
     VariableKernel kernel{o, static_cast<double>(m)};
@@ -1328,8 +1337,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& o, Run& 
     select_by_projection(n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0, run, result);
 }
 
-// ---- shapes that need no sums: fewer samples than variables
-// ----------------------------------------------------------
+// ---- shapes that need no sums: fewer samples than variables ---------------------------------------------------------
 
 namespace {
 
@@ -1346,19 +1354,22 @@ class CenteredColumns {
         for_tiles(run, [&](std::int64_t j0, std::int64_t w, double* tile) {
             for (std::int64_t j = 0; j < w; ++j) {
                 const double* column = tile + j * m_;
-                double square = 0;
-                for (std::int64_t i = 0; i < m_; ++i) square += column[i] * column[i];
-                columns_.squares[at(j0 + j)] = columns_.summed[at(j0 + j)] = square;
+                double size = 0, square = 0;
+                for (std::int64_t i = 0; i < m_; ++i) {
+                    size += std::abs(column[i]);
+                    square += column[i] * column[i];
+                }
+                columns_.squares[at(j0 + j)] = square;
+                columns_.summed[at(j0 + j)] = in_range<double>(size, square, m_) ? square : kNaN;
             }
         });
         complete_ = kept_.size() > 0;
         for (std::int64_t j = 0; j < n_; ++j) {
-            if (!std::isfinite(columns_.squares[at(j)])) name_bad_column(X, name, j, 0, m_);
+            if (!std::isfinite(columns_.summed[at(j)])) name_bad_column(X, name, j, 0, m_);
         }
     }
 
     const ProjseSums::Columns& columns() const { return columns_; }
-    std::int64_t n_rows() const { return m_; }
 
     // Calls f(j0, w, tile) for all columns in tiles, m x w, column-major.
     template <class F>
@@ -1517,7 +1528,7 @@ struct Span {
 Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) {
     const std::int64_t m = Y.n_rows(), n = Y.n_cols();
     CenteredColumns source(Y, "Y", run);
-    Variables y(source.columns(), m, o.center != 0);
+    Variables y(source.columns(), "Y", m, o.center != 0);
     require_candidates(y, "Y", o.center != 0);
     VariableKernel kernel{o, static_cast<double>(m)};
     kernel.normalize(y);

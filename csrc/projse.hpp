@@ -44,7 +44,8 @@ class ProjseSums {
         std::int64_t n = 0;
         std::vector<double> mean;
         std::vector<double> squares;  // about the mean
-        std::vector<double> summed;   // the same as they were summed, about some other point: eps of it is rounding
+        // The same as they were summed, about some other point: eps of it is rounding. NaN: out of range.
+        std::vector<double> summed;
     };
     const Columns& columns(int side) const { return side_[side]; }
     // Centred inner product of target i and candidate j, and of two columns of one side.
@@ -55,8 +56,9 @@ class ProjseSums {
     struct Task;
     struct Scratch;
     std::vector<Task> dense_tasks() const;
+    // False: the numbers are out of the range of T.
     template <class T>
-    void dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
+    bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
     void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                     Scratch& scratch);
     void count_labels(const std::int64_t* labels, std::int64_t r0, std::int64_t r1);

@@ -630,6 +630,7 @@ def test_projse_prints_the_chosen_ones_first(wine, capsys):
     rest = [j for j in np.argsort(-scores, kind="stable") if j not in (6, 0)]
     assert [row[1] for row in rows] == [f"f{j}" for j in (6, 0, *rest)]
     assert [row[4] for row in rows] == ["yes"] * 2 + ["no"] * 11
+    assert [row[5] for row in rows] == ["0.727775", "0.546732"] + [""] * 11
     assert "ProjSe scored 13 features of 178 samples (kind 0: 59, kind 1: 71, kind 2: 48) and selected 2." in err
 
 
@@ -649,6 +650,10 @@ def test_projse_with_targets(wine, tmp_path, capsys):
     ranking = json.loads(out.read_text())
     assert ranking["n_selected"] == 2
     assert [f["feature"] for f in ranking["ranking"][:2]] == [f"f{kept[j]}" for j in expected.selected]
+    for name, of_python in (("selection_score", "selection_scores"), ("gap", "gaps"), ("captured", "captured")):
+        *of_file, last = (f[name] for f in ranking["ranking"])
+        np.testing.assert_allclose(of_file, getattr(expected, of_python), rtol=0, atol=1e-12)
+        assert last is None
 
 
 @pytest.mark.parametrize(
@@ -668,3 +673,105 @@ def test_projse_refuses(wine, capsys, arguments, part):
     ignore = [] if "class" in arguments else ["--ignore", "class"]
     assert fastfs.cli.run(["score", str(file), "--method", "projse", *arguments, *ignore]) == 2
     assert part in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------------ RELIEF and kin
+
+
+@pytest.mark.parametrize("method", ["relief", "relieff", "multisurf", "im4e", "immigrate"])
+def test_margin_methods_rank(wine, tmp_path, method):
+    file, X, y = wine
+    out = tmp_path / "ranking.csv"
+    arguments = ["score", str(file), "--label", "class", "--method", method, "--out", str(out)]
+    assert fastfs.cli.run(arguments) == 0
+    selector = getattr(fastfs, fastfs.cli.METHODS[method])().fit(X, y)
+    rows = read_csv(out)
+    assert [int(row["index"]) for row in rows] == np.argsort(selector.ranking_).tolist()
+    np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(selector.scores_)[::-1], rtol=1e-9)
+
+
+def test_immigrate_prints_pairs(wine, capsys):
+    file, X, y = wine
+    arguments = ["score", str(file), "--label", "class", "--method", "immigrate", "--sigma", "2", "--top", "3"]
+    assert fastfs.cli.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "Immigrate scored 13 features of 178 samples" in err
+    features, pairs = out.split("the strongest pairs of features")
+    assert len(re.findall(r"\bf\d+ ", features)) == 3
+    model = fastfs.Immigrate(sigma=2.0).fit(X, y)
+    rows = [re.split(r"\s*[│|]\s*", line.strip("│| \n")) for line in pairs.splitlines() if re.search(r"f\d+ ", line)]
+    assert [row[1:3] for row in rows] == [[f"f{a}", f"f{b}"] for a, b in model.interactions_[["a", "b"]][:10].tolist()]
+    np.testing.assert_allclose([float(row[3]) for row in rows], model.interactions_["weight"][:10], rtol=1e-5)
+
+
+def test_immigrate_writes_pairs_and_a_picture(wine, tmp_path, capsys):
+    file, X, y = wine
+    arguments = ["score", str(file), "--label", "class", "--method", "immigrate", "--sigma", "auto"]
+    arguments += [
+        *("--out", str(tmp_path / "r.json"), "--pairs", str(tmp_path / "p.csv"), "--plot", str(tmp_path / "r.png"))
+    ]
+    assert fastfs.cli.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"wrote 13 features to {tmp_path / 'r.json'}, 78 pairs to {tmp_path / 'p.csv'} and a picture" in err
+    model = fastfs.Immigrate(sigma="auto").fit(X, y)
+    assert f", with sigma = {model.sigma_:.4g}; wrote" in err
+    rows = read_csv(tmp_path / "p.csv")
+    assert list(rows[0]) == ["rank", "feature_a", "feature_b", "index_a", "index_b", "weight", "residual"]
+    assert [(int(row["index_a"]), int(row["index_b"])) for row in rows] == model.interactions_[["a", "b"]].tolist()
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert len(found["pairs"]) == 78
+    assert found["pairs"][0]["feature_a"] == rows[0]["feature_a"]
+    np.testing.assert_allclose(found["pairs"][5]["residual"], model.interactions_["residual"][5], atol=1e-12)
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_immigrate_says_what_the_filter_kept(wine, capsys):
+    file, X, y = wine
+    arguments = ["score", str(file), "--label", "class", "--method", "Immigrate", "--method-option", "prefilter=im4e"]
+    assert fastfs.cli.run([*arguments, "--sigma", "1"]) == 0
+    kept = fastfs.Immigrate(sigma=1.0, prefilter="im4e").fit(X, y).kept_features_
+    assert 0 < len(kept) < 13
+    assert f", and the pairs of the {len(kept)} that IM4E kept (the others score 0).\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["ReliefF", "MULTISURF", "ManiFeSt"])
+def test_methods_in_any_case(wine, capsys, method):
+    assert fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", method]) == 0
+    assert " scored 13 features" in capsys.readouterr().err
+
+
+def test_methods_without_sparse_input_get_dense_tables(tmp_path, capsys):
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
+    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "cells.npz", **parts, y=Y)
+    arguments = ["score", str(tmp_path / "cells.npz"), "--method", "multisurf", "--out", str(tmp_path / "r.csv")]
+    assert fastfs.cli.run(arguments) == 0
+    scores = fastfs.multisurf_scores(matrix.toarray(), Y)
+    assert [int(row["index"]) for row in read_csv(tmp_path / "r.csv")] == np.argsort(-scores, kind="stable").tolist()
+    capsys.readouterr()
+    assert fastfs.cli.run([*arguments, "--max-memory", "1000"]) == 2
+    assert "needs dense data: the 24 x 6 values" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["--method", "relieff", "--pairs", "p.csv"], "--pairs is for --method immigrate"),
+        (["--method", "immigrate", "--pairs", "p.txt"], "p.txt"),
+        (["--method", "immigrate", "--pairs", "p.csv", "--out", "p.csv"], "the same file"),
+        (["--method", "im4e", "--sigma", "median"], "sigma must be 'auto' or a positive number"),
+        (["--method", "im4e", "--sigma", "0.5,0.7"], "sigma must be 'auto' or a positive number"),
+        (["--method", "relieff", "--sigma", "1"], "no option --sigma"),
+        (["--method", "relieff", "--method-option", "n_neighbors=many"], "n_neighbors must be an integer"),
+        (["--method", "im4e", "--method-option", "class_weight={'kind 7': 2}"], "kind 7"),
+    ],
+)
+def test_margin_methods_refuse(wine, tmp_path, monkeypatch, capsys, arguments, part):
+    monkeypatch.chdir(tmp_path)
+    file, _, _ = wine
+    assert fastfs.cli.run(["score", str(file), "--label", "class", *arguments]) == 2
+    assert part in capsys.readouterr().err
+    assert not (tmp_path / "p.csv").exists()

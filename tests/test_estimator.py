@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
-from fastfs import ManiFeSt, _base
+from fastfs import ManiFeSt, _base, _manifest
 
 RNG = np.random.default_rng(0)
 # Two computations of the same scores that add up in another order: (40 + 12) eps times a condition below 1e4.
@@ -276,7 +276,8 @@ def test_grid_search(n_jobs):
 
 
 def default_threads():
-    return _base.as_threads(_base.count_threads(None))
+    """Those that a fit without n_jobs asks the core for."""
+    return _manifest.Stage([X], n_threads=_base.count_threads(None))._run["n_threads"]
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from reference import affinity as oracle
+from reference import immigrate as immigrate_oracle
 from reference import manifest as manifest_oracle
+from reference import relief as relief_oracle
 from reference.data import factor_model, repeated_columns
 from reference.tolerance import SINGULAR, assert_close
+from test_relief import data
 
 ISAS = ["base", "avx2", "avx512"]
 
@@ -47,6 +50,19 @@ results["manifest"] = fastfs.manifest_scores(given["X"], given["y"])
 results["classes"] = fastfs.manifest_scores(given["X"][:, :90], np.arange(30) % 3)
 # Every feature a landmark, and copies of a few features: what is drawn doesn't matter, see test_manifest_wide.py.
 warnings.simplefilter("ignore", fastfs.DataWarning)
+margins = {
+    "relief": lambda X, y: fastfs.relief_scores(X, y),
+    "relieff": lambda X, y: fastfs.relieff_scores(X, y),
+    "multisurf": lambda X, y: fastfs.multisurf_scores(X, y),
+    "im4e": lambda X, y: fastfs.im4e_scores(X, y).weights,
+    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y).W,
+    "pairs": lambda X, y: fastfs.immigrate_scores(X[:14], y[:14], prefilter=None, sigma=5.0).scores,
+    "far": lambda X, y: fastfs.Immigrate().fit(X, y).expected_distance(3 * X[:9] + 1),
+    "far by weights": lambda X, y: fastfs.IM4E().fit(X, y).expected_distance(3 * X[:9] + 1),
+}
+for dtype in ("float32", "float64"):
+    for name, call in margins.items():
+        results[f"margin {name} {dtype}"] = call(given["margins"].astype(dtype), given["margin labels"])
 for dtype in ("float32", "float64"):
     X, y = given["factors"].astype(dtype), given["factor labels"]
     results[f"landmarks {dtype}"] = fastfs.manifest_scores(X, y, accuracy="fast", rank=20)
@@ -73,6 +89,8 @@ def given(tmp_path_factory):
     given["copies"], given["copy labels"] = repeated_columns(40, 400, 12)
     for name in ("factors", "copies"):
         given[name] = given[name].astype(np.float32).astype(float)
+    X, given["margin labels"] = data(57, 61, 3)
+    given["margins"] = X.astype(np.float32).astype(float)
     path = tmp_path_factory.mktemp("isa") / "given.npz"
     np.savez(path, **given)
     return path, given
@@ -158,6 +176,28 @@ def test_manifest_from_one_pass(result, given, dtype):
     assert_close(result[f"one pass {dtype}"], exact, 3e-3)
 
 
+MARGINS = {
+    "relief": relief_oracle.relief,
+    "relieff": relief_oracle.relieff,
+    "multisurf": relief_oracle.multisurf,
+    "im4e": lambda X, y: immigrate_oracle.im4e(X, y).scores,
+    "immigrate": lambda X, y: immigrate_oracle.immigrate(X, y).weights,
+    "pairs": lambda X, y: immigrate_oracle.immigrate(X[:14], y[:14], sigma=5.0).scores,
+    "far": lambda X, y: immigrate_oracle.expected_distance(X, y, immigrate_oracle.immigrate(X, y), 3 * X[:9] + 1),
+    "far by weights": lambda X, y: immigrate_oracle.expected_distance(X, y, immigrate_oracle.im4e(X, y), 3 * X[:9] + 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", MARGINS)
+def test_margins(result, given, name, dtype):
+    """As promised in test_relief.py and test_immigrate.py; distances relative to the largest."""
+    X, y = given[1]["margins"], given[1]["margin labels"]
+    exact = MARGINS[name](X, y)
+    promised = {"float32": 1e-5, "float64": 1e-10}[dtype] * (np.abs(exact).max() if name.startswith("far") else 1)
+    np.testing.assert_allclose(result[f"margin {name} {dtype}"], exact, rtol=0, atol=promised)
+
+
 def test_sets_agree_with_each_other(computed, available):
     if len(available) < 2:
         pytest.skip("this machine has one instruction set only")
@@ -165,7 +205,7 @@ def test_sets_agree_with_each_other(computed, available):
     for other in others:
         for what in (name for name in first if name.startswith(("landmarks", "one pass"))):
             assert_close(other[what], first[what], {"l": 1e-7, "o": SINGULAR}[what[0]])
-        for what in (name for name in first if not name.startswith(("landmarks", "one pass"))):
+        for what in (name for name in first if not name.startswith(("landmarks", "one pass", "margin"))):
             # Both are within the oracle's bound; the sums of 30 terms differ by their order and by contracted products.
             eps = np.finfo(first[what].dtype).eps
             np.testing.assert_allclose(other[what], first[what], rtol=4 * 68 * eps, atol=4 * 68 * eps, err_msg=what)

@@ -29,6 +29,17 @@ def test_ranking_shows_the_best_in_order(ax):
     assert ax.get_title(loc="left") == "colon"
 
 
+def test_ranking_in_another_order(ax):
+    pl.ranking([0.2, 0.9, 0.5], ["a", "b", "c"], ranks=[2, 1, 3], n_selected=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1  b", "2  a", "3  c"]
+    assert [bar.get_width() for bar in ax.patches] == [0.9, 0.2, 0.5]
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert colours[0] == colours[1] != colours[2]
+    assert ax.get_xlabel() == "score; the first 2 selected, in order"
+    with pytest.raises(ValueError, match="ranks of shape"):
+        pl.ranking([0.2, 0.9], ranks=[1, 2, 3], ax=ax)
+
+
 def test_ranking_draws_any_name(ax):
     names = ["$x^", "a_b$c$", "n" * 200]
     pl.ranking([3.0, 2.0, 1.0], names, ax=ax)
@@ -141,3 +152,99 @@ def test_components_of_pixels_are_images(fitted):
 def test_components_refuse(fitted, selector, options, message):
     with pytest.raises(ValueError, match=message):
         pl.components(fitted if selector == "fitted" else selector, figure=Figure(), **options)
+
+
+# --------------------------------------------------------------------------------------------------------- interactions
+
+
+@pytest.fixture(scope="module")
+def immigrate():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 12)), np.arange(60) % 2
+    X[:, 4] += 3 * y
+    return fastfs.Immigrate().fit(X, np.array(["healthy", "sick"])[y]), X
+
+
+@pytest.mark.parametrize("by", ["weight", "residual"])
+def test_interactions_show_the_strongest_features(ax, immigrate, by):
+    model, _ = immigrate
+    names = [f"gene$_{j}" for j in range(12)]
+    assert pl.interactions(model, names, top=5, by=by, ax=ax) is ax
+    W = model.W_
+    if by == "residual":
+        leading = model.eigenvectors_[:, 0]
+        W = W - model.eigenvalues_[0] * np.outer(leading, leading)
+    order = np.argsort(-(W**2).sum(axis=1), kind="stable")[:5]
+    (drawn,) = ax.images
+    np.testing.assert_allclose(drawn.get_array(), W[np.ix_(order, order)], atol=1e-12)
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [label.get_text() for label in labels] == [names[j] for j in order]
+    low, high = drawn.get_clim()
+    assert high == np.abs(drawn.get_array()).max()
+    assert low == (-high if drawn.get_array().min() < 0 else 0)
+    assert ax.get_title(loc="left") == "the 5 strongest of 12 features"
+    ax.figure.savefig(__import__("io").BytesIO())
+
+
+def test_interactions_of_a_matrix(ax, immigrate):
+    model, _ = immigrate
+    pl.interactions(model, ax=ax)
+    other = pl.interactions(model.W_, ax=Figure().add_subplot())
+    np.testing.assert_allclose(ax.images[0].get_array(), other.images[0].get_array(), atol=1e-12)
+    assert [t.get_text() for t in ax.get_yticklabels()] == [t.get_text() for t in other.get_yticklabels()]
+    assert ax.get_yticklabels()[0].get_text() == "x4"
+
+
+@pytest.mark.parametrize(
+    "arguments, options, message",
+    [
+        (("unfitted",), {}, "fitted Immigrate or a symmetric matrix"),
+        (([[1.0, 2.0], [3.0, 1.0]],), {}, "symmetric matrix"),
+        (([1.0, 2.0],), {}, "symmetric matrix"),
+        (([[1.0]], ["a", "b"]), {}, "2 feature_names for 1"),
+        (([[1.0]],), {"top": 0}, "top must be"),
+        (([[1.0]],), {"by": "size"}, "by must be"),
+    ],
+)
+def test_interactions_refuse(ax, arguments, options, message):
+    if arguments == ("unfitted",):
+        arguments = (fastfs.Immigrate(),)
+    with pytest.raises(ValueError, match=message):
+        pl.interactions(*arguments, ax=ax, **options)
+
+
+@pytest.mark.parametrize("of", ["pairs", "features"])
+def test_explanation_shows_the_strongest_parts(ax, immigrate, of):
+    model, X = immigrate
+    (found,) = model.explain(X[1:2])
+    assert pl.explanation(found, of=of, top=4, ax=ax) is ax
+    parts = getattr(found, of)[:4]
+    np.testing.assert_array_equal([bar.get_width() for bar in ax.patches], parts["part"])
+    texts = [label.get_text() for label in ax.get_yticklabels()]
+    if of == "features":
+        assert texts == [f"x{j}" for j in parts["feature"]]
+    else:
+        expected = [f"x{a} alone" if a == b else f"x{a} x x{b}" for a, b in parts[["a", "b"]].tolist()]
+        assert texts == expected
+    n_rest = (12 if of == "features" else 78) - 4
+    assert f"the other {n_rest} {of} add up to {found.margin - parts['part'].sum():+.3g}" in ax.get_xlabel()
+    assert ax.get_title(loc="left") == f"sick, not healthy: margin {found.margin:+.3g}"
+    for bar, text in zip(ax.patches, ax.texts, strict=True):
+        np.testing.assert_allclose(
+            float(text.get_text()), bar.get_width(), rtol=0.005, atol=0.005 * parts["part"].max()
+        )
+
+
+def test_explanation_refuses(ax, immigrate):
+    model, X = immigrate
+    (found,) = model.explain(X[:1])
+    with pytest.raises(ValueError, match="give one entry of the list"):
+        pl.explanation(model.explain(X[:1]), ax=ax)
+    with pytest.raises(ValueError, match="of must be 'features' or 'pairs'"):
+        pl.explanation(found, of="genes", ax=ax)
+    with pytest.raises(ValueError, match="top must be"):
+        pl.explanation(found, top=0, ax=ax)
+    (found,) = fastfs.IM4E().fit(X, np.arange(60) % 2).explain(X[:1])
+    with pytest.raises(ValueError, match="of must be 'features' here"):
+        pl.explanation(found, of="pairs", ax=ax)
+    assert len(pl.explanation(found, ax=ax).patches) == min(15, found.n_features)

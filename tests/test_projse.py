@@ -133,6 +133,28 @@ def test_sparse(kernel, dtype, form, center):
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("target", ["numbers", "labels", "none"])
+def test_sparse_is_never_made_dense(target, form):
+    """As a dense array, X would take 160 GB; what is found is found in its rows and columns that aren't empty."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.sort(rng.choice(100_000, 300, replace=False)), np.sort(rng.choice(200_000, 50, replace=False))
+    some = np.where(rng.random((300, 50)) < 0.2, rng.random((300, 50)), 0)
+    entries = sp.coo_matrix(some)
+    X = form((entries.data, (rows[entries.row], columns[entries.col])), shape=(100_000, 200_000))
+    y = {"numbers": rng.normal(size=(100_000, 3)), "labels": np.arange(100_000) % 4, "none": None}[target]
+    result = fastfs.projse_scores(X, y, n_features_to_select=3)
+    if y is None:
+        expected = fastfs.projse_scores(some, n_features_to_select=3)
+    else:
+        dense = np.zeros((100_000, 50))
+        dense[rows] = some
+        expected = fastfs.projse_scores(dense, y, n_features_to_select=3)
+    np.testing.assert_allclose(result.scores[columns], expected.scores, rtol=0, atol=1e-12)
+    assert result.selected.tolist() == columns[expected.selected].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
 def test_sparse_entries_at_one_place_add_up_in_any_order(form):
     rng = np.random.default_rng(0)
     X, Y = data(m=100, n_x=30)
@@ -218,11 +240,13 @@ def test_without_target_it_equals_its_own_target(shape, kernel, center):
     X, _ = data(*shape)
     n = 6
     alone = fastfs.projse_scores(X, n_features_to_select=n, center=center, **KERNELS[kernel])
-    K, _, _ = oracle.kernels(X, X, **({"kernel": "linear"} | KERNELS[kernel]), center=center)
+    K, _, sigma = oracle.kernels(X, X, **({"kernel": "linear"} | KERNELS[kernel]), center=center)
     expected = oracle.by_kernels(K + 0.0, K, n, eps=1e-10)
     np.testing.assert_allclose(alone.scores, 1, rtol=0, atol=1e-12)
     assert alone.selected.tolist() == expected.selected
     np.testing.assert_allclose(alone.selection_scores, expected.scores, rtol=1e-9)
+    assert alone.sigma == (pytest.approx(sigma) if "rbf" in kernel else None)
+    assert alone.kernel_rank is None
     sparse = fastfs.projse_scores(sp.csr_matrix(X), n_features_to_select=n, center=center, **KERNELS[kernel])
     assert sparse.selected.tolist() == alone.selected.tolist()
 
@@ -306,6 +330,21 @@ def test_columns_may_be_scaled(kernel, scale):
     factors = np.where(np.arange(20) % 2, scale, 1.0)
     scaled = found(X * factors, Y * [1, scale, 1, 1 / scale], kernel=kernel)
     np.testing.assert_allclose(scaled.scores, found(X, Y, kernel=kernel).scores, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("y_scale", [1.0, 2.0**-70, 2.0**70])
+@pytest.mark.parametrize("scale", [2.0**-110, 2.0**-75, 2.0**-50, 2.0**50, 2.0**62, 2.0**110])
+def test_single_precision_may_be_scaled(scale, y_scale, form):
+    """Where squares overflow or lose bits in single precision, sums are in double."""
+    X, Y = (A.astype("float32") for A in data(m=5000))
+    X[:, 3] = 7
+    factors = np.where(np.arange(20) % 2, scale, 1.0).astype("float32")
+    scaled = found(FORMS[form](X * factors), Y * np.float32(y_scale), center=True)
+    expected = found(X, Y, center=True)
+    np.testing.assert_allclose(scaled.scores, expected.scores, rtol=1e-5, atol=1e-7)
+    assert scaled.scores[3] == 0
+    assert scaled.selected.tolist() == expected.selected.tolist()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -436,6 +475,15 @@ def test_never_more_features_than_the_rank():
     assert len(result.selected) == 4
     assert sorted(result.ranking) == list(range(1, 21))
     assert len(fastfs.projse_scores(X, Y).selected) == 4  # None asks for no number
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_all_features_may_be_selected(form):
+    result = fastfs.projse_scores(form(data()[0]), n_features_to_select=1.0)
+    assert sorted(result.selected) == list(range(20))
+    assert result.kernel_rank == 20
+    assert result.captured[-1] == pytest.approx(1, abs=1e-12)
 
 
 def test_nearly_dependent_targets_are_told():

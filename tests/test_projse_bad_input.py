@@ -67,7 +67,16 @@ BAD_DATA = {
     "NaN in a wide Y": (X[:5], changed(RNG.normal(size=(5, 9)), 4, 8, np.nan), ValueError, ["Y contains", "column 8"]),
     "NaN in a 1-D y": (X, changed(Y, 7, 0, np.nan)[:, 0], ValueError, ["Y contains NaN", "row 7"]),
     "overflow": (changed(X, 7, 2, 1e200), Y, ValueError, ["column 2", "X", "overflow"]),
-    "overflow of float32": (changed(X, 7, 2, 1e30).astype("f4"), Y.astype("f4"), ValueError, ["column 2", "overflow"]),
+    "underflow": (X * np.where(np.arange(6) == 2, 1e-160, 1), Y, ValueError, ["column 2", "X", "underflow"]),
+    "squares of zero": (X * np.where(np.arange(6) == 2, 1e-200, 1), Y, ValueError, ["column 2", "X", "underflow"]),
+    "underflow in Y": (X, 1e-200 * Y, ValueError, ["column 0", "Y", "underflow"]),
+    "underflow with labels": (1e-200 * X, LABELS, ValueError, ["column 0", "X", "underflow"]),
+    "underflow in CSC": (sp.csc_matrix(1e-200 * X), Y, ValueError, ["column 0", "X", "underflow"]),
+    "underflow in few samples": (1e-200 * X[:4], None, ValueError, ["column 0", "X", "underflow"]),
+    "underflow in sparse X": (sp.csr_matrix(1e-200 * X), None, ValueError, ["column 0", "X", "underflow"]),
+    "underflow in a wide Y": (X[:2], 1e-200 * Y[:2], ValueError, ["column 0", "Y", "underflow"]),
+    "a large constant": (X * 0 + 1e200, Y, ValueError, ["column 0", "X", "overflow"]),
+    "a small constant": (X * 0 + 1e-200, Y, ValueError, ["column 0", "X", "underflow"]),
     "lengths": (X, Y[:-1], ValueError, ["40 and 39"]),
     "lengths of labels": (X, LABELS[:-1], ValueError, ["40", "39"]),
     "lengths of numbers": (X, Y[:-1, 0], ValueError, ["40 and 39"]),
@@ -82,6 +91,13 @@ BAD_DATA = {
     "zero sparse X": (sp.csr_matrix(0 * X), Y, ValueError, ["every column of X is zero"]),
     "zero X without target": (0 * X, None, ValueError, ["every column of X is zero"]),
     "strings as targets": (X, Y.astype(str), ValueError, []),
+    "labels in a column": (X, np.array([["a"], ["b"]] * 20), ValueError, ["y must hold numbers", "1-D"]),
+    "complex numbers in a 1-D y": (X, Y[:, 0] + 1j, ValueError, ["y must be real"]),
+    "infinity in a 1-D y": (X, np.where(LABELS == 1, np.inf, LABELS), ValueError, ["Y contains", "row 1"]),
+    "masked Y": (X, np.ma.masked_greater(Y, 1), ValueError, ["y has masked values"]),
+    "a number as y": (X, 3, ValueError, ["y must be a 1-D array", "int"]),
+    "a dict as y": (X, {1: 2}, ValueError, ["y must be a 1-D array", "dict"]),
+    "an iterator as y": (X, iter([Y]), ValueError, ["y is an iterator, but X isn't"]),
 }
 
 
@@ -176,11 +192,35 @@ def test_bad_kernels(kernels, part):
 
 
 def test_two_views_need_two():
-    for bad_Y, part in ((None, "Y"), (LABELS[:, None] * 0.0, "zero"), (Y[:-1], "40 and 39")):
+    for bad_Y, part in (
+        (None, "Y"),
+        (LABELS[:, None] * 0.0, "zero"),
+        (Y[:-1], "40 and 39"),
+        (Y.astype("S1"), "Y must"),
+    ):
         with pytest.raises(ValueError, match=part):
             fastfs.projse_two_view(X, bad_Y)
+
+
+@pytest.mark.parametrize("n_rows", [40, 5])
+def test_two_views_are_dense(n_rows):
+    dense, other = X[:n_rows], Y[:n_rows]
+    with pytest.raises(ValueError, match=r"X must be dense for two views: give X.toarray"):
+        fastfs.projse_two_view(sp.csr_matrix(dense), other)
+    with pytest.raises(ValueError, match=r"Y must be dense for two views: give Y.toarray"):
+        fastfs.projse_two_view(dense, sp.csc_matrix(other))
     with pytest.raises(ValueError, match="dense for two views"):
-        fastfs.projse_two_view(sp.csr_matrix(X), Y)
+        fastfs.projse_two_view(iter([sp.csr_matrix(dense)]), other)
+
+
+@pytest.mark.parametrize("n_rows", [40, 5])
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_views_of_different_widths(n_rows):
+    """No more can be selected from a view than it has, which is no fault of who asked."""
+    of_x, of_y = fastfs.projse_two_view(X[:n_rows], Y[:n_rows], n_features_to_select=5)
+    assert (len(of_x.selected), len(of_y.selected)) == (3, 3)
+    with pytest.raises(ValueError, match="the 6 features, but is 7"):
+        fastfs.projse_two_view(X[:n_rows], Y[:n_rows], n_features_to_select=7)
 
 
 # ----------------------------------------------------------------------------------------------------------- estimator
@@ -210,6 +250,20 @@ def test_labels_are_told_from_numbers(labels):
     numbers = ProjSe().fit(X, labels.astype(float)[:, None] + 1) if labels.dtype.kind != "U" else None
     assert numbers is None or numbers.kernel_rank_ == 1
     assert not hasattr(ProjSe().fit(X, Y[:, 0]), "classes_")
+
+
+def test_numbers_among_objects():
+    expected = ProjSe().fit(X, Y[:, 0])
+    for y in (Y[:, 0].astype(object), pd.Series(Y[:, 0]).convert_dtypes()):
+        model = ProjSe().fit(X, y)
+        assert not hasattr(model, "classes_")
+        np.testing.assert_array_equal(model.scores_, expected.scores_)
+    assert ProjSe().fit(X, np.array(["1.5", "2"] * 20, dtype=object)).classes_.tolist() == ["1.5", "2"]
+
+
+def test_numbers_that_look_like_labels_are_told():
+    with pytest.warns(fastfs.DataWarning, match=r"labels.*39 different ones in 40 samples.*reshape"):
+        ProjSe().fit(X, np.maximum(np.arange(40), 1))
 
 
 def test_frames_and_names():

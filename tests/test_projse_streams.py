@@ -1,12 +1,15 @@
 """ProjSe on rows that come in pieces: the same as all at once, within 1e-12."""
 
+import copy
 import pickle
 import signal
 
 import dask
 import dask.array as da
+import dask.dataframe
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -255,7 +258,7 @@ BAD_CHUNKS = {
     "width of Y": (lambda: (X, Y[:, :3]), ValueError, "3 columns, not 4"),
     "lengths": (lambda: (X, Y[:-1]), ValueError, "500 and 499"),
     "no target": (lambda: (X, None), ValueError, "needed with every chunk"),
-    "classes": (lambda: (X, LABELS), ValueError, "numbers"),
+    "classes": (lambda: (X, LABELS), ValueError, "chunk of labels"),
     "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
     "a broken source": (lambda: (broken(), Y), Broken, None),
     "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "can't be merged"),
@@ -265,6 +268,86 @@ BAD_CHUNKS = {
     "targets that end before": (lambda: (iter([X, X]), iter([Y])), ValueError, "chunks of y ended before"),
     "an empty source": (lambda: (iter([]), Y[:0]), ValueError, "no rows"),
 }
+
+
+FRAME, OTHER = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y).add_prefix("y")
+
+
+@pytest.mark.parametrize(
+    "chunks, targets",
+    [
+        ([FRAME[:100], FRAME[100:].iloc[:, ::-1]], [OTHER[:100], OTHER[100:]]),
+        ([FRAME[:100], FRAME[100:]], [OTHER[:100], OTHER[100:].iloc[:, ::-1]]),
+    ],
+    ids=["X", "y"],
+)
+def test_chunks_with_their_columns_in_another_order(chunks, targets):
+    for call in (fastfs.projse_scores, ProjSe().fit):
+        with pytest.raises(ValueError, match=r"must have the columns of the first, but chunk 1"):
+            call(iter(chunks), iter(targets))
+    model = ProjSe(center=True).partial_fit(chunks[0], targets[0])
+    with pytest.raises(ValueError, match=r"columns of the first|in the same order"):
+        model.partial_fit(chunks[1], targets[1])
+    assert_same(model.partial_fit(FRAME[100:], OTHER[100:]))
+    assert_same(ProjSe(center=True).fit(iter([FRAME[:100], FRAME[100:]]), iter([OTHER[:100], OTHER[100:]])))
+
+
+def test_a_source_after_a_chunk_has_its_columns():
+    model = ProjSe(center=True).partial_fit(FRAME[:100], OTHER[:100])
+    with pytest.raises(ValueError, match="columns of the first"):
+        model.partial_fit(iter([FRAME[100:].iloc[:, ::-1]]), Y[100:])
+    assert_same(model.partial_fit(iter([FRAME[100:]]), Y[100:]))
+
+
+def bad_fits():
+    nan = np.full((500, 3), np.nan)
+    return {
+        "an array": lambda model: model.fit(nan, Y),
+        "a frame": lambda model: model.fit(pd.DataFrame(nan).add_prefix("z"), Y),
+        "an iterator": lambda model: model.fit(iter([nan]), Y),
+        "a Dask array": lambda model: model.fit(da.from_array(nan), Y),
+        "a first chunk": lambda model: model.partial_fit(nan, Y),
+        "a first source": lambda model: model.partial_fit(iter([nan]), Y),
+    }
+
+
+@pytest.mark.parametrize("name", bad_fits())
+def test_a_refused_fit_of_another_width_changes_nothing(name):
+    for model in (ProjSe(center=True), ProjSe(center=True).fit(FRAME, OTHER)):
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match="NaN"):
+            bad_fits()[name](model)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[key] is before[key] for key in before)
+
+
+@pytest.mark.parametrize(
+    "call, part",
+    [
+        (lambda: ProjSe().partial_fit(X, LABELS), "chunk of labels.*give classes"),
+        (lambda: ProjSe().fit(iter([X]), iter([LABELS])), "chunk of labels.*one array of all labels"),
+        (lambda: ProjSe().partial_fit(X, None, classes=BY_CLASSES), "y is None"),
+        (lambda: ProjSe().partial_fit(X, LABELS, classes=["ill", None]), "classes has no label"),
+        (lambda: ProjSe().partial_fit(X, LABELS, classes=[]), "at least two labels"),
+        (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "those of the first call"),
+        (lambda: ProjSe().fit(iter([X]), 3), "y must be a 1-D array"),
+        (lambda: ProjSe().fit(iter([X]), sp.csr_matrix(Y)), "sparse target"),
+        (lambda: ProjSe().fit(da.from_array(X), iter([Y])), "y is an iterator"),
+        (lambda: ProjSe().fit(da.from_array(X[:0]), Y[:0]), "no rows"),
+        (lambda: ProjSe().fit(dask.dataframe.from_pandas(FRAME, npartitions=2), Y), "to_dask_array"),
+        (lambda: ProjSe().partial_fit(sp.csr_matrix(X)), "dense"),
+    ],
+)
+def test_what_a_stream_cannot_take_is_said(call, part):
+    with pytest.raises(ValueError, match=part):
+        call()
+
+
+def test_copies_half_way():
+    model = ProjSe(center=True).partial_fit(X[:250], Y[:250])
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert_same(twin.partial_fit(X[250:], Y[250:]))
+    assert_same(model, fastfs.projse_scores(X[:250], Y[:250], center=True))
 
 
 @pytest.mark.filterwarnings("ignore:y is taken as numbers")

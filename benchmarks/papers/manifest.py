@@ -9,7 +9,6 @@ Without names all experiments run. Real data are read from the folder; Gisette a
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -65,10 +64,7 @@ def percentiles(*values: float, normalize: int = 0) -> list[dict[str, Any]]:
 
 def read(name: str) -> Data:
     """One of the real data sets."""
-    folder = os.environ.get("FASTFS_TEST_DATA")
-    if folder is None:
-        raise SystemExit(f"{name} is needed: set FASTFS_TEST_DATA to the folder that has {name}.npz")
-    data = np.load(Path(folder) / f"{name}.npz")
+    data = protocol.read(name)
     return data["X"].astype(np.float64), data["y"]
 
 

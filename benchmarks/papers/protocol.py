@@ -13,6 +13,7 @@ that is why this is not a grid search over a pipeline. All selectors see the sam
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,15 @@ import fastfs
 from benchmarks import harness
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # X, y to train; X, y to test
+
+
+def read(name: str) -> Any:
+    """One of the real data sets."""
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if folder is None:
+        raise SystemExit(f"{name} is needed: set FASTFS_TEST_DATA to the folder that has {name}.npz")
+    return np.load(Path(folder) / f"{name}.npz")
+
 
 # ---------------------------------------------------------------------------------------------------------- selectors
 

@@ -63,6 +63,7 @@ void bind_affinity(py::module_& m);
 void bind_spectral(py::module_& m);
 void bind_manifest(py::module_& m);
 void bind_projse(py::module_& m);
+void bind_margin(py::module_& m);
 void bind_disc(py::module_& m);
 
 }  // namespace fastfs::bindings

@@ -128,6 +128,7 @@ PYBIND11_MODULE(_core, m) {
     bind_spectral(m);
     bind_manifest(m);
     bind_projse(m);
+    bind_margin(m);
     bind_disc(m);
 }
 

@@ -26,23 +26,34 @@ enum class Difference { kAbsolute, kSquared };
 
 // out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
 // j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is
-// computed once and its mirror image has the same bits. T: the kernel's; sums over chunks of features are in double.
+// computed once and its mirror image has the same bits. T: that of X; sums over chunks of features are in double.
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run);
 
-// The transpose: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major, ld; pairs
-// with g == 0 cost nothing. With one_triangle (left and right the same samples of the same data) g_ij and g_ji are
-// added first, so that each pair is computed once.
+// The transpose: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major, ld; tiles of
+// 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same data) g_ij and
+// g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if that is set.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,
                   bool one_triangle, double* sums, Run& run);
 
-// One row of T per pair (i, j): factor * |x_i - x_j|, for methods that multiply them as matrices. rows: samples of one
-// ScaledFeatures packed by pack_samples.
+// The same for some pairs of samples, where they are few.
+struct WeightedPair {
+    std::int64_t i, j;
+    double g;
+};
+template <class T>
+void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
+                  Run& run);
+
+// The samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
+
+// Bytes to ask for before distances between all samples are stored: them, and what pair_sums takes.
+std::int64_t stored_distances_memory(std::int64_t n_samples);
 
 enum class Scaling { kNone, kRange, kStandard };
 
@@ -52,6 +63,8 @@ class Margin {
     // keep: which distances, if any and if the budget allows it.
     enum class Keep { kNone, kManhattan, kSquaredEuclidean };
     Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run);
+    Margin(const Margin&) = delete;
+    Margin& operator=(const Margin&) = delete;
 
     const Matrix& X() const { return X_; }
     const std::vector<double>& shift() const { return shift_; }
@@ -60,13 +73,16 @@ class Margin {
 
     // All features that aren't constant, scaled.
     ScaledFeatures features() const;
-    // The same of another matrix: samples to predict.
+    // The same of another matrix, which must outlive it: samples to predict.
     ScaledFeatures features(const Matrix& other) const;
 
     // n_samples x n_samples over features(), or null if not kept.
     const double* kept(Difference difference) const;
 
   private:
+    template <class T>
+    void find_scaling(const T* x, Scaling scaling, Run& run);
+
     Matrix X_;
     std::vector<double> shift_, factor_;
     bool uneven_ = false;

@@ -34,6 +34,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // threshold older.
 std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
 
+// Features that are searched again at a time, each of which may have all others as candidates.
+constexpr std::ptrdiff_t kSearchedAgain = 32;
+
 std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
 
 struct Candidate {
@@ -397,8 +400,13 @@ class Search {
           candidates_(d_, k, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
                       std::move(errors)) {
         for (int t = 0; t < run.n_threads(); ++t) {
+            // Rows are searched up to the next multiple of a panel, where nobody writes.
             tiles_.emplace_back(kTile * kTile);
-            if (sizeof(T) > sizeof(float)) singles_.emplace_back(kTile * kTile);
+            std::fill_n(tiles_.back().data(), kTile * kTile, T(0));
+            if (sizeof(T) > sizeof(float)) {
+                singles_.emplace_back(kTile * kTile);
+                std::fill_n(singles_.back().data(), kTile * kTile, 0.0f);
+            }
             hits_.emplace_back(2 * kTile * kTile);
         }
         scratch_.resize(tiles_.size());
@@ -437,23 +445,24 @@ class Search {
             if (candidates_.overflowed(i)) again.push_back(i);
             total += candidates_.overflowed(i) ? 0 : candidates_.size(i);
         }
-        Buffer<Other> others(total);
-        std::vector<Query> queries;
-        Other* next = others.data();
-        for (std::int64_t i = 0; i < d_; ++i) {
-            if (candidates_.overflowed(i)) continue;
-            const Candidate* list = candidates_.list(i);
-            Other* begin = next;
-            for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, list[c].other};
-            queries.push_back({i, begin, next});
+        {
+            Buffer<Other> others(total);
+            std::vector<Query> queries;
+            Other* next = others.data();
+            for (std::int64_t i = 0; i < d_; ++i) {
+                if (candidates_.overflowed(i)) continue;
+                const Candidate* list = candidates_.list(i);
+                Other* begin = next;
+                for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, list[c].other};
+                queries.push_back({i, begin, next});
+            }
+            write(compare, queries, neighbors, distances);
         }
-        write(compare, queries, neighbors, distances);
         for (auto begin = again.begin(); begin != again.end();) {
             // Some features that stand in the same rows of a tile.
-            constexpr std::ptrdiff_t kAtOnce = 32;
             const std::int64_t i0 = *begin / features_.alignment() * features_.alignment();
             auto end = begin;
-            while (end != again.end() && end - begin < kAtOnce && *end < i0 + features_.alignment()) ++end;
+            while (end != again.end() && end - begin < kSearchedAgain && *end < i0 + features_.alignment()) ++end;
             search_again(i0, {begin, end}, compare, neighbors, distances);
             begin = end;
         }
@@ -587,7 +596,8 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
     const std::int64_t d = X.n_cols(), n = X.n_rows();
     const std::int64_t candidates = Search<double>::memory(d, n_neighbors, n_threads) + 32 * d +
-                                    static_cast<std::int64_t>(sizeof(Other)) * d * capacity(n_neighbors, d);
+                                    static_cast<std::int64_t>(sizeof(Other)) * d *
+                                        std::max<std::int64_t>(capacity(n_neighbors, d), 2 * kSearchedAgain);
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
     return Features<float>::memory(X, n) + candidates + 8 * d * samples_compared(n, d);
 }

@@ -37,7 +37,7 @@ void register_blas(const fastfs_blas& table) {
                 std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
-    require(table.sgemm && table.dgemm && table.ssyrk && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf &&
+    require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf &&
                 table.dpocon && table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr &&
                 table.dsyevr && table.dgesdd,
             "the BLAS table has an empty entry: fill every routine");
@@ -72,12 +72,6 @@ void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, doub
     const blas_int m_ = narrow(m), n_ = narrow(n), k_ = narrow(k);
     const blas_int lda_ = narrow(lda), ldb_ = narrow(ldb), ldc_ = narrow(ldc);
     blas().dgemm(&ta, &tb, &m_, &n_, &k_, &alpha, A, &lda_, B, &ldb_, &beta, C, &ldc_);
-}
-
-void syrk_lower(char ta, std::int64_t n, std::int64_t k, float alpha, const float* A, std::int64_t lda, float beta,
-                float* C, std::int64_t ldc) {
-    const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
-    blas().ssyrk("L", &ta, &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
 }
 
 void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta,

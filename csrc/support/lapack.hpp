@@ -18,8 +18,6 @@ void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, doub
           std::int64_t lda, const double* B, std::int64_t ldb, double beta, double* C, std::int64_t ldc);
 
 // Lower triangle of C (n x n) = alpha op(A) op(A)' + beta C, op(A) n x k.
-void syrk_lower(char ta, std::int64_t n, std::int64_t k, float alpha, const float* A, std::int64_t lda, float beta,
-                float* C, std::int64_t ldc);
 void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta,
                 double* C, std::int64_t ldc);
 

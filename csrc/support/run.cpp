@@ -157,8 +157,25 @@ void Run::step(const char* name, double end) {
     checkpoint();
 }
 
+// On other threads, where loops may be nested, it does nothing.
+Run::Part::Part(Run& run, double begin, double end) : run_(run), counts_(std::this_thread::get_id() == run.caller_) {
+    if (!counts_) return;
+    begin_ = run.part_begin_;
+    end_ = run.part_end_;
+    run.part_begin_ = begin_ + begin * (end_ - begin_);
+    run.part_end_ = begin_ + end * (end_ - begin_);
+}
+
+Run::Part::~Part() {
+    if (!counts_) return;
+    run_.part_begin_ = begin_;
+    run_.part_end_ = end_;
+}
+
 void Run::checkpoint(double done) {
-    if (std::this_thread::get_id() == caller_) done_ = std::max(done_, done);
+    if (std::this_thread::get_id() == caller_) {
+        done_ = std::max(done_, part_begin_ + done * (part_end_ - part_begin_));
+    }
     checkpoint();
 }
 

@@ -29,6 +29,20 @@ class Run {
     // Names the step that starts now and the share of the call that it will have finished at its end.
     void step(const char* name, double end);
 
+    // While it is alive, loops count from `begin` to `end` of the running step, or of the part that it is in.
+    class Part {
+      public:
+        Part(Run& run, double begin, double end);
+        ~Part();
+        Part(const Part&) = delete;
+        Part& operator=(const Part&) = delete;
+
+      private:
+        Run& run_;
+        bool counts_;
+        double begin_ = 0, end_ = 0;
+    };
+
     // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
     // 20 times a second; `done` is the finished share of the running step.
     void checkpoint(double done);
@@ -48,6 +62,7 @@ class Run {
     // The calling thread's alone, as all below. A step may hold several loops, each of which counts from 0: what is
     // reported never goes back.
     double begin_ = 0, end_ = 0, done_ = 0;
+    double part_begin_ = 0, part_end_ = 1;
     std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 

@@ -14,32 +14,64 @@ if TYPE_CHECKING:
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
+    from fastfs._disc import DiscResult as DiscResult
+    from fastfs._disc import disc as disc
     from fastfs._disc import nearest_features as nearest_features
+    from fastfs._disc_estimator import DiSC as DiSC
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
+    from fastfs._immigrate import Explanation as Explanation
+    from fastfs._immigrate import Im4eResult as Im4eResult
+    from fastfs._immigrate import ImmigrateResult as ImmigrateResult
+    from fastfs._immigrate import im4e_scores as im4e_scores
+    from fastfs._immigrate import immigrate_scores as immigrate_scores
     from fastfs._info import info as info
     from fastfs._manifest import manifest_scores as manifest_scores
+    from fastfs._margin_estimators import IM4E as IM4E
+    from fastfs._margin_estimators import Immigrate as Immigrate
+    from fastfs._margin_estimators import MultiSURF as MultiSURF
+    from fastfs._margin_estimators import Relief as Relief
+    from fastfs._margin_estimators import ReliefF as ReliefF
     from fastfs._projse import ProjSeResult as ProjSeResult
     from fastfs._projse import projse_from_kernels as projse_from_kernels
     from fastfs._projse import projse_scores as projse_scores
     from fastfs._projse import projse_two_view as projse_two_view
+    from fastfs._relief import multisurf_scores as multisurf_scores
+    from fastfs._relief import relief_scores as relief_scores
+    from fastfs._relief import relieff_scores as relieff_scores
 
     __version__: str
 
 _HOMES = {
     "DataWarning": "_base",
+    "DiSC": "_disc_estimator",
+    "DiscResult": "_disc",
+    "Explanation": "_immigrate",
     "GramAccumulator": "_affinity",
+    "IM4E": "_margin_estimators",
+    "Im4eResult": "_immigrate",
+    "Immigrate": "_margin_estimators",
+    "ImmigrateResult": "_immigrate",
     "ManiFeSt": "_estimators",
+    "MultiSURF": "_margin_estimators",
     "ProjSe": "_estimators",
     "ProjSeResult": "_projse",
+    "Relief": "_margin_estimators",
+    "ReliefF": "_margin_estimators",
     "affinity": "_affinity",
     "affinity_product": "_affinity",
+    "disc": "_disc",
+    "im4e_scores": "_immigrate",
+    "immigrate_scores": "_immigrate",
     "info": "_info",
     "manifest_scores": "_manifest",
+    "multisurf_scores": "_relief",
     "nearest_features": "_disc",
     "projse_from_kernels": "_projse",
     "projse_scores": "_projse",
     "projse_two_view": "_projse",
+    "relief_scores": "_relief",
+    "relieff_scores": "_relief",
 }
 _MODULES = ("io", "pl")
 
@@ -51,6 +83,22 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "projse_two_view",
     "projse_from_kernels",
     "ProjSeResult",
+    "Relief",
+    "relief_scores",
+    "ReliefF",
+    "relieff_scores",
+    "MultiSURF",
+    "multisurf_scores",
+    "IM4E",
+    "im4e_scores",
+    "Im4eResult",
+    "Immigrate",
+    "immigrate_scores",
+    "ImmigrateResult",
+    "Explanation",
+    "DiSC",
+    "disc",
+    "DiscResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

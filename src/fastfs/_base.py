@@ -2,12 +2,13 @@
 
 import contextlib
 import ctypes
+import itertools
 import operator
 import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -50,8 +51,7 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X, budget
         return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
-    if np.ma.is_masked(X):
-        raise ValueError("X has masked values: impute or drop them first")
+    require_plain(X)
     table, X = X, np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
@@ -65,6 +65,15 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         budget = _take(budget, X.nbytes)
         X = X.copy()
     return X, budget
+
+
+def require_plain(X: Any) -> None:
+    """Refuse what a conversion would take for numbers in silence: masked values, and dates in a table."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: impute or drop them first")
+    for column, dtype in enumerate(getattr(X, "dtypes", ())):
+        if getattr(dtype, "kind", "") in ("m", "M"):
+            raise ValueError(f"X must hold numbers, but column {column} holds dates or durations ({dtype})")
 
 
 def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
@@ -99,6 +108,19 @@ def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
     if not chunks:
         raise ValueError("X is an iterator of row chunks, but yielded no rows: has it been used up before?")
     return chunks, budget
+
+
+def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
+    """Pass chunks on; those that name their columns must name the same ones, `names` if they are known before."""
+    for number, chunk in enumerate(chunks):
+        columns = getattr(chunk, "columns", None)
+        if columns is not None:
+            if names is not None and list(columns) != list(names):
+                raise ValueError(
+                    f"all chunks of {name} must have the columns of the first, but chunk {number} (from 0) has others"
+                )
+            names = columns
+        yield chunk
 
 
 def stack(chunks: Sequence[Any]) -> Any:
@@ -148,6 +170,8 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError("y has masked labels: drop these samples first")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -169,8 +193,11 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
             )
     try:
         classes, codes = np.unique(y, return_inverse=True)
+        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare without one
     except TypeError:
-        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted") from None
+        in_order = False
+    if not in_order:
+        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted")
     return classes, codes.astype(np.int64).reshape(-1)
 
 
@@ -219,7 +246,9 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if not low <= number <= high:
         raise ValueError(f"{name} must lie between {low} and {high}, but is {number}")
     return number
@@ -228,9 +257,12 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
 def as_float(name: str, value: Any) -> float:
     """Return value as a float, or say which parameter isn't one."""
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+        number = None
+    if number is None or isinstance(value, str | bytes | bool | np.bool_):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    return number
 
 
 KERNEL_SIGNATURE = "void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double, voidptr)"

@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Gram', 'Manifest', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'eigh', 'exp_seconds', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'disc', 'eigh', 'exp_seconds', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -55,13 +55,38 @@ class ProjseSums:
     @property
     def two_views(self) -> bool:
         ...
+class MarginMetric:
+    def __init__(self, sigma: typing.SupportsFloat | typing.SupportsIndex, weights: typing.Any, values: typing.Any, vectors: typing.Any) -> None:
+        ...
+    @property
+    def is_matrix(self) -> bool:
+        ...
+class Margin:
+    def __init__(self, X: typing.Any, scaling: str, keep: str, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+        ...
+    def distances(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def explain(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, wanted: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def im4e(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, max_iter: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, class_factors: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+        ...
+    def immigrate(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, max_iter: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, clip: bool, smallest: typing.SupportsFloat | typing.SupportsIndex, negligible: typing.SupportsFloat | typing.SupportsIndex, features: typing.Any, start: typing.Any, start_matrix: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+        ...
+    def relief(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, method: str, closed_form: bool, n_neighbors: typing.SupportsInt | typing.SupportsIndex, n_targets: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+        ...
+    def scaling(self) -> tuple:
+        ...
 def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
     ...
 def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
     ...
+def disc(sets: list, graph: str, constant: str, bandwidth_neighbors: typing.SupportsInt | typing.SupportsIndex, n_neighbors: typing.SupportsInt | typing.SupportsIndex, density: typing.SupportsFloat | typing.SupportsIndex, n_vectors: typing.SupportsInt | typing.SupportsIndex, n_differential: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+    ...
 def eigh(A: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
 def exp_seconds(dtype: str, n: typing.SupportsInt | typing.SupportsIndex, repeats: typing.SupportsInt | typing.SupportsIndex) -> float:
+    ...
+def immigrate_pairs(values: numpy.typing.NDArray[numpy.float64], vectors: numpy.typing.NDArray[numpy.float64], without_leading: bool, n_pairs: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
 def info() -> dict:
     ...
@@ -73,6 +98,19 @@ def projse(X: typing.Any, Y: typing.Any, labels: typing.Any, n_classes: typing.S
     ...
 def projse_kernels(K_YY: numpy.typing.NDArray[numpy.float64], K_YX: numpy.typing.NDArray[numpy.float64], K_XX: numpy.typing.NDArray[numpy.float64], options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
     ...
+DISC_CLAMPED: int = 2
+DISC_DISCONNECTED: int = 8
+DISC_DUPLICATES: int = 4
+DISC_FLAT: int = 128
+DISC_IDENTICAL: int = 64
+DISC_NOT_CONVERGED: int = 32
+DISC_ONE_SAMPLE: int = 1
+DISC_SMALL_GAP: int = 16
+MARGIN_FEW_NEIGHBORS: int = 2
+MARGIN_NO_NEIGHBORS: int = 16
+MARGIN_NO_WEIGHT: int = 4
+MARGIN_ONE_SAMPLE: int = 1
+MARGIN_UNEVEN: int = 8
 PROJSE_ALL_SAMPLES: int = 1
 PROJSE_NEARLY: int = 4
 PROJSE_TIE: int = 8

@@ -23,6 +23,8 @@ from fastfs._base import (
     encode_labels,
     parse_memory,
     rank_features,
+    require_plain,
+    same_columns,
     warn_data,
 )
 
@@ -41,10 +43,10 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
+    def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
         """Forget an earlier fit; and bring it back, whole, if this one fails."""
         before = self.__dict__.copy()
-        for name in [name for name in before if name.endswith("_")]:
+        for name in [name for name in before if forget and name.endswith("_")]:
             delattr(self, name)
         try:
             yield
@@ -55,22 +57,18 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validate_chunks(self, X: Iterator[Any]) -> Iterator[Any]:
         """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
-        names = None
-        for number, chunk in enumerate(chunk for chunk in X if np.shape(chunk)[:1] != (0,)):
-            columns = getattr(chunk, "columns", None)
-            if number == 0:
-                names = columns
-                chunk = self._validate_matrix(chunk)
-            elif columns is not None and names is not None and list(columns) != list(names):
-                raise ValueError(
-                    f"all chunks of X must have the columns of the first, but chunk {number} (from 0) has others"
-                )
-            yield chunk
+        for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
+            yield chunk if number else self._validate_matrix(chunk)
 
-    def _validate_matrix(self, X: Any) -> Any:
+    _accept_sparse: tuple[str, ...] | bool = ("csr", "csc")
+
+    def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
+        require_plain(X)
         try:
             # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
-            return validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False)
+            return validate_data(
+                self, X, accept_sparse=self._accept_sparse, dtype="numeric", ensure_all_finite=False, reset=reset
+            )
         except OverflowError as error:
             raise ValueError(f"X must hold numbers only: {error}") from None
 
@@ -507,17 +505,18 @@ class ProjSe(_Selector):
             Itself.
         """
         options, call = self._options(), self._call()
-        stream = _projse.is_stream(X)
-        if not stream:
-            X = self._validate_matrix(X)
-        elif hasattr(X, "shape"):
-            self._validate_width(X)
-        check = self._validate_matrix if hasattr(X, "__next__") else None
-        result, messages, classes = _projse.score_target(X, y, self.n_features_to_select, options, call, check)
-        self._forget()
-        if classes is not None:
-            self.classes_ = classes
-        self._keep(result, messages)
+        with self._all_or_nothing():
+            self._forget()
+            stream = _projse.is_stream(X)
+            if not stream:
+                X = self._validate_matrix(X)
+            elif hasattr(X, "shape"):
+                self.n_features_in_ = int(X.shape[1]) if len(X.shape) == 2 else 0
+            check = self._validate_matrix if hasattr(X, "__next__") else None
+            result, messages, classes = _projse.score_target(X, y, self.n_features_to_select, options, call, check)
+            if classes is not None:
+                self.classes_ = classes
+            self._keep(result, messages)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> "ProjSe":
@@ -539,45 +538,43 @@ class ProjSe(_Selector):
             Itself.
         """
         self._options()
-        call = self._call()
+        with self._all_or_nothing(forget=False):
+            self._add(X, y, classes, self._call())
+        return self
+
+    def _add(self, X: Any, y: Any, classes: Any, call: _projse.Call) -> None:
         own = self.__dict__
         first = "_sums" not in own
+        if first:
+            self._forget()
         known = own.get("_classes")
         if classes is not None:
-            given = np.unique(np.asarray(classes))
-            if first:
-                if len(given) < 2:
-                    raise ValueError(f"classes must have at least two labels, not {given.tolist()}")
-                known = given
-            elif known is None or not np.array_equal(known, given):
+            given = _projse.read_classes(classes)
+            if not first and (known is None or not np.array_equal(known, given)):
                 raise ValueError("classes must be those of the first call of partial_fit")
+            known = given
         read = partial(_projse.read_chunk, classes=known)
         if _projse.is_stream(X):
             check = self._validate_matrix if first else None
-            sums, _ = _projse.collect(X, y, call, whole=read, chunk=read, check=check)
+            names = None if first else own.get("feature_names_in_")
+            sums, _ = _projse.collect(X, y, call, whole=read, chunk=read, check=check, names=names)
             if not first:
                 own["_sums"].merge(sums)
         else:
-            try:
-                X = validate_data(
-                    self, X, accept_sparse=("csr", "csc"), dtype="numeric", ensure_all_finite=False, reset=first
-                )
-            except OverflowError as error:
-                raise ValueError(f"X must hold numbers only: {error}") from None
-            X = call.matrix(X)
+            X = call.matrix(self._validate_matrix(X, reset=first))
+            if hasattr(y, "columns") and own.setdefault("_target_names", list(y.columns)) != list(y.columns):
+                raise ValueError("y must have the columns of the first chunk, in the same order")
             target = read(y, X.shape, call)
             sums = _projse.new_sums(target, X.shape[1], call) if first else own["_sums"]
             sums.update(X, *target.arguments(), *call.arguments)
         if first:
-            self._forget()
             self._sums = sums
             self._classes = known
             if known is not None:
                 self.classes_ = known
         else:
             for name in self._RESULTS:
-                self.__dict__.pop(name, None)
-        return self
+                own.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
@@ -591,12 +588,8 @@ class ProjSe(_Selector):
     def _call(self) -> _projse.Call:
         return _projse.Call(count_threads(self.n_jobs), self.max_memory, as_progress(self.verbose))
 
-    def _validate_width(self, X: Any) -> None:
-        self.n_features_in_ = int(X.shape[1]) if len(X.shape) == 2 else 0
-        self.__dict__.pop("feature_names_in_", None)
-
     def _forget(self) -> None:
-        for name in (*self._RESULTS, "classes_", "_sums", "_classes"):
+        for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):
             self.__dict__.pop(name, None)
 
     def _keep(self, result: _projse.ProjSeResult, messages: list[str]) -> None:

@@ -22,7 +22,6 @@ cdef extern from *:
 
     static const struct { const char *name; size_t offset; } fastfs_routines[] = {
         {"sgemm", offsetof(fastfs_blas, sgemm)},   {"dgemm", offsetof(fastfs_blas, dgemm)},
-        {"ssyrk", offsetof(fastfs_blas, ssyrk)},
         {"dsyrk", offsetof(fastfs_blas, dsyrk)},   {"dsymv", offsetof(fastfs_blas, dsymv)},
         {"dtrmm", offsetof(fastfs_blas, dtrmm)},   {"dpotrf", offsetof(fastfs_blas, dpotrf)},
         {"dpocon", offsetof(fastfs_blas, dpocon)}, {"dsygst", offsetof(fastfs_blas, dsygst)},
@@ -47,7 +46,6 @@ cdef extern from *:
 _ROUTINES = (
     ("cython_blas", "sgemm", "cciiissisissi"),
     ("cython_blas", "dgemm", "cciiiddididdi"),
-    ("cython_blas", "ssyrk", "cciississi"),
     ("cython_blas", "dsyrk", "cciiddiddi"),
     ("cython_blas", "dsymv", "ciddididdi"),
     ("cython_blas", "dtrmm", "cccciiddidi"),

@@ -104,8 +104,7 @@ def manifest_scores(
     classes, codes = encode_labels(y, n_samples, n_features)
     if isinstance(sigma, str) and sigma == "grid":
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
-    threads = as_threads(n_threads)
-    stage = Stage(chunks, n_threads=threads, budget=budget, progress=progress)
+    stage = Stage(chunks, n_threads=n_threads, budget=budget, progress=progress)
     others = None if combine is None else other_scores(combine, chunks, classes[codes])
     fitted = stage.fit(
         codes,
@@ -145,7 +144,7 @@ class Stage:
         budget: int = 0,
         progress: Progress | None = None,
     ) -> None:
-        self._run = {"n_threads": n_threads, "max_memory": budget, "progress": check_progress(progress)}
+        self._run = {"n_threads": as_threads(n_threads), "max_memory": budget, "progress": check_progress(progress)}
         self._n_features = int(chunks[0].shape[1])
         self._core = core().Manifest(list(chunks), keep_distances, **self._run)
 

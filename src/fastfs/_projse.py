@@ -5,6 +5,7 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from fastfs._base import (
     encode_labels,
     kernel_address,
     parse_memory,
+    same_columns,
     warn_data,
 )
 
@@ -151,7 +153,7 @@ def projse_two_view(
     X : array-like of shape (n_samples, n_features), or what streams it
     Y : array-like of shape (n_samples, n_targets), or what streams it
     n_features_to_select, kernel, degree, sigma, center, normalize, eps, max_memory
-        As for :class:`fastfs.ProjSe`, for each view.
+        As for :class:`fastfs.ProjSe`, for each view; a number above the width of the narrower view is its width there.
     n_threads, progress
         As for :func:`fastfs.projse_scores`.
 
@@ -185,18 +187,30 @@ def projse_two_view(
     call = Call(n_threads, max_memory, progress)
     if Y is None:
         raise ValueError("two views need Y, but it is None")
+    for name, view in (("X", X), ("Y", Y)):
+        if hasattr(view, "tocsr"):
+            raise ValueError(f"{name} must be dense for two views: give {name}.toarray()")
+
+    def counts(n_x: int, n_y: int) -> tuple[int | float | None, int | float | None]:
+        count(n_features_to_select, max(n_x, n_y))
+        if n_features_to_select is None or isinstance(n_features_to_select, float | np.floating):
+            return n_features_to_select, n_features_to_select
+        return min(n_features_to_select, n_x), min(n_features_to_select, n_y)
+
     if not is_stream(X) and not is_stream(Y):
-        X, Y = call.matrix(X), call.numbers(Y)
+        X, Y = call.matrix(X), call.numbers(as_target(Y, "Y"), "Y")
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same rows, but have {X.shape[0]} and {Y.shape[0]}")
         if options.is_linear() and X.shape[0] < max(X.shape[1], Y.shape[1]):
-            of_x, found_x = score(X, Y, n_features_to_select, options, call)
-            of_y, found_y = score(Y, X, n_features_to_select, options, call)
+            n_x, n_y = counts(X.shape[1], Y.shape[1])
+            of_x, found_x = score(X, Y, n_x, options, call)
+            of_y, found_y = score(Y, X, n_y, options, call)
             warn_data(found_x + found_y)
             return of_x, of_y
     sums, _ = collect(X, Y, call, two_views=True)
-    of_x, found_x = select(sums, n_features_to_select, options, call)
-    of_y, found_y = select(sums, n_features_to_select, options, call, from_y=True)
+    n_x, n_y = counts(sums.n_x, sums.n_y)
+    of_x, found_x = select(sums, n_x, options, call)
+    of_y, found_y = select(sums, n_y, options, call, from_y=True)
     warn_data(found_x + found_y)
     return of_x, of_y
 
@@ -279,12 +293,11 @@ class Options:
             choose("kernel", kernel, ("linear", "poly", "rbf"), "a C function")
         self.kernel = "linear" if self.custom else kernel
         self.degree = as_int("degree", degree)
-        self.sigma_rule, self.sigma = "mean", 0.0
         if isinstance(sigma, str):
-            self.sigma_rule = choose("sigma", sigma, ("mean", "sqrt_m"), "a positive number")
+            self.sigma_rule, self.sigma = choose("sigma", sigma, ("mean", "sqrt_m"), "a positive number"), 0.0
         else:
             self.sigma_rule, self.sigma = "given", as_float("sigma", sigma)
-        self.center, self.normalize, self.eps = _as_bool("center", center), _as_bool("normalize", normalize), eps
+        self.center, self.normalize = _as_bool("center", center), _as_bool("normalize", normalize)
         self.eps = as_float("eps", eps)
         self.keep_alive = kernel
 
@@ -327,17 +340,13 @@ class Call:
         X, self.budget = as_matrix(X, self.budget)
         return X
 
-    def numbers(self, Y: Any) -> Any:
-        """Y as the core takes it, 2-D and dense."""
-        if hasattr(Y, "tocsr"):
-            raise ValueError("a sparse target isn't supported: give y.toarray()")
-        Y = np.asarray(Y)
-        if Y.ndim == 1:
-            Y = Y[:, None]
+    def numbers(self, Y: Array, name: str = "y") -> Any:
+        """Y as the core takes it, 2-D."""
+        hint = "; labels are given as a 1-D array" if Y.ndim == 2 and Y.dtype.kind in "OSU" else ""
         try:
-            return self.matrix(Y)
+            return self.matrix(Y[:, None] if Y.ndim == 1 else Y)
         except ValueError as error:
-            raise ValueError(str(error).replace("X must", "y must").replace("X has", "y has")) from None
+            raise ValueError(str(error).replace("X must", f"{name} must") + hint) from None
 
     @property
     def arguments(self) -> tuple[int, int, Progress | None]:
@@ -370,60 +379,101 @@ class Target:
         return self.values if self.kind == "numbers" else None, self.values if self.kind == "labels" else None
 
 
+def as_target(y: Any, name: str = "y") -> Array:
+    """Return y as a 1-D or 2-D array of whatever it holds."""
+    if hasattr(y, "tocsr"):
+        raise ValueError(f"a sparse target isn't supported: give {name}.toarray()")
+    if hasattr(y, "__next__"):
+        raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} has masked values: impute or drop them first")
+    values = np.asarray(y)
+    if values.ndim not in (1, 2):
+        what = f"{values.ndim}-D" if values.ndim else type(y).__name__
+        raise ValueError(
+            f"{name} must be a 1-D array of labels or numbers, or a 2-D array of samples x targets, not {what}"
+        )
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but holds complex numbers")
+    return values
+
+
 def read_target(y: Any, shape: tuple[int, int], call: Call) -> Target:
     """Tell labels from numbers as scikit-learn's `type_of_target` does: 1-D and not fractional are labels."""
     if y is None:
         return Target("none")
-    if hasattr(y, "tocsr") or np.asarray(y).ndim != 1:
-        values = call.numbers(y)
-        if values.shape[0] != shape[0]:
-            raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {values.shape[0]}")
-        return Target("numbers", values)
-    if is_labels(y):
-        classes, codes = encode_labels(y, *shape)
-        if len(classes) < 2:
-            raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
-        return Target("labels", codes, classes)
-    if len(y) != shape[0]:
-        raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {len(y)}")
-    return Target("numbers", call.numbers(y))
+    y = as_target(y)
+    if y.ndim == 2 or not is_labels(y):
+        return read_numbers(y, shape, call)
+    classes, codes = encode_labels(y, *shape)
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+    if len(classes) > max(20, len(y) / 2) and classes.dtype.kind in "iuf":
+        warn_data(
+            [
+                f"y is taken as labels, and has {len(classes)} different ones in {len(y)} samples: "
+                "if these are numbers, give y.reshape(-1, 1)"
+            ]
+        )
+    return Target("labels", codes, classes)
 
 
-def is_labels(y: Any) -> bool:
-    """Whether a 1-D target holds labels: anything but floats with a fractional part."""
-    y = np.asarray(y)
+def read_numbers(y: Array, shape: tuple[int, int], call: Call) -> Target:
+    values = call.numbers(y)
+    if values.shape[0] != shape[0]:
+        raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {values.shape[0]}")
+    return Target("numbers", values)
+
+
+def is_labels(y: Array) -> bool:
+    """Whether a 1-D target holds labels: anything but floats of which one is fractional or infinite."""
+    if y.dtype.kind == "O" and all(isinstance(value, Real) for value in y):
+        y = y.astype(np.float64)
     if y.dtype.kind != "f":
         return True
-    finite = y[np.isfinite(y)]
-    return bool(np.all(finite == np.floor(finite)))
+    y = y[~np.isnan(y)]  # labels that are missing
+    return bool(np.all(np.isfinite(y) & (y == np.floor(y))))
 
 
 def read_chunk(y: Any, shape: tuple[int, int], call: Call, *, classes: Array | None = None) -> Target:
     """The target of a chunk that is not the last: labels if the classes are known, else numbers."""
     if y is None:
+        if classes is not None:
+            raise ValueError("y is None, but needed with every chunk: its classes were given")
         return Target("none")
-    if classes is None:
-        if np.asarray(y).ndim == 1 and np.asarray(y).dtype.kind != "f":
-            warn_data(
-                [
-                    "y is taken as numbers, because a chunk doesn't tell which classes there are: if these are labels, "
-                    "give classes at the first call of partial_fit, or y as one array of all labels"
-                ]
-            )
-        values = call.numbers(y)
-        if values.shape[0] != shape[0]:
-            raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {values.shape[0]}")
-        return Target("numbers", values)
-    encode_labels(y, *shape)  # its checks
-    return Target("labels", encode_known(y, classes), classes)
+    y = as_target(y)
+    if classes is not None:
+        encode_labels(y, *shape)  # its checks
+        return Target("labels", encode_known(y, classes), classes)
+    how = "give classes at the first call of partial_fit, or y as one array of all labels"
+    if y.ndim == 1 and y.dtype.kind in "OSU" and not all(isinstance(value, Real) for value in y):
+        raise ValueError(f"a chunk of labels doesn't tell which classes there are: {how}")
+    if y.ndim == 1 and y.dtype.kind != "f":
+        warn_data(
+            ["y is taken as numbers, because a chunk doesn't tell which classes there are: if these are labels, " + how]
+        )
+    return read_numbers(y, shape, call)
 
 
 Reader = Callable[[Any, tuple[int, int], Call], Target]
 
 
-def encode_known(y: Any, classes: Array) -> npt.NDArray[np.int64]:
+def read_classes(classes: Any) -> Array:
+    """Return the classes in sorted order."""
+    values = np.asarray(classes).ravel()
+    if len(values) == 0:
+        raise ValueError("classes must have at least two labels, not none")
+    try:
+        known, _ = encode_labels(values, len(values), 0)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y ", "classes ", 1).replace(" for sample", " at position")) from None
+    if len(known) < 2:
+        raise ValueError(f"classes must have at least two labels, not {known.tolist()}")
+    return known
+
+
+def encode_known(y: Array, classes: Array) -> npt.NDArray[np.int64]:
     """Return each label's position among the classes."""
-    y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
     codes = np.searchsorted(classes, y)
@@ -443,6 +493,8 @@ def encode_known(y: Any, classes: Array) -> npt.NDArray[np.int64]:
 
 def is_stream(X: Any) -> bool:
     """Whether X comes in row chunks: an iterator, a Dask array, or an array on disk (HDF5, Zarr)."""
+    if hasattr(X, "to_dask_array"):  # which np.asarray would compute as a whole
+        raise ValueError("a Dask DataFrame isn't supported: give X.to_dask_array(lengths=True)")
     return hasattr(X, "__next__") or is_dask(X) or is_on_disk(X)
 
 
@@ -468,10 +520,12 @@ def slices(X: Any) -> Iterator[tuple[int, int]]:
     return ((begin, min(begin + step, n)) for begin in range(0, n, step))
 
 
-def row_chunks(X: Any, y: Any, call: Call, whole: Reader, chunk: Reader) -> Iterator[tuple[Any, Target]]:
+def row_chunks(
+    X: Any, y: Any, call: Call, whole: Reader, chunk: Reader, names: Any = None
+) -> Iterator[tuple[Any, Target]]:
     """Yield chunks of X and of the target; empty ones are left out.
 
-    `whole` and `chunk` read a target given for all rows and for some.
+    `whole` and `chunk` read a target given for all rows and for some; `names` are those of the columns of X so far.
     """
     if is_on_disk(X):
         if len(X.shape) != 2:
@@ -482,16 +536,19 @@ def row_chunks(X: Any, y: Any, call: Call, whole: Reader, chunk: Reader) -> Iter
             if target.shape[0] != rows:
                 raise ValueError(f"X and y must have the same rows, but have {rows} and {target.shape[0]}")
             y = (np.asarray(target[begin:end]) for begin, end in ranges) if len(target.shape) == 2 else target[:]
-        if y is not None and not hasattr(y, "__next__") and len(y) != rows:
-            raise ValueError(f"X and y must have the same rows, but have {rows} and {len(y)}")
+        if y is not None and not hasattr(y, "__next__"):
+            y = as_target(y)
+            if len(y) != rows:
+                raise ValueError(f"X and y must have the same rows, but have {rows} and {len(y)}")
     elif not hasattr(X, "__next__"):
         X = iter([X])
+    X = same_columns(X, "X", names)
     if y is None:
         yield from ((call.matrix(rows), Target("none")) for rows in X if _n_rows(rows))
     elif hasattr(y, "__next__"):
-        yield from _pairs(X, y, call, chunk)
+        yield from _pairs(X, same_columns(y, "y"), call, chunk)
     else:
-        yield from _cut(X, y, call, whole)
+        yield from _cut(X, as_target(y), call, whole)
 
 
 def _n_rows(chunk: Any) -> int:
@@ -511,7 +568,7 @@ def _pairs(X: Iterator[Any], y: Iterator[Any], call: Call, read: Reader) -> Iter
             yield chunk, read(target, chunk.shape, call)
 
 
-def _cut(X: Iterator[Any], y: Any, call: Call, read: Reader) -> Iterator[tuple[Any, Target]]:
+def _cut(X: Iterator[Any], y: Array, call: Call, read: Reader) -> Iterator[tuple[Any, Target]]:
     n = len(y)
     begin, whole = 0, None
     for chunk in X:
@@ -538,15 +595,16 @@ def collect(
     whole: Reader = read_target,
     chunk: Reader = read_chunk,
     check: Callable[[Any], Any] | None = None,
+    names: Any = None,
 ) -> tuple[Any, Array | None]:
     """Sum over the rows of X and y, whatever they come in; returns the sums and the classes.
 
-    `whole` and `chunk` read a target given for all rows and for some; `check` sees the first chunk of X.
+    `whole`, `chunk` and `names` are as for `row_chunks`; `check` sees the first chunk of X.
     """
     if is_dask(X):
         return _collect_dask(X, y, call, two_views, whole)
     sums = classes = None
-    for rows, target in row_chunks(X, y, call, whole, chunk):
+    for rows, target in row_chunks(X, y, call, whole, chunk, names):
         if sums is None:
             if check is not None:
                 check(rows)
@@ -575,6 +633,8 @@ def _collect_dask(X: Any, y: Any, call: Call, two_views: bool, read: Reader) -> 
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
     if np.isnan(X.shape[0]):
         raise ValueError("the row blocks of X must have known lengths: call X.compute_chunk_sizes() first")
+    if X.shape[0] == 0:
+        raise ValueError("X has no rows")
     X = X.rechunk({1: -1})
     blocks = X.to_delayed().ravel()
     ends = np.cumsum(X.chunks[0]).tolist()
@@ -586,7 +646,7 @@ def _collect_dask(X: Any, y: Any, call: Call, two_views: bool, read: Reader) -> 
         targets: list[Any] = list(y.rechunk({0: X.chunks[0], 1: -1}).to_delayed().ravel())
         kind = "numbers"
     elif y is not None:
-        whole = read(np.asarray(y), X.shape, call)
+        whole = read(y, X.shape, call)
         classes, kind = whole.classes, whole.kind
         targets = [whole.rows(end - n, end).values for n, end in zip(X.chunks[0], ends, strict=True)]
     else:
@@ -603,7 +663,7 @@ def _sums_of_block(X: Any, y: Any, kind: str, classes: Array | None, two_views: 
     call = Call(1, budget or None, None)  # a block is a task of its own: one thread each
     X = call.matrix(X)
     if kind == "numbers":
-        y = call.numbers(y)
+        y = call.numbers(as_target(y))
     target = Target(kind, y, classes)
     sums = new_sums(target, X.shape[1], call, two_views)
     if X.shape[0]:

@@ -23,11 +23,23 @@ import fastfs
 from . import io
 
 # Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
-METHODS = {"manifest": "ManiFeSt", "projse": "ProjSe"}
+METHODS = {
+    "manifest": "ManiFeSt",
+    "projse": "ProjSe",
+    "relief": "Relief",
+    "relieff": "ReliefF",
+    "multisurf": "MultiSURF",
+    "im4e": "IM4E",
+    "immigrate": "Immigrate",
+    "disc": "DiSC",
+}
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
 ROWS_SHOWN = 20
 BARS_AT_MOST = 50
+
+# Pairs of features in the terminal.
+PAIRS_SHOWN = 10
 
 # The summary names no more classes than this.
 CLASSES_SHOWN = 10
@@ -149,6 +161,12 @@ def score(
         Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv, .json or .parquet.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="For immigrate: write the strongest pairs of features: .csv, .json or .parquet."
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
     ] = None,
@@ -159,7 +177,8 @@ def score(
         str | None,
         typer.Option(
             metavar="RULE",
-            help="Kernel scale: median, percentile, grid (compares many), or 0.5,0.7; projse: mean, sqrt_m, a number.",
+            help="Scale: for manifest median, percentile, grid (compares many), or 0.5,0.7; for projse mean, sqrt_m or "
+            "a number; for im4e and immigrate auto or a number.",
         ),
     ] = None,
     sigma_factor: Annotated[float | None, typer.Option(metavar="F", help="Median distance times this.")] = None,
@@ -177,14 +196,19 @@ def score(
     ] = None,
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
+    method = method.lower()  # ReliefF is how it is written
     if method not in METHODS:
         raise ValueError(f"There is no method '{method}': choose one of {', '.join(METHODS)}.")
-    for target, endings in ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)):
+    if pairs is not None and method != "immigrate":
+        raise ValueError("--pairs is for --method immigrate, the one that finds pairs.")
+    for target, endings in ((out, io.RANKING_ENDINGS), (pairs, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)):
         if target is not None:
             io.check_output(target, endings)
             if target.resolve() in [source.resolve() for source in (file, labels, feature_names) if source is not None]:
                 raise ValueError(f"'{target}' is the input; choose another name to write to.")
-    if out is not None and out.suffix.lower() == ".parquet":
+    if out is not None and pairs is not None and out.resolve() == pairs.resolve():
+        raise ValueError(f"--out and --pairs are the same file '{out}': the ranking and the pairs need one each.")
+    if any(target is not None and target.suffix.lower() == ".parquet" for target in (out, pairs)):
         import pyarrow.parquet  # noqa: F401  (missing? then say so now, not after the work)
     if plot is not None:
         import matplotlib.figure  # noqa: F401
@@ -210,6 +234,8 @@ def score(
         if explained:
             reading["targets"] = explained
             table = io.take_targets(table, explained)
+        if not selector.__sklearn_tags__().input_tags.sparse:
+            table = io.as_dense(table, max_memory)
         if method == "projse" and top is not None:  # which it keeps, while others rank all
             selector.set_params(n_features_to_select=min(top, table.X.shape[1]))
         try:
@@ -229,27 +255,33 @@ def score(
     accuracy: dict[str, Any] = {name: getattr(selector, f"{name}_", None) for name in ("accuracy", "accuracy_reason")}
     accuracy = {name: value for name, value in accuracy.items() if value}
     n_selected = getattr(selector, "n_selected_", None)
+    found_pairs = _pairs(selector, table.feature_names)
+    parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
+    about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
+    about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
     if out is None:
         _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN, to_read=True))
+        if found_pairs and pairs is None:
+            _print_pairs(found_pairs)
     else:
-        parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
-        about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
-        about |= {
-            "reading": reading,
-            "n_samples": n_samples,
-            "n_features": n_features,
-            "classes": samples_of,
-            **accuracy,
-            **_sensitivity(selector),
-            **({} if n_selected is None else {"n_selected": n_selected}),
-        }
-        io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about)
+        more = {**_sensitivity(selector), **_significance(selector)}
+        if n_selected is not None:
+            more["n_selected"] = n_selected
+        if found_pairs:
+            more["pairs"] = [
+                dict(zip(found_pairs, row, strict=True)) for row in zip(*found_pairs.values(), strict=True)
+            ]
+        io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about | more)
+    if pairs is not None:
+        io.write_ranking(pairs, found_pairs, about)
     if plot is not None:
         bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
-        _draw(plot, selector.scores_, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
+        _draw(plot, selector, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
 
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
+    written += [f"{len(found_pairs['rank'])} pairs to {pairs}"] if pairs else []
     written += [f"a picture to {plot}"] if plot else []
+    written = [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
     of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(explained)}"]
     if len(of_each) > CLASSES_SHOWN:
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
@@ -258,6 +290,10 @@ def score(
         approximated = f" in the {accuracy['accuracy']} form"
         if "accuracy_reason" in accuracy:
             approximated += f" ({accuracy['accuracy_reason']})"
+    if getattr(selector, "prefilter_weights_", None) is not None:
+        approximated = f", and the pairs of the {len(selector.kept_features_)} that IM4E kept (the others score 0)"
+    if getattr(selector, "sigma", None) == "auto":
+        approximated += f", with sigma = {selector.sigma_:.4g}"
     _errors.print(
         f"{METHODS[method]} scored {n_features} features of {n_samples} samples ({', '.join(of_each)})"
         + approximated
@@ -307,12 +343,12 @@ def _selector(method: str, options: dict[str, Any], method_options: Sequence[str
     for name in options:
         if name not in own or (name == "normalize" and isinstance(own[name], bool)):  # a number here
             raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
-    if "," in options.get("sigma", ""):
+    if method == "manifest" and "," in options.get("sigma", ""):
         try:
             options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
         except ValueError as error:
             raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
-    elif method == "projse" and "sigma" in options:
+    elif method != "manifest" and "sigma" in options:
         with suppress(ValueError):
             options["sigma"] = float(options["sigma"])
     for name, value in _options(method, method_options).items():
@@ -366,6 +402,19 @@ def _sensitivity(selector: Any) -> dict[str, Any]:
     }
 
 
+def _significance(selector: Any) -> dict[str, Any]:
+    """What DiSC says of each class."""
+    if not hasattr(selector, "significance_"):
+        return {}
+    names = ("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components")
+    return {
+        "disc": {
+            str(label): {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
+            for s, label in enumerate(selector.classes_)
+        }
+    }
+
+
 def _names(text: str, option: str) -> list[str]:
     if not text.strip():
         raise ValueError(f"{option} needs names with commas between them.")
@@ -382,7 +431,18 @@ def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: 
         "score": selector.scores_[order].tolist(),
     }
     if hasattr(selector, "selected_"):
-        ranking["selected"] = ["yes" if rank <= selector.n_selected_ else "no" for rank in ranking["rank"]]
+        n_selected = selector.n_selected_
+        ranking["selected"] = ["yes" if rank <= n_selected else "no" for rank in ranking["rank"]]
+        # Of the others there are none.
+        steps = {"score when selected": selector.selection_scores_}
+        if not to_read:
+            steps = {
+                "selection_score": selector.selection_scores_,
+                "gap": selector.gaps_,
+                "captured": selector.captured_,
+            }
+        for name, values in steps.items():
+            ranking[name] = [*values[: len(order)].tolist(), *[None] * max(0, len(order) - n_selected)]
     class_scores = getattr(selector, "class_scores_", None)
     if class_scores is None or len(selector.classes_) <= 2:
         return ranking
@@ -390,6 +450,30 @@ def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: 
     if to_read:
         return ranking | {"highest in": [names[k] for k in class_scores[:, order].argmax(axis=0)]}
     return ranking | {f"score_{name}": row.tolist() for name, row in zip(names, class_scores[:, order], strict=True)}
+
+
+def _pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
+    """The strongest pairs of features as columns, if the method has any."""
+    found = getattr(selector, "interactions_", None)
+    if found is None:
+        return {}
+    return {
+        "rank": list(range(1, len(found) + 1)),
+        "feature_a": [feature_names[j] for j in found["a"]],
+        "feature_b": [feature_names[j] for j in found["b"]],
+        **{name: found[field].tolist() for name, field in (("index_a", "a"), ("index_b", "b"))},
+        **{name: found[name].tolist() for name in ("weight", "residual")},
+    }
+
+
+def _print_pairs(pairs: Mapping[str, Sequence[Any]]) -> None:
+    table = RichTable(title="the strongest pairs of features", title_justify="left", title_style="bold")
+    shown = [name for name in pairs if not name.startswith("index")]
+    for name in shown:
+        table.add_column(name, justify="left" if name.startswith("feature") else "right", overflow="fold")
+    for row in list(zip(*(pairs[name] for name in shown), strict=True))[:PAIRS_SHOWN]:
+        table.add_row(*(Text(f"{cell:.6g}" if isinstance(cell, float) else str(cell)) for cell in row))
+    _output().print(table)
 
 
 def _print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
@@ -401,20 +485,35 @@ def _print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = Non
     block = "█" if output.encoding.startswith("utf") else "#"
     best = max(ranking["score"])
     for row in zip(*ranking.values(), strict=True):
-        cells = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+        cells = [f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v) for v in row]
         bar = block * round(20 * ranking["score"][len(table.rows)] / best) if best > 0 else ""
         table.add_row(*map(Text, cells), Text(bar, style="cyan"))
     output.print(table)
 
 
-def _draw(path: Path, scores: np.ndarray, feature_names: Sequence[str], bars: int, title: str) -> None:
+def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, title: str) -> None:
     from matplotlib.figure import Figure
 
     from . import pl
 
     # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
-    figure = Figure(figsize=(8, 1.4 + 0.25 * bars), layout="constrained")
-    pl.ranking(scores, feature_names, top=bars, ax=figure.add_subplot(), title=title)
+    height = 1.4 + 0.25 * bars
+    if hasattr(selector, "interactions_"):
+        # Subfigures, so that long names below the map take no height from the bars.
+        figure = Figure(figsize=(10.5 + height, max(height, 4.0) + 1.2), layout="constrained")
+        halves = figure.subfigures(1, 2, squeeze=False, width_ratios=(8, 2.5 + height))[0]
+        left, right = (half.add_subplot() for half in halves)
+        pl.interactions(selector, feature_names, top=bars, ax=right, title="weights of pairs")
+    elif hasattr(selector, "significance_"):
+        figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(8, 5))
+        pl.significance(selector, ax=right, title="how many vectors matter")
+    else:
+        figure = Figure(figsize=(8, height), layout="constrained")
+        left = figure.add_subplot()
+    n_selected = getattr(selector, "n_selected_", None)
+    how = {"ranks": selector.ranking_, "n_selected": n_selected, "title": title}
+    pl.ranking(selector.scores_, feature_names, top=bars, ax=left, **how)
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
 

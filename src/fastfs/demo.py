@@ -1,6 +1,7 @@
 """What a first-time user sees: handwritten fours against nines, one row of pictures per method."""
 
 import os
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None
     chosen = np.isin(y, (4, 9))
     X, y = X[chosen], y[chosen]
 
-    figure = Figure(figsize=(16, 0.5 + 3.2 * len(ROWS)), layout="constrained")
+    figure = Figure(figsize=(16, 0.5 + 3.0 * len(ROWS)), layout="constrained")
     figure.suptitle(f"What tells a 4 from a 9?  {len(y)} handwritten digits of 8 x 8 pixels", fontsize=17)
     rows = figure.subfigures(len(ROWS), 1, squeeze=False)[:, 0]
     fitted = {method: row(subfigure, X, y, report) for subfigure, (method, row) in zip(rows, ROWS.items(), strict=True)}
@@ -105,10 +106,94 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
     return selector
 
 
+def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import IM4E, MultiSURF, Relief, ReliefF
+
+    methods = {"RELIEF": Relief, "ReliefF": ReliefF, "MultiSURF": MultiSURF, "IM4E": IM4E}
+    fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
+    figure.suptitle(
+        "RELIEF and its kin: in which pixels are the nearest digits of the other class farther than those of the same?",
+        color="#444444",
+    )
+    *images, curves = figure.subplots(1, 5)
+    for ax, (name, selector) in zip(images, fitted.items(), strict=True):
+        # A score below 0 speaks against a pixel: the colours are for the others.
+        pl.image(np.maximum(selector.scores_, 0), SHAPE, ax=ax, title=f"{name}, the best 5 numbered")
+        for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
+            _number(ax, int(j), rank)
+        curves.plot(np.arange(1, 65), np.sort(selector.scores_)[::-1] / selector.scores_.max(), label=name)
+    curves.set_ylim(-0.3, 1.03)  # MultiSURF goes far below 0 here: most digits have no near miss
+    curves.set_title("share of the best score, by rank")
+    curves.spines[["top", "right"]].set_visible(False)
+    curves.legend(frameon=False)
+    return fitted["ReliefF"]
+
+
+def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import Immigrate
+
+    selector = Immigrate(sigma="auto", verbose=report or False).fit(X, y)
+    figure.suptitle("IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?", color="#444444")
+    scores, pairs, residuals, heat, one = figure.subplots(1, 5)
+    pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
+    for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
+        _number(scores, int(j), rank)
+    for ax, by, title in (
+        (pairs, "weight", "the 12 strongest pairs"),
+        (residuals, "residual", "the 12 strongest residuals (blue: < 0)"),
+    ):
+        pl.image(X.mean(axis=0), SHAPE, ax=ax, title=title)
+        ax.images[0].colorbar.remove()
+        ax.images[0].set_cmap("gray_r")
+        ax.images[0].set_alpha(0.35)
+        strongest = selector.top_pairs(12, by)
+        for a, b, weight in zip(strongest["a"], strongest["b"], strongest[by], strict=True):
+            (y0, x0), (y1, x1) = divmod(int(a), SHAPE[1]), divmod(int(b), SHAPE[1])
+            width = 4 * abs(weight) / np.abs(strongest[by]).max()
+            ax.plot([x0, x1], [y0, y1], "o-", linewidth=width, color="#b2182b" if weight > 0 else "#2166ac", alpha=0.8)
+    short = [name.removeprefix("pixel_").replace("_", ",") for name in FEATURE_NAMES]
+    pl.interactions(selector, short, top=12, ax=heat)
+    heat.set_title("W of the best 12 (row,column)")
+    heat.set_title("", loc="left")
+    heat.set_xticks([])
+    nine = X[y == 9][:1]
+    (found,) = selector.explain(nine, [9], top=X.shape[1])
+    parts = np.zeros(X.shape[1])
+    parts[found.features["feature"]] = found.features["part"]
+    pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: for, dots: its ink)")
+    rows, columns = np.divmod(np.arange(X.shape[1]), SHAPE[1])
+    one.scatter(columns, rows, s=8 * nine[0], color="black", alpha=0.6)
+    return selector
+
+
+def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import DiSC
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pixels hang together: no number of vectors is the right one
+        selector = DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
+    figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
+    *images, curve, groups = figure.subplots(1, 5)
+    for ax, (s, j) in zip(images, ((0, 0), (1, 0), (1, 1)), strict=True):
+        real = np.flatnonzero(~selector.trivial_[s])[j]
+        title = f"together in {selector.classes_[s]}: vector {j + 1}"
+        pl.image(selector.vectors_[s][:, real], SHAPE, ax=ax, signed=True, title=title)
+    pl.significance(selector, ax=curve)
+    curve.set_title("significance")
+    groups.imshow(np.where(selector.groups_[1] < 0, np.nan, selector.groups_[1]).reshape(SHAPE), cmap="Set2", vmax=7)
+    groups.set_title("groups of pixels in 9")
+    groups.set_xticks([])
+    groups.set_yticks([])
+    return selector
+
+
 # One row of pictures per method. A row fits its method, draws into its part of the figure and returns the estimator.
 ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {
     "manifest": _manifest,
     "projse": _projse,
+    "relieff": _relieff,
+    "immigrate": _immigrate,
+    "disc": _disc,
 }
 
 

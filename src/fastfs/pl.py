@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["components", "image", "ranking"]
+__all__ = ["components", "explanation", "group", "image", "interactions", "ranking", "significance"]
 
 _BAR = "#2f6f8f"
+_PALE = "#b5ccd8"
 _QUIET = "#6b6b6b"
+_AGAINST = "#b5523b"
 
 
 def ranking(
@@ -23,6 +25,8 @@ def ranking(
     feature_names: Sequence[str] | None = None,
     *,
     top: int = 20,
+    ranks: ArrayLike | None = None,
+    n_selected: int | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
@@ -38,6 +42,10 @@ def ranking(
         Default: ``x0``, ``x1``, ...
     top : int
         How many bars.
+    ranks : array-like of shape (n_features,), optional
+        1 is best, where the order isn't that of the scores, as ``ranking_`` of :class:`fastfs.ProjSe`.
+    n_selected : int, optional
+        Bars of later ranks are pale.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure whose height suits the number of bars.
     title : str, optional
@@ -49,7 +57,8 @@ def ranking(
     Raises
     ------
     ValueError
-        `scores` is not one-dimensional or empty, or `feature_names` has another length, or `top` is less than 1.
+        `scores` is not one-dimensional or empty, or `feature_names` or `ranks` has another length, or `top` is less
+        than 1.
 
     Examples
     --------
@@ -66,7 +75,10 @@ def ranking(
         raise ValueError(f"There are {len(feature_names)} feature_names for {scores.size} scores.")
     if top < 1:
         raise ValueError(f"top must be at least 1, not {top}.")
-    order = np.argsort(-scores, kind="stable")[:top]
+    if ranks is not None and np.shape(ranks) != scores.shape:
+        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores.")
+    order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
+    best = scores[order].max()
     names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j])) for j in order]
     n_bars = len(order)
     if ax is None:
@@ -75,12 +87,14 @@ def ranking(
         _, ax = plt.subplots(figsize=(8, 1.4 + 0.25 * n_bars), layout="constrained")
 
     place = np.arange(n_bars)
-    ax.barh(place, scores[order], height=0.72, color=_BAR, zorder=2)
+    bars = ax.barh(place, scores[order], height=0.72, color=_BAR, zorder=2)
+    for bar in bars[n_bars if n_selected is None else n_selected :]:
+        bar.set_color(_PALE)
     ax.set_yticks(place, [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
     for text in ax.get_yticklabels():
         text.set_parse_math(False)  # a name may hold dollar signs
     ax.set_ylim(n_bars - 0.4, -0.6)
-    decimals = _decimals(scores[order[0]])
+    decimals = _decimals(best)
     for y, value in zip(place, scores[order], strict=True):
         # The figure beside its bar: nobody has to read a length off the axis, and none is told by colour alone.
         side = -1 if value < 0 else 1
@@ -103,7 +117,7 @@ def ranking(
         xytext=(0, 3),
         textcoords="offset points",
         fontsize="small",
-        ha="left" if median < 0.6 * scores[order[0]] else "right",
+        ha="left" if median < 0.6 * best else "right",
     )
     ax.margins(x=0.12)
     ax.axvline(0, color=_QUIET, linewidth=0.8, zorder=3)
@@ -111,7 +125,10 @@ def ranking(
     ax.set_axisbelow(True)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    ax.set_xlabel(f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score")
+    label = f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score"
+    if n_selected is not None and n_selected < n_bars:
+        label += f"; the first {n_selected} selected, in order" if n_selected > 1 else "; the first one selected"
+    ax.set_xlabel(label)
     if title is not None:
         ax.set_title(title, loc="left", pad=20, fontweight="bold", parse_math=False)
     return ax
@@ -259,6 +276,221 @@ def components(
     return figure
 
 
+def significance(
+    found: Any,
+    *,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw DiSC's significances, descending, one curve a class: a step says how many vectors matter.
+
+    The axis is logarithmic, so that equal ratios are equal steps. Filled points make the scores; hollow ones don't, and
+    crosses are trivial vectors.
+
+    Parameters
+    ----------
+    found : fastfs.DiSC or fastfs.DiscResult
+        A fitted estimator, or what the function has returned.
+    names : sequence of str, optional
+        Of the classes or sets.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `found` has no significances, or another number of sets than there are names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(2, 100, 60))
+    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))
+    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> ax = fastfs.pl.significance(found, names=["treated", "control"], ax=Figure().add_subplot())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['treated', 'control']
+    """
+    ending = "_" if hasattr(found, "significance_") else ""
+    if not hasattr(found, f"significance{ending}"):
+        raise ValueError("significance needs a fitted DiSC or the result of fastfs.disc.")
+    values, trivial, counts = (getattr(found, name + ending) for name in ("significance", "trivial", "n_differential"))
+    if names is None:
+        names = [str(c) for c in found.classes_] if ending else [f"set {s}" for s in range(len(values))]
+    if len(names) != len(values):
+        raise ValueError(f"There are {len(names)} names for {len(values)} sets.")
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(layout="constrained")
+    few = len(values) <= 10
+    for s, name in enumerate(names):
+        place = np.arange(1, values.shape[1] + 1)
+        shown = values[s] > 0
+        colour = f"C{s}" if few else _BAR
+        counted = np.flatnonzero(~trivial[s])[: counts[s]]
+        (line,) = ax.plot(place[shown], values[s][shown], color=colour, linewidth=1, label=name)
+        hollow = shown & ~trivial[s]
+        hollow[counted] = False
+        ax.plot(place[counted], values[s][counted], "o", color=line.get_color(), markersize=7)
+        ax.plot(place[hollow], values[s][hollow], "o", color=line.get_color(), markerfacecolor="white", markersize=6)
+        ax.plot(place[shown & trivial[s]], values[s][shown & trivial[s]], "x", color=line.get_color(), markersize=7)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_xticks(np.arange(1, values.shape[1] + 1))
+    ax.set_xlabel("vector (filled: counts, x: trivial)")
+    ax.set_ylabel("significance")
+    ax.grid(axis="y", which="both", color="#ececec", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    legend = ax.legend(frameon=False, fontsize="small", ncols=1 + len(values) // 8)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    if title is not None:
+        ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def group(
+    selector: Any,
+    X: Any,
+    y: ArrayLike,
+    features: ArrayLike,
+    *,
+    top: int = 60,
+    feature_names: Sequence[str] | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure | SubFigure:
+    """Draw how similar the features of a group are to each other, one heat map for each class.
+
+    The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit,
+    on one scale: a group that a class connects is dark in its map and pale in the others.
+
+    Parameters
+    ----------
+    selector : fastfs.DiSC
+        Fitted.
+    X : array-like or sparse of shape (n_samples, n_features)
+        Samples, such as those of the fit.
+    y : array-like of shape (n_samples,)
+        Their classes.
+    features : array-like of int, or of bool of shape (n_features,)
+        The group, such as ``selector.groups_[0] == 0``.
+    top : int
+        Of a larger group only the features with the largest scores are drawn.
+    feature_names : sequence of str, optional
+        Default: `feature_names_in_` of the selector, or ``x0``, ``x1``, ...
+    figure : matplotlib.figure.Figure or SubFigure, optional
+        Where to draw; by default a new pyplot figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure or SubFigure
+
+    Raises
+    ------
+    ValueError
+        The selector isn't a fitted DiSC; the group has fewer than two features, or features that X hasn't; a class has
+        no samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 60)), np.arange(200) % 2
+    >>> X[y == 1, :10] += 3 * rng.normal(size=(100, 1))
+    >>> selector = fastfs.DiSC(n_components=3, bandwidth_neighbors=5, n_differential=1, n_groups=2).fit(X, y)
+    >>> figure = fastfs.pl.group(selector, X, y, selector.groups_[1] == 0, figure=Figure())
+    >>> [ax.get_title() for ax in figure.axes[:2]]
+    ['0', '1']
+    """
+    if not hasattr(selector, "bandwidths_"):
+        raise ValueError("group needs a fitted DiSC.")
+    n_features = len(selector.scores_)
+    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+    y = np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
+        raise ValueError(
+            f"X must have the {n_features} features of the fit and y a label for each row; the shapes are {X.shape} "
+            f"and {y.shape}."
+        )
+    chosen = np.asarray(features)
+    if chosen.dtype == bool and chosen.shape == (n_features,):
+        chosen = np.flatnonzero(chosen)
+    if chosen.ndim != 1 or len(chosen) < 2 or chosen.dtype.kind not in "iu":
+        raise ValueError("features must be at least two indices, or True and False for each feature.")
+    if chosen.min() < 0 or chosen.max() >= n_features:
+        raise ValueError(f"features must lie between 0 and {n_features - 1}.")
+    if top < 2:
+        raise ValueError(f"top must be at least 2, not {top}.")
+    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
+    n_all = len(chosen)
+    chosen = chosen[np.argsort(-selector.scores_[chosen], kind="stable")[:top]]
+    part = X[:, chosen]
+    part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
+    if hasattr(selector, "mean_"):
+        part = (part - selector.mean_[chosen]) / selector.scale_[chosen]
+
+    maps = []
+    for label, eps in zip(selector.classes_, selector.bandwidths_[:, chosen], strict=True):
+        rows = part[y == label]
+        if not len(rows):
+            raise ValueError(f"y has no samples of class {label}.")
+        squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(chosen))])
+        one_sided = np.exp(-squares / np.maximum(eps, np.finfo(float).tiny ** 0.5)[:, None] ** 2)
+        maps.append((one_sided + one_sided.T) / 2)
+    order = _similar_together(max(maps, key=np.sum))
+    if figure is None:
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.8), layout="constrained")
+    axes = figure.subplots(1, len(maps), squeeze=False)[0]
+    for i, (ax, label, affinity) in enumerate(zip(axes, selector.classes_, maps, strict=True)):
+        drawn = ax.imshow(affinity[np.ix_(order, order)], cmap="YlGnBu", vmin=0, vmax=1)
+        ax.set_title(str(label), parse_math=False)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.spines[:].set_color("#c8c8c8")
+        if i == 0 and len(chosen) <= 40:
+            shown = [f"x{j}" if names is None else _middle_cut(str(names[j]), 20) for j in chosen[order]]
+            ax.set_yticks(np.arange(len(chosen)), shown, fontsize=max(4.0, min(8.0, 200 / len(chosen))))
+            ax.tick_params(axis="y", length=0)
+            for text in ax.get_yticklabels():
+                text.set_parse_math(False)
+    bar = figure.colorbar(drawn, ax=list(axes), fraction=0.03, pad=0.02, label="affinity")
+    bar.outline.set_visible(False)
+    if n_all > len(chosen):
+        axes[0].set_xlabel(f"the best {len(chosen)} of {n_all} features", fontsize="small")
+    return figure
+
+
+def _similar_together(affinity: Any) -> Any:
+    """Order features so that similar ones are neighbours."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    far = 1 - affinity
+    np.fill_diagonal(far, 0)
+    return leaves_list(linkage(squareform(far, checks=False), "average"))
+
+
 def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, title: str) -> None:
     """The largest entries of an eigenvector as bars to both sides of 0."""
     order = np.argsort(-np.abs(vector), kind="stable")[:top]
@@ -273,6 +505,202 @@ def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, titl
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.set_title(title, fontsize="medium", parse_math=False)
+
+
+def interactions(
+    source: Any,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 30,
+    by: str = "weight",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw W of IMMIGRATE as a heat map of its strongest features.
+
+    Rows and columns have the features with the largest sums of squared entries, the strongest first. Zero is white.
+
+    Parameters
+    ----------
+    source : fastfs.Immigrate or array-like of shape (n_features, n_features)
+        Fitted; or a symmetric matrix.
+    feature_names : sequence of str, optional
+        Of all columns of X, or of the matrix. Default: `feature_names_in_`, or ``x0``, ``x1``, ...
+    top : int
+        How many features; more than about 60 names cannot be read.
+    by : {"weight", "residual"}
+        W, or what is left of it without its leading eigenpair: what isn't just products of strong features.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `source` isn't fitted or isn't a symmetric matrix, `feature_names` has another length, or `top` is less than 1.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> W = [[0.5, 0.1, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 0.8]]
+    >>> ax = pl.interactions(W, ["TP53", "MDM2", "KRAS"], top=2, ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['KRAS', 'TP53']
+    """
+    if by not in ("weight", "residual"):
+        raise ValueError(f"by must be 'weight' or 'residual', not {by!r}.")
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}.")
+    if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
+        # From the factors: W of many features is never made as a whole.
+        features, n_features = source.kept_features_, source.n_features_in_
+        values, vectors = source.eigenvalues_.copy(), source.eigenvectors_
+        own = getattr(source, "feature_names_in_", None)
+        feature_names = own if feature_names is None else feature_names
+    else:
+        W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
+        if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
+            raise ValueError("interactions needs a fitted Immigrate or a symmetric matrix.")
+        n_features = len(W)
+        features = np.arange(n_features)
+        values, vectors = np.linalg.eigh(W)
+        order = np.argsort(-np.abs(values), kind="stable")
+        values, vectors = values[order], vectors[:, order]
+    if feature_names is not None and len(feature_names) != n_features:
+        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} features.")
+    if by == "residual":
+        values[0] = 0
+    # sum_b W_ab^2 = sum_k values_k^2 v_ka^2, as the eigenvectors are orthonormal.
+    strength = vectors**2 @ values**2
+    order = np.argsort(-strength, kind="stable")[:top]
+    shown = (vectors[order] * values) @ vectors[order].T
+    names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j]), 24) for j in features[order]]
+    n = len(order)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        side = 2.2 + 0.22 * n
+        _, ax = plt.subplots(figsize=(side + 1.2, side), layout="constrained")
+
+    largest = float(np.abs(shown).max()) or 1.0
+    colours: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -largest} if shown.min() < 0 else {"cmap": "Reds", "vmin": 0.0}
+    drawn = ax.imshow(shown, vmax=largest, **colours)
+    bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize="small")
+    bar.set_label("weight" if by == "weight" else "residual: weight without the leading part", fontsize="small")
+    ax.set_xticks(np.arange(n), names, rotation=90)
+    ax.set_yticks(np.arange(n), names)
+    for text in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        text.set_parse_math(False)  # a name may hold dollar signs
+        text.set_fontsize("small" if n <= 40 else "x-small")
+    ax.tick_params(length=0)
+    ax.set_xticks(np.arange(n - 1) + 0.5, minor=True)
+    ax.set_yticks(np.arange(n - 1) + 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=0.6)
+    ax.tick_params(which="minor", length=0)
+    ax.spines[:].set_visible(False)
+    if title is None and n < len(features):
+        title = f"the {n} strongest of {len(features)} features"
+    if title is not None:
+        ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def explanation(
+    found: Any, *, of: str | None = None, top: int = 15, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw what one sample's distances to classes rest on, as bars: for the class to the right, against it to the left.
+
+    Parameters
+    ----------
+    found : fastfs.Explanation
+        One of those that ``explain`` of :class:`fastfs.IM4E` or :class:`fastfs.Immigrate` returns.
+    of : {"features", "pairs"}, optional
+        Default: pairs, if it has them.
+    top : int
+        How many bars; a line below them says what all others add up to.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the classes and the margin.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `found` isn't one explanation, or has no such parts, or `top` is less than 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = fastfs.IM4E().fit(X, np.where(X[:, 1] > 0, "high", "low"))
+    >>> ax = fastfs.pl.explanation(model.explain([[0.0, 2.0, 0.0]])[0], ax=Figure().add_subplot())
+    >>> ax.get_yticklabels()[0].get_text()
+    'x1'
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}.")
+    if not hasattr(found, "tables"):
+        raise ValueError("explanation draws one sample: give one entry of the list that explain returns.")
+    tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
+    of = list(tables)[-1] if of is None else of
+    if of not in tables:
+        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here, not {of!r}.")
+    names, parts, n_parts = tables[of]
+    names, parts = [_middle_cut(name, 48) for name in names[:top]], parts[:top]
+    n_bars = len(parts)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(8, 1.6 + 0.28 * n_bars), layout="constrained")
+
+    place = np.arange(n_bars)
+    ax.barh(place, parts, height=0.72, color=[_BAR if part >= 0 else _AGAINST for part in parts], zorder=2)
+    ax.set_yticks(place, names)
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)
+    ax.set_ylim(n_bars - 0.4, -0.6)
+    decimals = _decimals(float(np.abs(parts).max()))
+    for y, value in zip(place, parts, strict=True):
+        side = -1 if value < 0 else 1
+        ax.annotate(
+            f"{value:+{decimals}}",
+            (value, y),
+            xytext=(4 * side, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if side > 0 else "right",
+            fontsize="small",
+            color=_QUIET,
+        )
+    ax.margins(x=0.16)
+    ax.axvline(0, color=_QUIET, linewidth=0.8, zorder=3)
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    label, other = _middle_cut(str(found.label), 24), _middle_cut(str(found.other), 24)
+    below = f"← speaks for {other}      part of the margin      speaks for {label} →"
+    if n_parts > n_bars:
+        below += f"\n(the other {n_parts - n_bars} {of} add up to {found.margin - parts.sum():+.3g})"
+    ax.set_xlabel(below)
+    ax.xaxis.label.set_parse_math(False)
+    if title is None:
+        title = f"{label}, not {other}: margin {found.margin:+.3g}"
+    ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
 
 
 def _ordinal(n: int) -> str:

@@ -80,8 +80,6 @@ typedef struct fastfs_blas {
                   FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
     void (*dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const double*, const double*,
                   FASTFS_IN_, const double*, FASTFS_IN_, const double*, double*, FASTFS_IN_);
-    void (*ssyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const float*, const float*, FASTFS_IN_,
-                  const float*, float*, FASTFS_IN_);
     void (*dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const double*, const double*, FASTFS_IN_,
                   const double*, double*, FASTFS_IN_);
     void (*dsymv)(FASTFS_CHAR_, FASTFS_IN_, const double*, const double*, FASTFS_IN_, const double*, FASTFS_IN_,
@@ -461,7 +459,8 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
-    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median distance to the nearest hit under the first weights */
+    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median of the positive distances of samples to their nearest hit
+                                       under the first weights; sigma itself if there are none */
 };
 
 typedef struct fastfs_im4e_options {
@@ -482,8 +481,9 @@ typedef struct fastfs_im4e_result {
     int32_t converged; /* out: 1 if the cost changed by no more than tol */
     double sigma;      /* out: of the softmax */
     double* weights;   /* out, n_cols: >= 0, sum 1 */
-    double* cost;      /* out, max_iter, of which n_iter are set; NULL is fine */
-    double* objective; /* out, the same: G, of which the cost is the linear part in the weights */
+    double* cost;      /* out, max_iter, of which n_iter are set: of each iteration's weights, under the alpha and beta
+                          that they were made of; NULL is fine */
+    double* objective; /* out, the same: G of the weights before that iteration */
 } fastfs_im4e_result;
 #define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL}
 
@@ -501,7 +501,9 @@ typedef struct fastfs_immigrate_options {
     int32_t clip;               /* 1: negative entries of W become 0, as in the authors' package; then W isn't PSD */
     int32_t reserved;           /* 0 */
     double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none */
-    double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma; >= 0 */
+    double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma, which then
+                                   changes by up to this times the sum of their |d|^2; those below the machine epsilon
+                                   of the kernels / n_rows, lost in rounding, always are; >= 0 */
     const int64_t* features;    /* columns to use, ascending; NULL: all that aren't constant */
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
@@ -583,7 +585,8 @@ FASTFS_API fastfs_status fastfs_margin_explain(const fastfs_margin* margin, cons
 /* The n_neighbors nearest other columns of each column of X by Euclidean distance, nearest first, ties by the lower
  * index: neighbors and distances are n_cols x n_neighbors, row-major. Exact: candidates come from products in single
  * precision, and those that rounding could confuse are compared by differences in double. X is dense, CSR or CSC.
- * O(n_cols^2 n_rows) time and 24 n_cols (n_neighbors + 8) bytes besides a float32 copy of X. */
+ * O(n_cols^2 n_rows) time; memory besides the results: a float32 copy of X (sparse: two in double), 16 MiB, and some
+ * 28 n_cols (n_neighbors + 32) bytes. */
 FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t n_neighbors, const fastfs_run* run,
                                                  int64_t* neighbors, double* distances);
 

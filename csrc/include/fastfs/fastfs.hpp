@@ -18,8 +18,7 @@
 
 namespace fastfs {
 
-// ---- errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- errors ---------------------------------------------------------------------------------------------------------
 
 struct memory_error : std::bad_alloc {
     explicit memory_error(std::string message) : message_(std::move(message)) {}
@@ -54,8 +53,7 @@ inline void check(fastfs_status status) {
     }
 }
 
-// ---- what every call takes
-// --------------------------------------------------------------------------------------------
+// ---- what every call takes ------------------------------------------------------------------------------------------
 
 template <class T>
 constexpr int dtype_of = 0;
@@ -120,8 +118,7 @@ class matrix {
 using run = fastfs_run;
 inline run default_run() { return FASTFS_RUN_INIT; }
 
-// ---- affinity
-// ---------------------------------------------------------------------------------------------------------
+// ---- affinity -------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
 
@@ -177,8 +174,7 @@ class gram {
     std::unique_ptr<fastfs_gram, free> handle_;
 };
 
-// ---- spectral
-// ---------------------------------------------------------------------------------------------------------
+// ---- spectral -------------------------------------------------------------------------------------------------------
 
 inline void eigh(std::int64_t n, double* A, double* w, const run& how = default_run()) {
     check(fastfs_eigh(n, A, w, &how));
@@ -191,8 +187,7 @@ inline std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double*
     return rank;
 }
 
-// ---- ManiFeSt
-// -----------------------------------------------------------------------------------------------------------
+// ---- ManiFeSt -------------------------------------------------------------------------------------------------------
 
 using manifest_options = fastfs_manifest_options;
 inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTIONS_INIT; }
@@ -279,8 +274,7 @@ class manifest {
     std::unique_ptr<fastfs_manifest, free> handle_;
 };
 
-// ---- ProjSe
-// -------------------------------------------------------------------------------------------------------------
+// ---- ProjSe ---------------------------------------------------------------------------------------------------------
 
 using projse_options = fastfs_projse_options;
 inline projse_options default_projse_options() { return FASTFS_PROJSE_OPTIONS_INIT; }
@@ -395,6 +389,144 @@ class projse_sums {
     std::unique_ptr<fastfs_projse_sums, free> handle_;
 };
 
+// ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE -----------------------------------------------------------
+
+using relief_options = fastfs_relief_options;
+inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
+
+struct relief_result {
+    std::vector<double> scores;
+    int warnings;  // FASTFS_MARGIN_*
+    bool stored;
+};
+
+using im4e_options = fastfs_im4e_options;
+inline im4e_options default_im4e_options() { return FASTFS_IM4E_OPTIONS_INIT; }
+
+struct im4e_result {
+    std::vector<double> weights, cost, objective;  // the last two: n_iter
+    double sigma;
+    int warnings;  // FASTFS_MARGIN_*
+    bool stored, converged;
+};
+
+using immigrate_options = fastfs_immigrate_options;
+inline immigrate_options default_immigrate_options() { return FASTFS_IMMIGRATE_OPTIONS_INIT; }
+
+// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only.
+struct immigrate_result {
+    std::vector<std::int64_t> features;
+    std::vector<double> values, vectors, W, scores, cost, objective;
+    double sigma;
+    int warnings;  // FASTFS_MARGIN_*
+    bool stored, converged;
+};
+
+// Its arrays must outlive the calls that take it.
+using margin_metric = fastfs_margin_metric;
+inline margin_metric default_margin_metric() { return FASTFS_MARGIN_METRIC_INIT; }
+
+class margin {
+  public:
+    // The arrays behind X must outlive the object. scaling: FASTFS_SCALE_*, keep: FASTFS_KEEP_*.
+    explicit margin(const matrix& X, int scaling, int keep = FASTFS_KEEP_NONE, const run& how = default_run())
+        : n_features_(X.n_cols()) {
+        fastfs_margin* handle = nullptr;
+        check(fastfs_margin_new(X.get(), scaling, keep, &how, &handle));
+        handle_.reset(handle);
+    }
+
+    // shift, factor: n_cols each.
+    void scaling(double* shift, double* factor) const { check(fastfs_margin_scaling(handle_.get(), shift, factor)); }
+
+    // labels: 0..n_classes - 1, one for each row.
+    relief_result relief(const std::int64_t* labels, std::int64_t n_classes,
+                         const relief_options& options = default_relief_options(),
+                         const run& how = default_run()) const {
+        relief_result result{};
+        result.scores.resize(static_cast<std::size_t>(n_features_));
+        fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
+        out.scores = result.scores.data();
+        check(fastfs_relief(handle_.get(), labels, n_classes, &options, &how, &out));
+        result.warnings = out.warnings;
+        result.stored = out.stored != 0;
+        return result;
+    }
+
+    im4e_result im4e(const std::int64_t* labels, std::int64_t n_classes,
+                     const im4e_options& options = default_im4e_options(), const run& how = default_run()) const {
+        im4e_result result{};
+        result.weights.resize(static_cast<std::size_t>(n_features_));
+        const auto most = static_cast<std::size_t>(options.max_iter < 0 ? 0 : options.max_iter);
+        for (auto* values : {&result.cost, &result.objective}) values->resize(most);
+        fastfs_im4e_result out = FASTFS_IM4E_RESULT_INIT;
+        out.weights = result.weights.data();
+        out.cost = result.cost.data();
+        out.objective = result.objective.data();
+        check(fastfs_im4e(handle_.get(), labels, n_classes, &options, &how, &out));
+        for (auto* values : {&result.cost, &result.objective}) values->resize(static_cast<std::size_t>(out.n_iter));
+        result.sigma = out.sigma;
+        result.warnings = out.warnings;
+        result.stored = out.stored != 0;
+        result.converged = out.converged != 0;
+        return result;
+    }
+
+    immigrate_result immigrate(const std::int64_t* labels, std::int64_t n_classes,
+                               const immigrate_options& options = default_immigrate_options(),
+                               const run& how = default_run()) const {
+        fastfs_immigrate* handle = nullptr;
+        check(fastfs_immigrate_fit(handle_.get(), labels, n_classes, &options, &how, &handle));
+        const std::unique_ptr<fastfs_immigrate, free> fitted(handle);
+        fastfs_immigrate_result out = FASTFS_IMMIGRATE_RESULT_INIT;
+        check(fastfs_immigrate_get(handle, &out));
+        const std::int64_t n = out.n_features;
+        immigrate_result result{};
+        result.features.assign(out.features, out.features + n);
+        result.values.assign(out.values, out.values + out.rank);
+        result.vectors.assign(out.vectors, out.vectors + out.rank * n);
+        if (out.W != nullptr) result.W.assign(out.W, out.W + n * n);
+        result.scores.assign(out.scores, out.scores + n_features_);
+        result.cost.assign(out.cost, out.cost + out.n_iter);
+        result.objective.assign(out.objective, out.objective + out.n_iter);
+        result.sigma = out.sigma;
+        result.warnings = out.warnings;
+        result.stored = out.stored != 0;
+        result.converged = out.converged != 0;
+        return result;
+    }
+
+    // out: n_rows of X x n_classes.
+    void distances(const std::int64_t* labels, std::int64_t n_classes, const margin_metric& metric, const matrix& X,
+                   double* out, const run& how = default_run()) const {
+        check(fastfs_margin_distances(handle_.get(), labels, n_classes, &metric, X.get(), &how, out));
+    }
+
+    // wanted: a class for each row of X. out: as of fastfs_margin_explain.
+    void explain(const std::int64_t* labels, std::int64_t n_classes, const margin_metric& metric, const matrix& X,
+                 const std::int64_t* wanted, double* out, const run& how = default_run()) const {
+        check(fastfs_margin_explain(handle_.get(), labels, n_classes, &metric, X.get(), wanted, &how, out));
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_margin* handle) const { fastfs_margin_free(handle); }
+        void operator()(fastfs_immigrate* handle) const { fastfs_immigrate_free(handle); }
+    };
+    std::int64_t n_features_;
+    std::unique_ptr<fastfs_margin, free> handle_;
+};
+
+// Returns how many pairs there are; a, b, weights: n_pairs each.
+inline std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const double* values,
+                                    const double* vectors, bool without_leading, std::int64_t n_pairs, std::int64_t* a,
+                                    std::int64_t* b, double* weights, const run& how = default_run()) {
+    std::int64_t found = 0;
+    check(fastfs_immigrate_pairs(n_features, rank, values, vectors, without_leading, n_pairs, &how, a, b, weights,
+                                 &found));
+    return found;
+}
+
 // ---- neighbours between features
 // --------------------------------------------------------------------------------------
 
@@ -413,6 +545,63 @@ inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const
     check(fastfs_nearest_features(X.get(), n_neighbors, &how, found.neighbors.data(), found.distances.data()));
     return found;
 }
+
+// ---- DiSC
+// -------------------------------------------------------------------------------------------------------------
+
+using disc_options = fastfs_disc_options;
+inline disc_options default_disc_options() { return FASTFS_DISC_OPTIONS_INIT; }
+
+// A set is its samples, its graph or its neighbours; these must outlive the fit.
+using disc_set = fastfs_disc_set;
+inline disc_set disc_samples(const matrix& X, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.X = X.get();
+    set.n_components = n_components;
+    return set;
+}
+inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.W = W.get();
+    set.n_components = n_components;
+    return set;
+}
+inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.neighbors = found.neighbors.data();
+    set.distances = found.distances.data();
+    set.n_features = n_features;
+    set.n_neighbors = n_features > 0 ? static_cast<std::int64_t>(found.neighbors.size()) / n_features : 0;
+    set.n_components = n_components;
+    return set;
+}
+
+using disc_result = fastfs_disc_result;
+
+class disc {
+  public:
+    explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
+                  const run& how = default_run())
+        : n_sets_(static_cast<std::int64_t>(sets.size())) {
+        fastfs_disc* handle = nullptr;
+        check(fastfs_disc_fit(sets.data(), n_sets_, &options, &how, &handle));
+        handle_.reset(handle);
+    }
+    std::int64_t n_sets() const { return n_sets_; }
+    // Its arrays are those of this object and live as long.
+    disc_result result(std::int64_t set) const {
+        disc_result found = FASTFS_DISC_RESULT_INIT;
+        check(fastfs_disc_get(handle_.get(), set, &found));
+        return found;
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_disc* handle) const { fastfs_disc_free(handle); }
+    };
+    std::int64_t n_sets_;
+    std::unique_ptr<fastfs_disc, free> handle_;
+};
 
 }  // namespace fastfs
 

@@ -38,8 +38,6 @@ void FASTFS_BLAS_SYMBOL(sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN
                                const float*, FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
 void FASTFS_BLAS_SYMBOL(dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_,
                                FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, double*, FASTFS_IN_);
-void FASTFS_BLAS_SYMBOL(ssyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, const float*, const float*,
-                               FASTFS_IN_, const float*, float*, FASTFS_IN_);
 void FASTFS_BLAS_SYMBOL(dsyrk)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_,
                                FASTFS_DBL_, double*, FASTFS_IN_);
 void FASTFS_BLAS_SYMBOL(dsymv)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_, FASTFS_IN_, FASTFS_DBL_, FASTFS_IN_,
@@ -79,7 +77,6 @@ static inline fastfs_status fastfs_link_blas(void) {
 #endif
     table.sgemm = FASTFS_BLAS_SYMBOL(sgemm);
     table.dgemm = FASTFS_BLAS_SYMBOL(dgemm);
-    table.ssyrk = FASTFS_BLAS_SYMBOL(ssyrk);
     table.dsyrk = FASTFS_BLAS_SYMBOL(dsyrk);
     table.dsymv = FASTFS_BLAS_SYMBOL(dsymv);
     table.dtrmm = FASTFS_BLAS_SYMBOL(dtrmm);

@@ -3,62 +3,94 @@
 // and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
 #include "kernels/isa/tiles.hpp"
 
+#include "kernels/isa/vector.hpp"
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-// GCC has had Clang's name for it only since version 12.
-#if __has_builtin(__builtin_shufflevector)
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shuffle(a, b, mask{__VA_ARGS__})
-#endif
-
-#define FASTFS_GLUE_(a, b) a##b
-#define FASTFS_GLUE(a, b) FASTFS_GLUE_(a, b)
-#define FASTFS_TEXT_(a) #a
-#define FASTFS_TEXT(a) FASTFS_TEXT_(a)
-
 namespace fastfs::core {
 namespace {
 
-// Registers of this instruction set, and how many rows of three of them hold sums: what the register file has room for.
-#if defined(__AVX512F__)
-constexpr int kRegister = 64, kSumRows = 8;
-#elif defined(__AVX2__)
-constexpr int kRegister = 32, kSumRows = 4;
-#elif defined(__aarch64__)
-constexpr int kRegister = 16, kSumRows = 8;
-#else
-constexpr int kRegister = 16, kSumRows = 4;
-#endif
+// How many rows of three registers hold sums: what the register file has room for.
+constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
 template <class T>
-struct Vector {
-    static constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
-    typedef T Type __attribute__((vector_size(kRegister)));
-    typedef T InMemory __attribute__((vector_size(kRegister), aligned(sizeof(T)), may_alias));
-};
+void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums, double* squares) {
+    using V = Vector<T>;
+    constexpr int kLanes = V::kLanes, kAtOnce = 8;  // samples that are summed in T
+    typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+    typedef double DoublesInMemory __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
+    for (std::int64_t c = 0; c < kPanel<T>; c += kLanes) {
+        const typename V::Type from = *reinterpret_cast<const typename V::InMemory*>(shifts + c);
+        Doubles sum = *reinterpret_cast<const DoublesInMemory*>(sums + c);
+        Doubles square = *reinterpret_cast<const DoublesInMemory*>(squares + c);
+        for (std::int64_t k0 = 0; k0 < n; k0 += kAtOnce) {
+            const std::int64_t end = n - k0 < kAtOnce ? n : k0 + kAtOnce;
+            typename V::Type part = {}, part_square = {};
+            for (std::int64_t k = k0; k < end; ++k) {
+                const typename V::Type v = *reinterpret_cast<const typename V::InMemory*>(x + k * stride + c) - from;
+                *reinterpret_cast<typename V::InMemory*>(panel + k * kPanel<T> + c) = v;
+                part += v;
+                part_square += v * v;
+            }
+            sum += __builtin_convertvector(part, Doubles);
+            square += __builtin_convertvector(part_square, Doubles);
+        }
+        *reinterpret_cast<DoublesInMemory*>(sums + c) = sum;
+        *reinterpret_cast<DoublesInMemory*>(squares + c) = square;
+    }
+}
 
-// kSumRows features (at left) by three registers of features (at right).
-template <class T>
+// kRows features (at left) by kVectors registers of features (at right).
+template <class T, int kRows, int kVectors>
 inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
                        T* __restrict tile, std::int64_t ld) {
     using V = Vector<T>;
-    typename V::Type sum[kSumRows][3] = {};
+    typename V::Type sum[kRows][kVectors] = {};
+    for (int r = 0; r < kRows; ++r) {  // larger tiles than the cache come from memory meanwhile
+        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(tile + r * ld + v * V::kLanes, 1);
+    }
     for (std::int64_t k = 0; k < n; ++k) {
-        typename V::Type b[3];
-        for (int v = 0; v < 3; ++v) b[v] = *reinterpret_cast<const typename V::InMemory*>(right + v * V::kLanes);
-        for (int r = 0; r < kSumRows; ++r) {
-            for (int v = 0; v < 3; ++v) sum[r][v] += left[r] * b[v];
+        typename V::Type b[kVectors];
+        for (int v = 0; v < kVectors; ++v) b[v] = *reinterpret_cast<const typename V::InMemory*>(right + v * V::kLanes);
+        for (int r = 0; r < kRows; ++r) {
+            for (int v = 0; v < kVectors; ++v) sum[r][v] += left[r] * b[v];
         }
         left += kPanel<T>;
         right += kPanel<T>;
     }
-    for (int r = 0; r < kSumRows; ++r) {
-        for (int v = 0; v < 3; ++v) {
+    for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) {
             auto* to = reinterpret_cast<typename V::InMemory*>(tile + r * ld + v * V::kLanes);
             *to = add ? *to + sum[r][v] : sum[r][v];
+        }
+    }
+}
+
+// The same for up to kSumRows rows and three registers of columns, of which the tile gets what it has room for.
+template <class T>
+void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile, std::int64_t ld, std::int64_t rows,
+               std::int64_t cols) {
+    constexpr std::int64_t kLanes = Vector<T>::kLanes, kCols = 3 * kLanes;
+    T block[kSumRows * kCols];
+    auto compute = [&]<int kVectors>() {
+        if (2 * rows <= kSumRows) {
+            gram_block<T, kSumRows / 2, kVectors>(left, right, n, false, block, kCols);
+        } else {
+            gram_block<T, kSumRows, kVectors>(left, right, n, false, block, kCols);
+        }
+    };
+    if (cols <= kLanes) {
+        compute.template operator()<1>();
+    } else if (cols <= 2 * kLanes) {
+        compute.template operator()<2>();
+    } else {
+        compute.template operator()<3>();
+    }
+    for (std::int64_t a = 0; a < rows; ++a) {
+        for (std::int64_t b = 0; b < cols; ++b) {
+            tile[a * ld + b] = add ? tile[a * ld + b] + block[a * kCols + b] : block[a * kCols + b];
         }
     }
 }
@@ -74,7 +106,13 @@ void gram(const T* left, const T* right, std::int64_t panel_stride, std::int64_t
             const T* at_b = right + b / kPanel<T> * panel_stride + n0 * kPanel<T> + b % kPanel<T>;
             for (std::int64_t a = 0; a < rows; a += kSumRows) {
                 const T* at_a = left + a / kPanel<T> * panel_stride + n0 * kPanel<T> + a % kPanel<T>;
-                gram_block(at_a, at_b, pass, add || n0 > 0, tile + a * ld + b, ld);
+                T* to = tile + a * ld + b;
+                if (rows - a >= kSumRows && cols - b >= kCols) {
+                    gram_block<T, kSumRows, 3>(at_a, at_b, pass, add || n0 > 0, to, ld);
+                } else {
+                    gram_edge(at_a, at_b, pass, add || n0 > 0, to, ld, rows - a < kSumRows ? rows - a : kSumRows,
+                              cols - b < kCols ? cols - b : kCols);
+                }
             }
         }
     }
@@ -391,17 +429,21 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 }  // namespace
 
 extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);  // in block_products.cpp
+extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);     // in margin_tiles.cpp
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);        // in form_tiles.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
-    {gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, squared_distance<float>},
-    {gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, squared_distance<double>},
+    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, squared_distance<float>},
+    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, squared_distance<double>},
     store<float, float>,
     store<double, float>,
     store<double, double>,
     select,
     bound_kth,
     &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(margin_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

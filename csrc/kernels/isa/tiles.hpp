@@ -22,10 +22,13 @@ struct TileKernels {
     static constexpr T kMarkedDistance = T(-1);
     static constexpr T kMarkedAffinity = T(2);
 
+    // n samples of kPanel features, `stride` apart, less the shifts, into a panel, which may be x itself; adds what was
+    // written, and its squares, to the sums.
+    void (*shift)(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums,
+                  double* squares);
     // Adds to the tile (add) or starts it with (!add) the inner products of features over n samples. Panels have kPanel
-    // values per sample, sample after sample; left and right are the first of several panels, panel_stride apart. The
-    // tile is written up to the next multiple of kPanel in both directions, and what belongs to features a, b has the
-    // same bits as what belongs to b, a.
+    // values per sample, sample after sample, any finite ones where there is no feature; left and right are the first
+    // of several panels, panel_stride apart. What belongs to features a, b has the same bits as what belongs to b, a.
     void (*gram)(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile,
                  std::int64_t ld, std::int64_t rows, std::int64_t cols);
     // G -> squared distances
@@ -83,6 +86,41 @@ struct BlockKernels {
                             std::int64_t rows, const double* X, double* Y);
 };
 
+// Values in a row of packed samples are a multiple of this, 64 bytes: a register of any set.
+template <class T>
+constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
+
+// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. Of each pair of kernels
+// the first takes |differences|, the second their squares.
+template <class T>
+struct MarginKernels {
+    // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
+    // and so do (a, b) and (b, a).
+    void (*pair_sums[2])(const T* const* left, const T* const* right, std::int64_t n, T* sums);
+    // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
+    void (*feature_sums[2])(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    // The same for one sample by four.
+    void (*row_sums[2])(const T* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    // to += sums, sums = 0.
+    void (*flush)(T* sums, std::int64_t n, double* to);
+    // to = (from - shift) * factor, in double.
+    void (*scale)(const T* from, std::int64_t n, const double* shift, const double* factor, T* to);
+    // Of each of n columns, over rows that are row_stride apart: lowest and highest are lowered and raised to its
+    // values, and poison becomes NaN where one isn't finite.
+    void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
+                          T* highest, T* poison);
+    // The same: sums += values - origin, squares += their squares, in double.
+    void (*column_moments)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
+                           const double* origin, double* sums, double* squares);
+};
+
+struct MarginIsa {
+    MarginKernels<float> f32;
+    MarginKernels<double> f64;
+};
+
+struct FormIsa;  // in form_tiles.hpp
+
 struct Isa {
     const char* name;
     TileKernels<float> f32;
@@ -93,6 +131,8 @@ struct Isa {
     SelectTile select;
     BoundKth bound_kth;
     const BlockKernels* blocks;
+    const MarginIsa* margin;
+    const FormIsa* forms;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
@@ -107,6 +147,15 @@ inline const TileKernels<float>& tile_kernels<float>() {
 template <>
 inline const TileKernels<double>& tile_kernels<double>() {
     return isa().f64;
+}
+
+template <class T>
+const MarginKernels<T>& margin_kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().margin->f32;
+    } else {
+        return isa().margin->f64;
+    }
 }
 
 template <class T, class Out>

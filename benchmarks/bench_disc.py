@@ -1,0 +1,106 @@
+"""DiSC: `fastfs.disc` against the public algorithm in plain NumPy, and whole fits of wide data.
+
+    python -m benchmarks.bench_disc [--repeats 3] [--large]
+
+The public program (tests/reference/disc.py has its algorithm) takes all eigenvectors of the random walk by `eig`, forms
+the projector with an inverse, and takes a full SVD. The floor of a whole fit on the neighbour graph is that of the
+neighbours alone (see bench_neighbors): half of the product of all pairs of features, a set. --large adds 50,000
+features.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import fastfs
+from benchmarks import harness
+from benchmarks.harness import Report
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from reference import disc as toys
+
+
+def planted(n: int, p: int, seed: int = 0) -> list[np.ndarray]:
+    """Two sets with ten blocks of both, and ten of each one's own, of 50 features; noise elsewhere."""
+    rng = np.random.default_rng(seed)
+    sets = [rng.standard_normal((n, p)).astype("f") for _ in range(2)]
+    size = max(2, min(50, p // 40))
+    for block in range(30):
+        for s, X in enumerate(sets):
+            if block % 3 in (s, 2):
+                X[:, block * size : (block + 1) * size] += 2 * rng.standard_normal((n, 1)).astype("f")
+    return sets
+
+
+def dense(report: Report, repeats: int) -> None:
+    """The method of the paper, one thread."""
+    for p, least in ((250, 5.0), (1000, 40.0)):
+        report.heading(f"dense, two sets of 100 samples, p = {p} features, one thread")
+        sets = [X.astype(float) for X in planted(100, p)]
+        with harness.one_thread():
+            t = harness.compare(
+                {
+                    "fastfs": lambda sets=sets: fastfs.disc(sets, n_threads=1),  # type: ignore[misc]
+                    "public algorithm in NumPy": lambda sets=sets: toys.public_algorithm(sets),  # type: ignore[misc]
+                },
+                repeats,
+            )
+        for who, timing in t.items():
+            report.row(f"{who}, CPU", timing.text())
+        report.times("public algorithm / fastfs, CPU", t["public algorithm in NumPy"], t["fastfs"], at_least=least)
+        found = fastfs.disc(sets)
+        expected = [sigma[:10] for sigma, _ in toys.public_algorithm(sets)]
+        worst = float(np.abs(found.significance - expected).max())
+        report.row("largest difference of a significance", worst, at_most=1e-10)
+
+
+def whole(report: Report, p: int, most_seconds: float, repeats: int) -> None:
+    """Neighbours, eigenvectors and singular vectors of two sets."""
+    report.heading(f"knn, two sets of 100 samples, p = {p} features, 30 neighbours, float32")
+    sets = planted(100, p)
+    graph = {"graph": "knn", "n_threads": 2}
+    t = harness.measure(lambda: fastfs.disc(sets, **graph), repeats, warm_up=p <= 20_000)  # type: ignore[arg-type]
+    wall = float(np.median(t.wall))
+    report.row("two threads, wall", wall, unit=" s", at_most=most_seconds, note=harness.load())
+    report.row("the same, CPU", t.text())
+    with harness.one_thread():
+        rate = harness.gemm_rate(np.float32)
+        alone = harness.measure(lambda: [fastfs.nearest_features(X, 30, n_threads=1) for X in sets], 1, warm_up=False)
+    report.row("neighbours alone, one thread, CPU", alone.text())
+    floor = 2 * float(p) ** 2 * 100 / rate
+    report.row("half of the products of all pairs (floor)", harness.seconds(floor))
+    report.row("whole, CPU / floor", float(np.median(t.cpu)) / floor, unit="x")
+    setup = (
+        "import warnings, numpy as np, fastfs\nwarnings.simplefilter('ignore')\n"
+        f"sets = [np.random.default_rng(s).standard_normal((100, {p})).astype('f') for s in range(2)]\n"
+        "fastfs.disc([X[:, :500] for X in sets], graph='knn')"
+    )
+    peak, above = harness.peak_memory(setup, "fastfs.disc(sets, graph='knn', n_threads=2)")
+    report.row(
+        "peak memory, NumPy and X in it", peak / 1e9, unit=" GB", at_most=1.0, note=f"{above / 1e6:.0f} MB above X"
+    )
+
+
+def main() -> int:
+    """Run all."""
+    parser = argparse.ArgumentParser(description="DiSC's times")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="50,000 features, too")
+    options = parser.parse_args()
+    harness.machine()
+    warnings.simplefilter("ignore", fastfs.DataWarning)  # noise has small gaps and flat tails
+    report = Report()
+    dense(report, options.repeats)
+    whole(report, 20_000, 5.0, options.repeats)
+    if options.large:
+        whole(report, 50_000, 25.0, 1)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

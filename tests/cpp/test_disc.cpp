@@ -1,0 +1,167 @@
+// DiSC through fastfs.hpp: the same from samples, neighbours and graphs, and for any number of threads; what is refused
+// leaves nothing behind. Exits with 77 (skipped) if FASTFS_ISA names a set that this machine hasn't.
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fastfs/fastfs.hpp"
+#include "fastfs/link_blas.h"
+
+namespace {
+
+int failures = 0;
+
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            ++failures;                                                          \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                                        \
+    } while (false)
+
+constexpr std::int64_t kFeatures = 211, kSamples = 40;
+
+// Noise, and features from `first` on that move together.
+template <class T>
+std::vector<T> samples(std::int64_t first, unsigned seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<double> normal;
+    std::vector<T> X;
+    for (std::int64_t r = 0; r < kSamples; ++r) {
+        const double common = 3 * normal(engine);
+        for (std::int64_t j = 0; j < kFeatures; ++j) {
+            X.push_back(static_cast<T>(normal(engine) + (j >= first && j < first + 20 ? common : 0)));
+        }
+    }
+    return X;
+}
+
+fastfs::run threads(int n, std::int64_t max_memory = 0) {
+    auto run = fastfs::default_run();
+    run.n_threads = n;
+    run.max_memory = max_memory;
+    return run;
+}
+
+bool same(const fastfs::disc& a, const fastfs::disc& b, double tolerance) {
+    bool equal = a.n_sets() == b.n_sets();
+    for (std::int64_t s = 0; s < a.n_sets() && equal; ++s) {
+        const auto x = a.result(s), y = b.result(s);
+        equal = x.n_vectors == y.n_vectors && x.n_differential == y.n_differential;
+        for (std::int64_t j = 0; j < x.n_vectors && equal; ++j) {
+            equal = std::abs(x.significance[j] - y.significance[j]) <= tolerance;
+        }
+        for (std::int64_t i = 0; i < kFeatures && equal; ++i) equal = std::abs(x.scores[i] - y.scores[i]) <= tolerance;
+    }
+    return equal;
+}
+
+template <class T>
+void test_routes(int graph) {
+    const auto A = samples<T>(30, 1), B = samples<T>(90, 2), C = samples<T>(150, 3);
+    const std::vector<fastfs::matrix> X = {
+        {A.data(), kSamples, kFeatures}, {B.data(), kSamples, kFeatures}, {C.data(), kSamples, kFeatures}};
+    std::vector<fastfs::disc_set> sets;
+    for (const auto& x : X) sets.push_back(fastfs::disc_samples(x, 4));
+    auto options = fastfs::default_disc_options();
+    options.graph = graph;
+    options.bandwidth_neighbors = 8;
+    options.n_neighbors = 12;
+    options.n_vectors = 5;
+    const fastfs::disc found(sets, options, threads(1));
+    CHECK(same(found, fastfs::disc(sets, options, threads(3)), 0));
+    for (std::int64_t s = 0; s < 3; ++s) {  // the planted features come first, before those of the other sets
+        const auto result = found.result(s);
+        double own = 0, all = 0;
+        for (std::int64_t i = 0; i < kFeatures; ++i) {
+            all += result.scores[i];
+            own += i >= 30 + 60 * s && i < 50 + 60 * s ? result.scores[i] : 0;
+        }
+        CHECK(own > 0.3 * all);
+        CHECK(result.n_features == kFeatures && result.n_components == 4 && result.n_connected >= 1);
+    }
+    if (graph == FASTFS_GRAPH_DENSE) return;
+
+    std::vector<fastfs::nearest> near;
+    for (const auto& x : X) near.push_back(fastfs::nearest_features(x, 12, threads(2)));
+    std::vector<fastfs::disc_set> by_neighbors, by_graph;
+    for (const auto& n : near) by_neighbors.push_back(fastfs::disc_neighbors(n, kFeatures, 4));
+    CHECK(same(found, fastfs::disc(by_neighbors, options, threads(2)), 1e-10));
+    std::vector<fastfs::matrix> W;
+    for (std::int64_t s = 0; s < 3; ++s) {
+        const auto result = found.result(s);
+        W.push_back(fastfs::matrix::csr(result.weights, result.indices, result.indptr, kFeatures, kFeatures));
+    }
+    for (const auto& w : W) by_graph.push_back(fastfs::disc_graph(w, 4));
+    CHECK(same(found, fastfs::disc(by_graph, options, threads(2)), 1e-10));
+}
+
+void test_refusals() {
+    auto A = samples<double>(30, 1), B = samples<double>(90, 2);
+    const fastfs::matrix a(A.data(), kSamples, kFeatures), b(B.data(), kSamples, kFeatures),
+        narrow(B.data(), kSamples, 50, kFeatures, 1);
+    auto refused = [](auto&& call) {
+        try {
+            call();
+        } catch (const std::invalid_argument&) {
+            return true;
+        }
+        return false;
+    };
+    auto options = fastfs::default_disc_options();
+    using Sets = std::vector<fastfs::disc_set>;
+    CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a)}, options); }));
+    CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(narrow)}, options); }));
+    CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(b, 210)}, options); }));
+    CHECK(
+        refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_set(FASTFS_DISC_SET_INIT)}, options); }));
+    B[777] = std::numeric_limits<double>::quiet_NaN();
+    CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(b)}, options); }));
+
+    // Neighbours that aren't: itself, twice, out of range, in the wrong order.
+    const std::vector<double> good_values = samples<double>(90, 2);
+    const auto good = fastfs::nearest_features(fastfs::matrix(good_values.data(), kSamples, kFeatures), 31);
+    for (int defect = 0; defect < 4; ++defect) {
+        auto bad = good;
+        if (defect == 0) bad.neighbors[0] = 0;
+        if (defect == 1) bad.neighbors[1] = bad.neighbors[0];
+        if (defect == 2) bad.neighbors[40] = kFeatures;
+        if (defect == 3) std::swap(bad.distances[0], bad.distances[5]);
+        CHECK(refused([&] {
+            fastfs::disc(Sets{fastfs::disc_neighbors(good, kFeatures), fastfs::disc_neighbors(bad, kFeatures)},
+                         options);
+        }));
+    }
+    fastfs_disc* none = nullptr;
+    CHECK(fastfs_disc_fit(nullptr, 2, &options, nullptr, &none) == FASTFS_EINVAL && none == nullptr);
+    fastfs_disc_free(nullptr);
+    bool too_large = false;
+    try {
+        const std::vector<float> wide(2 * 20000, 1.0f);
+        const fastfs::matrix X(wide.data(), 2, 20000);
+        fastfs::disc(Sets{fastfs::disc_samples(X), fastfs::disc_samples(X)}, options, threads(1, 100 << 20));
+    } catch (const fastfs::memory_error&) {
+        too_large = true;
+    }
+    CHECK(too_large);
+}
+
+}  // namespace
+
+int main() {
+    if (fastfs_isa() == nullptr) {
+        std::printf("skipped: %s\n", fastfs_last_error());
+        return 77;
+    }
+    fastfs::check(fastfs_link_blas());
+    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+        test_routes<float>(graph);
+        test_routes<double>(graph);
+    }
+    test_refusals();
+    std::printf("%s: %d failures\n", fastfs_isa(), failures);
+    return failures != 0;
+}

@@ -1,0 +1,281 @@
+"""DiSC on input that isn't right: one sentence each, and nothing half done."""
+
+import builtins
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import fastfs
+from reference import disc as oracle
+
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(2, 30, 40))
+A[:, :8] += 2 * RNG.normal(size=(30, 1))
+HOW = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 4, "n_differential": 1}
+
+quiet = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+
+
+def with_value(X, row, column, value):
+    X = X.copy()
+    X[row, column] = value
+    return X
+
+
+BAD = {
+    "one set": (lambda: fastfs.disc([A], **HOW), "two sets or more, but sets has 1"),
+    "other features": (lambda: fastfs.disc([A, B[:, :30]], **HOW), "same features.*set 0 has 40.*set 1 has 30"),
+    "an empty set": (lambda: fastfs.disc([A, B[:0]], **HOW), "set 1 has no samples"),
+    "three features": (lambda: fastfs.disc([A[:, :3], B[:, :3]], **HOW), "DiSC needs from 4 .* but set 0 has 3"),
+    "NaN": (lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], **HOW), "set 1 contains NaN.*row 3, column 7"),
+    "infinity in CSR": (
+        lambda: fastfs.disc([sparse.csr_matrix(with_value(A, 2, 5, np.inf)), B], **HOW),
+        "set 0 contains NaN.*row 2, column 5",
+    ),
+    "NaN, scaled": (
+        lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], scaling="standard", **HOW),
+        "set 1 contains NaN.*row 3, column 7",
+    ),
+    "no room": (
+        lambda: fastfs.disc([A, B], **HOW | {"n_components": 39}),
+        "leave no room.*n_components may be at most 38",
+    ),
+    "no room for two others": (
+        lambda: fastfs.disc([A, B, A + B], **HOW | {"n_components": 20}),
+        "leave no room.*n_components may be at most 19",
+    ),
+    "no components": (lambda: fastfs.disc([A, B], **HOW | {"n_components": 0}), "n_components must be at least 1"),
+    "components of three sets": (
+        lambda: fastfs.disc([A, B], **HOW | {"n_components": [3, 3, 3]}),
+        "n_components must be one for all or 2, one for each set, but has 3",
+    ),
+    "bandwidth": (
+        lambda: fastfs.disc([A, B], **HOW | {"bandwidth_neighbors": 0}),
+        "bandwidth_neighbors must be at least 1",
+    ),
+    "neighbors": (lambda: fastfs.disc([A, B], n_neighbors=0, **HOW), "n_neighbors must be at least 1"),
+    "vectors": (lambda: fastfs.disc([A, B], n_vectors=0), "n_vectors must be at least 1"),
+    "too many differential": (
+        lambda: fastfs.disc([A, B], **HOW | {"n_differential": 5}),
+        "n_differential must lie between 1 and n_vectors=4, but is 5",
+    ),
+    "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "but is 0"),
+    "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
+    "graph": (lambda: fastfs.disc([A, B], graph="hnsw", **HOW), "graph must be 'dense', 'knn' or 'approximate'"),
+    "constant": (lambda: fastfs.disc([A, B], constant="keep", **HOW), "constant must be 'drop' or 'project'"),
+    "kernel": (lambda: fastfs.disc([A, B], kernel="rbf", **HOW), "kernel must be 'adaptive' or a C function"),
+    "scaling": (lambda: fastfs.disc([A, B], scaling="max", **HOW), "scaling must be 'standard' or None"),
+    "scaled sparse": (
+        lambda: fastfs.disc([sparse.csr_matrix(A), B], scaling="standard", **HOW),
+        "would fill sparse X",
+    ),
+    "all equal": (
+        lambda: fastfs.disc([A, np.tile(B[:, :1], 40)], **HOW),
+        "all features of set 1 are equal",
+    ),
+    "all equal, knn": (
+        lambda: fastfs.disc([np.zeros_like(A), B], graph="knn", n_neighbors=6, **HOW),
+        "all features of set 0 are equal",
+    ),
+    "dense and wide": (
+        lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, **HOW),
+        "graph='dense' is for up to 20000 features, but there are 20001: choose graph='knn'",
+    ),
+    "1-D": (lambda: fastfs.disc([A[0], B[0]], **HOW), "2-D"),
+    "words": (lambda: fastfs.disc([A.astype(str).tolist(), np.array([["a"] * 40])], **HOW), "numbers"),
+    "max_memory": (lambda: fastfs.disc([A, B], max_memory="much", **HOW), "max_memory must be"),
+    "random_state": (lambda: fastfs.disc([A, B], random_state=-1, **HOW), "random_state must lie"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@quiet
+def test_values(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message) as raised:
+        call()
+    assert str(raised.value).count("\n") == 0
+
+
+TYPES = {
+    "neither": (lambda: fastfs.disc(), "either sets or graphs"),
+    "both": (lambda: fastfs.disc([A, B], graphs=[np.eye(40)] * 2), "either sets or graphs"),
+    "a generator": (lambda: fastfs.disc(X for X in (A, B)), "sets must be a list of matrices"),
+    "one sparse matrix": (lambda: fastfs.disc(sparse.csr_matrix(A)), "sets must be a list of matrices"),
+    "components": (lambda: fastfs.disc([A, B], n_components=2.5), "n_components must be an integer"),
+    "density": (lambda: fastfs.disc([A, B], density="high"), "density must be a number"),
+    "kernel": (lambda: fastfs.disc([A, B], kernel=np.exp), "must be a C function"),
+    "progress": (lambda: fastfs.disc([A, B], progress=1), "progress must be a callable"),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_types(case):
+    call, message = TYPES[case]
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def graph(change=None, p=20):
+    W = oracle.affinity(A[:, :p], 3)
+    if change is not None:
+        change(W)
+    return sparse.csr_matrix(W)
+
+
+def set_value(W, i, j, value):
+    W[i, j] = value
+
+
+BAD_GRAPHS = {
+    "not square": (lambda: graph()[:15], r"set 1 must be a square CSR matrix, but is 15 x 20"),
+    "other features": (lambda: graph(p=18), "same features"),
+    "not symmetric": (lambda: graph(lambda W: set_value(W, 3, 5, 0.9)), "W of set 1 must be symmetric, but row 3"),
+    "negative": (
+        lambda: graph(lambda W: (set_value(W, 3, 5, -1), set_value(W, 5, 3, -1))),
+        "not negative, but features 3 and 5 of set 1 have -1",
+    ),
+    "NaN": (lambda: graph(lambda W: set_value(W, 3, 3, np.nan)), "NaN or infinity|features 3 and 3"),
+    "a feature without affinities": (
+        lambda: graph(lambda W: (W[4].fill(0), W[:, 4].fill(0))),
+        "feature 4 of set 1 has affinities that add up to 0",
+    ),
+    "3-D": (lambda: np.ones((2, 20, 20)), "2-D"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_GRAPHS)
+@quiet
+def test_graphs(case):
+    make, message = BAD_GRAPHS[case]
+    with pytest.raises(ValueError, match=message):
+        fastfs.disc(graphs=[graph(), make()], n_components=3)
+
+
+def test_graphs_with_a_kernel():
+    with pytest.raises(TypeError, match="C function"):
+        fastfs.disc(graphs=[graph(), graph()], n_components=3, kernel=len)
+
+
+def test_data_frames_with_other_features():
+    pd = pytest.importorskip("pandas")
+    names = [f"gene {j}" for j in range(40)]
+    one, other = pd.DataFrame(A, columns=names), pd.DataFrame(B, columns=names[::-1])
+    with pytest.raises(ValueError, match="same features in the same order, but those of set 1 differ"):
+        fastfs.disc([one, other], **HOW)
+
+
+# ------------------------------------------------------------------------------------------------------------ warnings
+
+
+def warned(*arguments, **options):
+    with pytest.warns(fastfs.DataWarning) as record:
+        result = fastfs.disc(*arguments, **HOW | options)
+    assert all(warning.filename == __file__ for warning in record)
+    assert np.isfinite(result.scores).all()
+    return [str(warning.message) for warning in record if "n_components cuts" not in str(warning.message)], result
+
+
+def test_one_sample():
+    (message, *_), _ = warned([A, B[:1]])
+    assert message == "one sample only in set 1: distances between features are differences of single values"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"bandwidth_neighbors": 40}, "bandwidth_neighbors=40 exceeds the 39 other features: all of them are taken"),
+        ({"graph": "knn", "n_neighbors": 90}, "n_neighbors=90 exceeds the 39 other features: all of them are taken"),
+    ],
+)
+def test_more_neighbors_than_features(options, message):
+    messages, result = warned([A, B], **options)
+    assert messages == [message]
+    most = {name: 39 for name in ("bandwidth_neighbors", "n_neighbors") if name in options}
+    with pytest.warns(fastfs.DataWarning) if len(messages) > 1 else np.errstate():
+        same = fastfs.disc([A, B], **HOW | options | most)
+    np.testing.assert_array_equal(same.scores, result.scores)
+
+
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_identical_columns(graph):
+    copies = A.copy()
+    copies[:, 10:20] = copies[:, [10]]
+    messages, result = warned([copies, B], graph=graph, n_neighbors=15)
+    assert messages[0].startswith("some features have 5 copies or more in set 0, so that their bandwidth would be 0")
+    if graph == "dense":
+        np.testing.assert_allclose(result.bandwidths[0], oracle.bandwidths(copies, 5), rtol=1e-10)
+
+
+def test_constant_features_are_no_cause_for_a_warning(recwarn):
+    constant = [A.copy(), B.copy()]
+    for X in constant:
+        X[:, 5:8] = 0
+    result = fastfs.disc(constant, **HOW)
+    assert not [w for w in recwarn if "n_components cuts" not in str(w.message)]
+    assert np.isfinite(result.scores).all()
+
+
+@quiet
+def test_graphs_that_fall_apart():
+    parts = [sparse.block_diag([graph(), graph()]).tocsr(), sparse.csr_matrix(oracle.affinity(B, 5))]
+    with pytest.warns(fastfs.DataWarning, match="graph of set 0 falls apart, into up to 2 pieces"):
+        result = fastfs.disc(graphs=parts, n_components=3, n_vectors=4, n_differential=1)
+    assert result.n_connected_components.tolist() == [2, 1]
+    expected = oracle.disc([W.toarray() for W in parts], 3)
+    for s in range(2):
+        np.testing.assert_allclose(result.significance[s], expected.sigma[s][:4], rtol=0, atol=1e-9)
+
+
+def test_isolated_feature():
+    far = A.copy()
+    far[:, 3] += 1e9  # its affinities underflow
+    messages, result = warned([far, B], graph="knn", n_neighbors=6)
+    assert any("falls apart" in message for message in messages) or result.n_connected_components[0] == 1
+
+
+@quiet
+def test_identical_sets():
+    messages, result = warned([A, A.copy()])
+    assert "the graph of set 0, set 1 is that of another set too: nothing is differential between these" in messages
+    assert (result.statistic < result.eigenvalues[0][1]).all()
+
+
+@quiet
+def test_flat_significances():
+    with pytest.warns(fastfs.DataWarning, match="no clear step in set 0, set 1 .*set n_differential"):
+        fastfs.disc(list(np.random.default_rng(1).normal(size=(2, 50, 200))))
+
+
+@quiet
+def test_small_gap():
+    rng = np.random.default_rng(0)
+    sets = []
+    for _ in range(2):  # six equal blocks: eigenvalues near 1 come in a cluster
+        X = 0.1 * rng.normal(size=(300, 60))
+        for b in range(6):
+            X[:, 10 * b : 10 * b + 10] += rng.normal(size=(300, 1))
+        sets.append(X)
+    with pytest.warns(fastfs.DataWarning, match="n_components cuts a cluster of eigenvalues in set 0, set 1"):
+        found = fastfs.disc(sets, graph="knn", n_neighbors=9, bandwidth_neighbors=9, n_components=3, n_differential=1)
+    assert (found.gap < 1e-3).all()
+
+
+def test_without_pynndescent(monkeypatch):
+    import_module = builtins.__import__
+
+    def refuse(name, *arguments, **options):
+        if name.startswith("pynndescent"):
+            raise ImportError(name)
+        return import_module(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ImportError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
+        fastfs.disc([A, B], graph="approximate", **HOW)
+
+
+def test_memory_is_asked_for_first():
+    wide = np.zeros((3, 20_000), "f")
+    with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
+        fastfs.disc([wide, wide], max_memory="100M")

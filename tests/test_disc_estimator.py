@@ -1,0 +1,332 @@
+"""fastfs.DiSC as scikit-learn and its users handle it; its pictures; its word on the command line."""
+
+import io as io_module
+import json
+import pickle
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import fastfs
+from fastfs import DiSC, pl
+
+RNG = np.random.default_rng(0)
+Y = np.arange(120) % 2
+X = RNG.normal(size=(120, 50))
+X[Y == 1, :8] += 2 * RNG.normal(size=(60, 1))  # tied to each other in class 1 only
+X[Y == 0, 20:26] += 2 * RNG.normal(size=(60, 1))  # and in class 0 only
+X[:, 40:] += 2 * RNG.normal(size=(120, 1))  # in both
+NAMES = [f"gene {j}" for j in range(50)]
+HOW = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5, "n_differential": 1}
+
+
+# ------------------------------------------------------------------------------------------------------- scikit-learn
+
+
+@pytest.fixture
+def wide_checks(monkeypatch):
+    """Most of the checks have two or three features, where DiSC needs more: they get more, made from theirs."""
+    enforce = estimator_checks._enforce_estimator_tags_X
+    mixing = 0.3 * np.random.default_rng(0).normal(size=(30, 12))
+
+    def widened(estimator, X, **options):
+        X = enforce(estimator, X, **options)
+        if isinstance(X, np.ndarray) and X.ndim == 2 and 2 <= X.shape[1] < 12 and X.dtype.kind == "f":
+            X = np.hstack([X, np.sin(X @ mixing[: X.shape[1]]).astype(X.dtype)])
+        return X
+
+    monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_X", widened)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
+@parametrize_with_checks(
+    [DiSC(n_components=1, bandwidth_neighbors=2), DiSC(1, n_components=1, graph="knn", n_groups=2)],
+    expected_failed_checks=lambda _: {"check_estimators_nan_inf": "three features, which are refused first"},
+)
+def test_scikit_learn_checks(estimator, check, wide_checks):
+    check(estimator)
+
+
+def test_parameters_are_stored_untouched():
+    given = {name: object() for name in DiSC().get_params()}
+    estimator = DiSC(**given)
+    assert all(getattr(estimator, name) is value for name, value in given.items())
+    assert estimator.get_params() == given
+
+
+def test_clone_and_repr():
+    estimator = DiSC(2, **HOW).fit(X, Y)
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    assert not hasattr(copy, "scores_")
+    assert repr(DiSC(2, graph="knn")) == "DiSC(graph='knn', n_features_to_select=2)"
+
+
+def test_attributes():
+    estimator = DiSC(14, n_groups=2, **HOW).fit(X, Y)
+    found = fastfs.disc([X[Y == 0], X[Y == 1]], **HOW)
+    np.testing.assert_array_equal(estimator.classes_, [0, 1])
+    pairs = {
+        "scores_": found.scores,
+        "class_scores_": found.set_scores,
+        "significance_": found.significance,
+        "vectors_": found.vectors,
+        "trivial_": found.trivial,
+        "statistic_": found.statistic,
+        "n_differential_": found.n_differential,
+        "ratio_": found.ratio,
+        "gap_": found.gap,
+        "n_connected_components_": found.n_connected_components,
+        "bandwidths_": found.bandwidths,
+    }
+    for name, value in pairs.items():
+        np.testing.assert_array_equal(getattr(estimator, name), value, err_msg=name)
+    assert sorted(estimator.ranking_) == list(range(1, 51))
+    assert estimator.get_support(indices=True).tolist() == [*range(8), *range(20, 26)]
+    assert estimator.vectors_.shape == (2, 50, 5)
+    assert [len(values) for values in estimator.eigenvalues_] == [4, 4]
+    assert not hasattr(estimator, "graph_recall_")
+
+
+def test_groups():
+    estimator = DiSC(n_groups=2, **HOW).fit(X, Y)
+    assert np.flatnonzero(estimator.groups_[0] == 0).tolist() == list(range(20, 26))
+    assert np.flatnonzero(estimator.groups_[1] == 0).tolist() == list(range(8))
+    assert set(np.unique(estimator.groups_)) == {-1, 0}
+    everything = DiSC(n_groups=2, drop_largest=False, **HOW).fit(X, Y)
+    assert set(np.unique(everything.groups_)) == {0, 1}
+    np.testing.assert_array_equal(everything.groups_ == 0, estimator.groups_ == 0)
+    assert not hasattr(DiSC(**HOW).fit(X, Y), "groups_")
+
+
+def test_meta_features():
+    estimator = DiSC(n_groups=2, **HOW).fit(X, Y)
+    by_vectors = estimator.meta_features(X[:7])
+    leading = [np.flatnonzero(~estimator.trivial_[s])[0] for s in range(2)]
+    expected = np.column_stack([X[:7] @ estimator.vectors_[s][:, j] for s, j in enumerate(leading)])
+    np.testing.assert_allclose(by_vectors, expected, rtol=1e-12)
+    by_groups = estimator.meta_features(X[:7], by="groups")
+    expected = np.column_stack([X[:7, 20:26].mean(axis=1), X[:7, :8].mean(axis=1)])
+    np.testing.assert_allclose(by_groups, expected, rtol=1e-12)
+    np.testing.assert_allclose(estimator.meta_features(sparse.csr_matrix(X[:7])), by_vectors, rtol=1e-12)
+    scaled = DiSC(scaling="standard", **HOW).fit(X, Y)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    plain = DiSC(**HOW).fit(z, Y)
+    np.testing.assert_allclose(scaled.meta_features(X), plain.meta_features(z), rtol=1e-9, atol=1e-10)
+
+
+def test_meta_features_of_bad_input():
+    estimator = DiSC(**HOW).fit(X, Y)
+    with pytest.raises(ValueError, match="there are no groups: fit with n_groups"):
+        estimator.meta_features(X, by="groups")
+    with pytest.raises(ValueError, match="by must be 'vectors' or 'groups'"):
+        estimator.meta_features(X, by="names")
+    with pytest.raises(ValueError, match="X has 49 features, but DiSC is expecting 50"):
+        estimator.meta_features(X[:, 1:])
+    with pytest.raises(ValueError, match="fill sparse X"):
+        DiSC(scaling="standard", **HOW).fit(X, Y).meta_features(sparse.csr_matrix(X))
+
+
+def test_labels_of_any_kind():
+    named = DiSC(**HOW).fit(X, np.where(Y == 1, "treated", "control"))
+    numbers = DiSC(**HOW).fit(X, Y)
+    assert named.classes_.tolist() == ["control", "treated"]
+    np.testing.assert_array_equal(named.vectors_, numbers.vectors_)
+
+
+def test_names_of_features():
+    frame = pd.DataFrame(X, columns=NAMES)
+    estimator = DiSC(8, **HOW).fit(frame, Y)
+    assert estimator.feature_names_in_.tolist() == NAMES
+    assert estimator.get_feature_names_out().tolist() == [NAMES[j] for j in estimator.get_support(indices=True)]
+    assert estimator.set_output(transform="pandas").transform(frame).shape == (120, 8)
+
+
+def test_pickles():
+    estimator = DiSC(3, n_groups=3, **HOW).fit(X, Y)
+    again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.meta_features(X, by="groups"), estimator.meta_features(X, by="groups"))
+
+
+def test_chunks_and_sparse():
+    expected = DiSC(graph="knn", **HOW).fit(X, Y)
+    chunks = DiSC(graph="knn", **HOW).fit(iter([X[:50], X[50:]]), Y)
+    np.testing.assert_array_equal(chunks.vectors_, expected.vectors_)
+    found = DiSC(graph="knn", **HOW).fit(sparse.csc_matrix(X), Y)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=0, atol=1e-10)
+
+
+def test_pipeline_and_search():
+    pipeline = make_pipeline(DiSC(10, **HOW), LogisticRegression())
+    search = GridSearchCV(pipeline, {"disc__n_components": [2, 3]}, cv=2).fit(X, Y)
+    assert search.best_params_["disc__n_components"] in (2, 3)
+
+
+def test_in_threads_of_joblib():
+    alone = DiSC(**HOW).fit(X, Y)
+    fits = joblib.Parallel(n_jobs=2, prefer="threads")(joblib.delayed(DiSC(**HOW).fit)(X, Y) for _ in range(3))
+    for fitted in fits:
+        np.testing.assert_array_equal(fitted.vectors_, alone.vectors_)
+
+
+def test_the_statistic_of_a_permutation_test():
+    """Sets that differ stay above all of the null's statistics; sets that don't, don't."""
+    rng = np.random.default_rng(1)
+
+    def largest(labels, table):
+        return DiSC(**HOW).fit(table, labels).statistic_.max()
+
+    null = [largest(rng.permutation(Y), X) for _ in range(19)]
+    assert largest(Y, X) > max(null)
+    noise = rng.normal(size=X.shape)
+    null = [largest(rng.permutation(Y), noise) for _ in range(19)]
+    assert np.sum(largest(Y, noise) <= np.array(null)) >= 1
+
+
+BAD = {
+    "one class": (lambda: DiSC(**HOW).fit(X, np.zeros(120)), "at least two classes, but has only one class"),
+    "no labels": (lambda: DiSC(**HOW).fit(X, None), "requires y to be passed"),
+    "row of the table": (
+        lambda: DiSC(**HOW).fit(np.where(np.arange(120 * 50).reshape(120, 50) == 61 * 50 + 4, np.nan, X), Y),
+        "X contains NaN or infinity: first at row 61, column 4",
+    ),
+    "names of classes": (
+        lambda: DiSC(**HOW).fit(np.where((Y == 1)[:, None], 1.0, X), np.where(Y == 1, "ill", "well")),
+        "all features of class ill are equal",
+    ),
+    "groups": (lambda: DiSC(n_groups=51, **HOW).fit(X, Y), "n_groups must lie between 1 and the 50 features"),
+    "too many to select": (lambda: DiSC(51, **HOW).fit(X, Y), "n_features_to_select must lie between 1 and the 50"),
+    "three features": (lambda: DiSC(**HOW).fit(X[:, :3], Y), r"3 feature\(s\) while a minimum of 4 is required"),
+    "jobs": (lambda: DiSC(n_jobs=0, **HOW).fit(X, Y), "n_jobs must not be 0"),
+    "scaled sparse": (
+        lambda: DiSC(scaling="standard", **HOW).fit(sparse.csr_matrix(X), Y),
+        "would fill sparse X",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_bad_types():
+    with pytest.raises(TypeError, match="n_groups must be an integer"):
+        DiSC(n_groups=2.5, **HOW).fit(X, Y)
+    with pytest.raises(TypeError, match="drop_largest must be True or False, not 1"):
+        DiSC(n_groups=2, drop_largest=1, **HOW).fit(X, Y)
+
+
+def test_a_failed_fit_leaves_the_earlier_one():
+    estimator = DiSC(**HOW).fit(X, Y)
+    before = estimator.vectors_
+    with pytest.raises(ValueError, match="density"):
+        estimator.set_params(density=2).fit(X, Y)
+    assert estimator.vectors_ is before
+
+
+def test_warnings_name_the_class():
+    with pytest.warns(fastfs.DataWarning, match="one sample only in class b"):
+        DiSC(**HOW).fit(X[:30], ["a"] * 29 + ["b"])
+
+
+# ------------------------------------------------------------------------------------------------------------ pictures
+
+
+def test_significance():
+    estimator = DiSC(**HOW).fit(X, Y)
+    ax = pl.significance(estimator, ax=Figure().add_subplot(), title="toy $1")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1"]
+    curve = next(line for line in ax.lines if line.get_label() == "1")
+    np.testing.assert_array_equal(curve.get_ydata(), estimator.significance_[1])
+    filled = [line for line in ax.lines if line.get_marker() == "o" and line.get_markerfacecolor() != "white"]
+    assert [len(line.get_xdata()) for line in filled] == [1, 1]
+    crosses = [line for line in ax.lines if line.get_marker() == "x"]
+    assert [len(line.get_xdata()) for line in crosses] == estimator.trivial_.sum(axis=1).tolist()
+    assert ax.get_yscale() == "log"
+    ax.figure.savefig(io_module.BytesIO())
+    found = fastfs.disc([X[Y == 0], X[Y == 1]], **HOW)
+    ax = pl.significance(found, names=["a", "b"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    with pytest.raises(ValueError, match="1 names for 2 sets"):
+        pl.significance(found, names=["a"])
+    with pytest.raises(ValueError, match="needs a fitted DiSC"):
+        pl.significance(DiSC())
+
+
+def test_group():
+    estimator = DiSC(n_groups=2, **HOW).fit(pd.DataFrame(X, columns=NAMES), Y)
+    figure = pl.group(estimator, X, Y, estimator.groups_[1] == 0, figure=Figure())
+    control, treated = (ax.images[0].get_array() for ax in figure.axes[:2])
+    assert control.shape == treated.shape == (8, 8)
+    np.testing.assert_allclose(np.diag(treated), 1)
+    off = ~np.eye(8, dtype=bool)
+    # The map is W: the same entries in another order.
+    from reference import disc as oracle
+
+    W = oracle.affinity(X[Y == 1], 5)[:8, :8]
+    np.testing.assert_allclose(np.sort(treated[off]), np.sort(W[off]), rtol=1e-8)
+    shown = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert sorted(shown) == NAMES[:8]
+    figure.savefig(io_module.BytesIO())
+    figure = pl.group(estimator, sparse.csr_matrix(X), Y, np.arange(30), top=5, figure=Figure())
+    assert figure.axes[0].images[0].get_array().shape == (5, 5)
+    assert figure.axes[0].get_xlabel() == "the best 5 of 30 features"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"selector": DiSC()}, "needs a fitted DiSC"),
+        ({"features": [3]}, "at least two indices"),
+        ({"features": [3, 50]}, "between 0 and 49"),
+        ({"features": [0.5, 1.5]}, "at least two indices"),
+        ({"X": X[:, :40]}, "the 50 features of the fit"),
+        ({"y": np.zeros(120)}, "no samples of class 1"),
+        ({"top": 1}, "top must be at least 2"),
+        ({"feature_names": ["a"]}, "1 feature_names for 50 features"),
+    ],
+)
+def test_group_of_bad_input(change, message):
+    given = {"selector": DiSC(**HOW).fit(X, Y), "X": X, "y": Y, "features": [1, 2, 3], "figure": Figure()} | change
+    with pytest.raises(ValueError, match=message):
+        pl.group(**given)
+
+
+# -------------------------------------------------------------------------------------------------------- command line
+
+
+def test_command_line(tmp_path):
+    table = pd.DataFrame(X, columns=NAMES).assign(state=np.where(Y == 1, "ill", "well"))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    options = [f"--method-option={name}={value}" for name, value in HOW.items()]
+    command = [sys.executable, "-m", "fastfs", "score", "table.csv", "--label=state", "--method=disc", *options]
+    finished = subprocess.run(
+        [*command, "--top=8", "--out=ranking.json", "--plot=ranking.png"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr.startswith("DiSC scored 50 features of 120 samples (ill: 60, well: 60)")
+    written = json.loads((tmp_path / "ranking.json").read_text())
+    expected = DiSC(**HOW).fit(X, table["state"])
+    assert [row["feature"] for row in written["ranking"]] == [NAMES[j] for j in np.argsort(expected.ranking_)[:8]]
+    assert written["disc"]["ill"]["significance"] == expected.significance_[0].tolist()
+    assert written["disc"]["well"]["n_differential"] == 1
+    assert (tmp_path / "ranking.png").stat().st_size > 1000
