@@ -8,6 +8,11 @@
 #include <vector>
 
 #include "fastfs/fastfs.hpp"
+
+// The scipy-openblas32 wheel has its own names for the routines.
+#define FASTFS_BLAS_SYMBOL(name) scipy_##name##_
+#define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
+#define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
 #include "fastfs/link_blas.h"
 
 namespace {
