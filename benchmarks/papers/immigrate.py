@@ -89,7 +89,7 @@ def scaled(classifier: Any) -> Any:
 
 
 def weighted(rho: float) -> Any:
-    """imIM4E at sigma 1: the second class, in sorted order, weighs rho times the first."""
+    """imIM4E with the default sigma: the second class, in sorted order, weighs rho times the first."""
     return fastfs.IM4E(class_weight={0: 1.0, 1: rho}, n_jobs=1)
 
 

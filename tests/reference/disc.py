@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.spatial
 
 
 @dataclass
@@ -121,26 +122,33 @@ def scores(sigma, V, n_vectors, q=None):
 
 
 def public_algorithm(sets, k=30, d=20):
-    """Two sets as the public program goes about it: general eigenvectors of P, explicit Q with an inverse, full SVD."""
+    """Two sets with the operations of the public program (helper_functions.compute_diff_vectors), of the same kinds and
+    sizes: distances by cdist, whole rows argsorted, products with diagonal matrices, general eigenvectors of P, Q with
+    an inverse, full SVD, signs.
+    """
+
+    def positive(rows):  # the largest entry of each
+        largest = np.argmax(rows, axis=1) == np.argmax(np.abs(rows), axis=1)
+        return rows * np.where(largest, 1, -1)[:, None]
+
     walks, U = [], []
     for X in sets:
-        gram = X.T @ X
-        D2 = np.maximum(np.add.outer(np.diag(gram), np.diag(gram)) - 2 * gram, 0)
-        eps = np.sqrt(np.sort(D2, axis=1)[:, k])
-        E = np.exp(-D2 / eps[:, None] ** 2)
-        W = (E + E.T) / 2
-        q = W.sum(axis=1)
-        W = W / np.outer(q, q)
-        P = W / W.sum(axis=1)[:, None]
-        lam, vectors = np.linalg.eig(P)
-        order = np.argsort(-lam.real)[1 : d + 1]
+        D = scipy.spatial.distance.cdist(X.T, X.T)
+        nearest = (D + np.diag(np.full(len(D), np.inf))).argsort(axis=1)[:, k - 1]
+        eps = np.tile(D[np.arange(len(D)), nearest][:, None], (1, len(D)))
+        W = 1 / 2 * (np.exp(-(D**2) / eps**2) + np.exp(-(D**2) / eps.T**2))
+        inverse = np.diag(1 / W.sum(axis=1))
+        Wt = inverse @ W @ inverse
+        P = np.diag(1 / Wt.sum(axis=1)) @ Wt
+        values, vectors = np.linalg.eig(P)
+        order = np.argsort(-values.real)[1 : d + 1]
         walks.append(P)
-        U.append(vectors[:, order].real)
+        U.append(positive(vectors[:, order].real.T).T)
+    projections = [np.eye(len(u)) - u @ (np.linalg.inv(u.T @ u) @ u.T) for u in U]
     results = []
-    for P, other in zip(walks, U[::-1], strict=True):
-        Q = np.eye(len(P)) - other @ np.linalg.inv(other.T @ other) @ other.T
-        _, values, Vt = np.linalg.svd(P @ Q)
-        results.append((values, Vt.T))
+    for P, Q in zip(walks, projections[::-1], strict=True):
+        _, values, right = np.linalg.svd(P @ Q)
+        results.append((values, positive(right).T))
     return results
 
 
