@@ -227,18 +227,20 @@ def sigma(run: Run) -> None:
             print(f"{word:<20}" + "".join(f"{c:>9}" for c in counts))
 
 
-def table(title: str, sets: Sequence[str], load: Callable[[str], Any], run: Run) -> None:
+def table(
+    title: str, sets: Sequence[str], load: Callable[[str], Any], run: Run, methods: dict[str, Method] = METHODS
+) -> None:
     """Accuracies of all methods, and IMMIGRATE against each by paired t-tests over the folds."""
     print(f"\n{title}\n{run.repeats} x 10-fold, all choices on 3 inner folds; accuracy in %, mean +- standard error")
-    print(f"{'':<20}" + "".join(f"{m:>13}" for m in METHODS) + "   paper")
-    tally = {m: [0, 0, 0] for m in METHODS if m != "IGT"}
+    print(f"{'':<20}" + "".join(f"{m:>13}" for m in methods) + "   paper")
+    tally = {m: [0, 0, 0] for m in methods if m != "IGT"}
     means = []
     for name in sets:
         start = time.perf_counter()
-        found = cross_validated(METHODS, *load(name), run)
+        found = cross_validated(methods, *load(name), run)
         paper = ", ".join(f"{m} {v:g}" for (data, m), v in PAPER.items() if data == name)
         taken = harness.seconds(time.perf_counter() - start)
-        print(f"{name:<20}" + "".join(f"{cell(found[m]):>13}" for m in METHODS) + f"   {paper} [{taken}]", flush=True)
+        print(f"{name:<20}" + "".join(f"{cell(found[m]):>13}" for m in methods) + f"   {paper} [{taken}]", flush=True)
         means.append([found[m].mean() for m in METHODS])
         for m, counts in tally.items():
             difference = found["IGT"] - found[m]
@@ -261,7 +263,8 @@ def colon(run: Run) -> None:
         X, y = two_classes(name)
         return np.log2(X), y
 
-    table("Colon, log2", ("colon",), load, run)
+    # Removing small weights makes W dense: an eigenproblem of 2000 x 2000 in each iteration.
+    table("Colon, log2", ("colon",), load, run, {name: m for name, m in METHODS.items() if name != "IGS"})
 
 
 def xor(run: Run) -> None:
