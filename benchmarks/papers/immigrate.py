@@ -241,7 +241,7 @@ def table(
         paper = ", ".join(f"{m} {v:g}" for (data, m), v in PAPER.items() if data == name)
         taken = harness.seconds(time.perf_counter() - start)
         print(f"{name:<20}" + "".join(f"{cell(found[m]):>13}" for m in methods) + f"   {paper} [{taken}]", flush=True)
-        means.append([found[m].mean() for m in METHODS])
+        means.append([found[m].mean() for m in methods])
         for m, counts in tally.items():
             difference = found["IGT"] - found[m]
             p = ttest_rel(found["IGT"], found[m]).pvalue if np.any(difference != 0) else 1.0

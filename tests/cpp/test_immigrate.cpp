@@ -1,0 +1,231 @@
+// RELIEF's family, IM4E and IMMIGRATE through fastfs.hpp: what must hold of any fit, the same bits for any number of
+// threads, predictions and what they rest on; what is refused. Exits with 77 (skipped) if FASTFS_ISA names a set that
+// this machine hasn't.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "fastfs/fastfs.hpp"
+
+// The scipy-openblas32 wheel has its own names for the routines.
+#define FASTFS_BLAS_SYMBOL(name) scipy_##name##_
+#define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
+#define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
+#include "fastfs/link_blas.h"
+
+namespace {
+
+int failures = 0;
+
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            ++failures;                                                          \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                                        \
+    } while (false)
+
+template <class F>
+bool refused(F&& f) {
+    try {
+        f();
+    } catch (const std::invalid_argument&) {
+        return true;
+    }
+    return false;
+}
+
+constexpr std::int64_t kSamples = 61, kFeatures = 13, kClasses = 3;
+
+// Features 2 and 7 tell the classes apart, feature 5 is constant.
+template <class T>
+struct Data {
+    std::vector<T> X;
+    std::vector<std::int64_t> labels;
+    fastfs::matrix view() const { return {X.data(), kSamples, kFeatures}; }
+
+    Data() {
+        std::mt19937 engine(1);
+        std::normal_distribution<double> normal;
+        for (std::int64_t r = 0; r < kSamples; ++r) {
+            labels.push_back(r % kClasses);
+            for (std::int64_t j = 0; j < kFeatures; ++j) {
+                const double level = j == 2 ? 4.0 * static_cast<double>(r % kClasses == 0) : 0.0;
+                const double other = j == 7 ? 4.0 * static_cast<double>(r % kClasses == 1) : 0.0;
+                X.push_back(j == 5 ? T(3) : static_cast<T>(normal(engine) + level + other));
+            }
+        }
+    }
+};
+
+fastfs::run threads(int n) {
+    auto run = fastfs::default_run();
+    run.n_threads = n;
+    return run;
+}
+
+template <class T>
+void test_relief() {
+    const Data<T> data;
+    const fastfs::margin margin(data.view(), FASTFS_SCALE_RANGE, FASTFS_KEEP_MANHATTAN);
+    const fastfs::margin bare(data.view(), FASTFS_SCALE_RANGE);
+    for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
+        auto options = fastfs::default_relief_options();
+        options.method = method;
+        const auto found = margin.relief(data.labels.data(), kClasses, options, threads(1));
+        CHECK(found.scores == margin.relief(data.labels.data(), kClasses, options, threads(3)).scores);
+        CHECK(found.scores == bare.relief(data.labels.data(), kClasses, options, threads(2)).scores);
+        CHECK(found.scores[5] == 0);
+        for (std::int64_t j = 0; j < kFeatures; ++j) {
+            const auto score = found.scores[static_cast<std::size_t>(j)];
+            CHECK(j == 2 || j == 7 || score < std::min(found.scores[2], found.scores[7]));
+        }
+        std::vector<std::int64_t> wrong = data.labels;
+        wrong[3] = kClasses;
+        CHECK(refused([&] { margin.relief(wrong.data(), kClasses, options); }));
+        options.n_neighbors = 0;
+        CHECK(refused([&] { margin.relief(data.labels.data(), kClasses, options); }));
+    }
+}
+
+// Of samples 0, 1, 2, ..., which are training samples too; parts add up to the margin.
+template <class T>
+void test_prediction(const Data<T>& data, const fastfs::margin& margin, const fastfs::margin_metric& metric,
+                     std::int64_t parts_of_row) {
+    std::vector<double> e(static_cast<std::size_t>(kSamples * kClasses));
+    const auto* labels = data.labels.data();
+    margin.distances(labels, kClasses, metric, data.view(), e.data());
+    std::vector<double> parts(static_cast<std::size_t>(kSamples * parts_of_row));
+    margin.explain(labels, kClasses, metric, data.view(), labels, parts.data());
+    int right = 0;
+    for (std::int64_t r = 0; r < kSamples; ++r) {
+        const double* row = e.data() + r * kClasses;
+        right += std::min_element(row, row + kClasses) - row == labels[r];
+        double other = std::numeric_limits<double>::infinity(), sum = 0;
+        for (std::int64_t c = 0; c < kClasses; ++c) {
+            CHECK(std::isfinite(row[c]));
+            if (c != labels[r]) other = std::min(other, row[c]);
+        }
+        for (std::int64_t k = 0; k < parts_of_row; ++k) sum += parts[static_cast<std::size_t>(r * parts_of_row + k)];
+        CHECK(std::abs(sum - (other - row[labels[r]])) < (sizeof(T) == 4 ? 1e-5 : 1e-12));
+    }
+    CHECK(right > kSamples * 8 / 10);
+    auto wrong = metric;
+    wrong.sigma = 0;
+    CHECK(refused([&] { margin.distances(labels, kClasses, wrong, data.view(), e.data()); }));
+}
+
+template <class T>
+void test_im4e() {
+    const Data<T> data;
+    const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
+    const auto* labels = data.labels.data();
+    auto options = fastfs::default_im4e_options();
+    options.tol = 0;
+    const auto found = margin.im4e(labels, kClasses, options, threads(1));
+    CHECK(found.weights == margin.im4e(labels, kClasses, options, threads(3)).weights);
+    double sum = 0;
+    for (const double w : found.weights) {
+        CHECK(w >= 0);
+        sum += w;
+    }
+    CHECK(std::abs(sum - 1) < 1e-12);
+    CHECK(found.weights[5] == 0 && found.weights[2] > 0.2 && found.weights[7] > 0.2);
+    CHECK(found.cost.size() == 10 && !found.converged && found.sigma == 1);
+
+    auto metric = fastfs::default_margin_metric();
+    metric.weights = found.weights.data();
+    metric.n_features = kFeatures;
+    test_prediction(data, margin, metric, kFeatures);
+
+    const double factors[kClasses] = {1, 1, 0};
+    options.class_factors = factors;
+    CHECK(refused([&] { margin.im4e(labels, kClasses, options); }));
+    options.class_factors = nullptr;
+    options.sigma = -1;
+    CHECK(refused([&] { margin.im4e(labels, kClasses, options); }));
+}
+
+template <class T>
+void test_immigrate() {
+    const Data<T> data;
+    const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
+    const auto* labels = data.labels.data();
+    const auto options = fastfs::default_immigrate_options();
+    const auto found = margin.immigrate(labels, kClasses, options, threads(1));
+    const auto n = static_cast<std::int64_t>(found.features.size()),
+               rank = static_cast<std::int64_t>(found.values.size());
+    CHECK(n == kFeatures - 1);  // without the constant one
+    CHECK(found.W.size() == static_cast<std::size_t>(n * n));
+    CHECK(found.W == margin.immigrate(labels, kClasses, options, threads(3)).W);
+    const double tolerance = sizeof(T) == 4 ? 1e-6 : 1e-12;  // factors below it are left out
+    double norm = 0, largest = 0;
+    for (std::int64_t a = 0; a < n; ++a) {
+        double score = 0;
+        for (std::int64_t b = 0; b < n; ++b) {
+            const double w = found.W[static_cast<std::size_t>(a * n + b)];
+            CHECK(w == found.W[static_cast<std::size_t>(b * n + a)]);
+            double product = 0;
+            for (std::int64_t k = 0; k < rank; ++k) {
+                product += found.values[static_cast<std::size_t>(k)] *
+                           found.vectors[static_cast<std::size_t>(k * n + a)] *
+                           found.vectors[static_cast<std::size_t>(k * n + b)];
+            }
+            CHECK(std::abs(product - w) < tolerance);
+            score += w * w;
+            if (a < b) largest = std::max(largest, std::abs(w));
+        }
+        CHECK(std::abs(score - found.scores[static_cast<std::size_t>(found.features[static_cast<std::size_t>(a)])]) <
+              tolerance);
+        norm += score;
+    }
+    CHECK(std::abs(norm - 1) < 1e-12);
+    CHECK(found.scores[5] == 0);
+    std::int64_t a[3], b[3];
+    double weights[3];
+    CHECK(fastfs::immigrate_pairs(n, rank, found.values.data(), found.vectors.data(), false, 3, a, b, weights) == 3);
+    CHECK(std::abs(std::abs(weights[0]) - largest) < tolerance && a[0] < b[0]);
+    CHECK(std::abs(weights[0]) >= std::abs(weights[1]) && std::abs(weights[1]) >= std::abs(weights[2]));
+
+    auto metric = fastfs::default_margin_metric();
+    metric.sigma = found.sigma;
+    metric.features = found.features.data();
+    metric.n_features = n;
+    metric.rank = rank;
+    metric.values = found.values.data();
+    metric.vectors = found.vectors.data();
+    test_prediction(data, margin, metric, n * n);
+
+    auto wrong = options;
+    wrong.smallest = std::numeric_limits<double>::quiet_NaN();
+    CHECK(refused([&] { margin.immigrate(labels, kClasses, wrong); }));
+    wrong = options;
+    const std::int64_t unordered[] = {3, 2};
+    wrong.features = unordered;
+    wrong.n_features = 2;
+    CHECK(refused([&] { margin.immigrate(labels, kClasses, wrong); }));
+    fastfs_immigrate_free(nullptr);
+    fastfs_margin_free(nullptr);
+}
+
+}  // namespace
+
+int main() {
+    if (fastfs_isa() == nullptr) {
+        std::printf("skipped: %s\n", fastfs_last_error());
+        return 77;
+    }
+    fastfs::check(fastfs_link_blas());
+    test_relief<float>();
+    test_relief<double>();
+    test_im4e<float>();
+    test_im4e<double>();
+    test_immigrate<float>();
+    test_immigrate<double>();
+    std::printf("%s: %d failures\n", fastfs_isa(), failures);
+    return failures != 0;
+}
