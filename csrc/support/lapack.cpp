@@ -37,9 +37,9 @@ void register_blas(const fastfs_blas& table) {
                 std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
-    require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf &&
-                table.dpocon && table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr &&
-                table.dsyevr && table.dgesdd,
+    require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
+                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
+                table.dgesdd,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
