@@ -148,7 +148,9 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
             for (int s = 0; s < filled; ++s) {
                 const std::int64_t j0 = units[s] * kUnit<T>;
                 double* to = out + (rows[s] - i0) * ld + j0;
-                for (std::int64_t l = 0; l < std::min(kUnit<T>, n_right - j0); ++l) to[l] = f[s * kUnit<T> + l];
+                // What lies below the diagonal is the mirror's to write, in another task perhaps.
+                const std::int64_t begin = one_triangle ? std::max<std::int64_t>(0, rows[s] - j0) : 0;
+                for (std::int64_t l = begin; l < std::min(kUnit<T>, n_right - j0); ++l) to[l] = f[s * kUnit<T> + l];
             }
             filled = 0;
         };
