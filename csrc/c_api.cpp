@@ -238,6 +238,14 @@ void start_projse_result(fastfs_projse_result* result, const fastfs_projse_optio
     result->sigma = 0;
 }
 
+void require_in_range(const int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        if (labels[r] >= 0 && labels[r] < n_classes) continue;
+        throw InvalidArgument("labels must lie in 0.." + std::to_string(n_classes - 1) + ", but that of row " +
+                              std::to_string(r) + " is " + std::to_string(labels[r]));
+    }
+}
+
 // At most one of Y and labels, with as many rows as X.
 struct TargetRows {
     std::optional<Matrix> Y;
@@ -255,11 +263,7 @@ struct TargetRows {
                                                    std::to_string(X.n_rows()) + " and " + std::to_string(Y->n_rows()));
             require_variables(Y->n_cols(), 1, "the number of columns of Y");
         }
-        for (std::int64_t r = 0; labels && r < X.n_rows(); ++r) {
-            if (labels[r] >= 0 && labels[r] < n_classes) continue;
-            throw InvalidArgument("labels must lie in 0.." + std::to_string(n_classes - 1) + ", but that of row " +
-                                  std::to_string(r) + " is " + std::to_string(labels[r]));
-        }
+        if (labels) require_in_range(labels, X.n_rows(), n_classes);
         require_variables(X.n_cols(), 1, "the number of columns of X");
     }
     const Matrix* y() const { return Y ? &*Y : nullptr; }
@@ -271,13 +275,8 @@ void require_labels(const int64_t* labels, std::int64_t n_rows, std::int64_t n_c
     require(n_classes >= 2 && n_classes <= n_rows,
             "n_classes must be from 2 to the " + std::to_string(n_rows) + " rows, not " + std::to_string(n_classes));
     std::vector<bool> seen(static_cast<std::size_t>(n_classes));
-    for (std::int64_t r = 0; r < n_rows; ++r) {
-        if (labels[r] < 0 || labels[r] >= n_classes) {
-            throw InvalidArgument("labels must lie in 0.." + std::to_string(n_classes - 1) + ", but that of row " +
-                                  std::to_string(r) + " is " + std::to_string(labels[r]));
-        }
-        seen[static_cast<std::size_t>(labels[r])] = true;
-    }
+    require_in_range(labels, n_rows, n_classes);
+    for (std::int64_t r = 0; r < n_rows; ++r) seen[static_cast<std::size_t>(labels[r])] = true;
     for (std::int64_t c = 0; c < n_classes; ++c) {
         require(seen[static_cast<std::size_t>(c)], "no row has the label " + std::to_string(c));
     }

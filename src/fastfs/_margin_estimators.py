@@ -1,7 +1,8 @@
 """The scikit-learn estimators of the margin methods: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from fastfs._estimators import _Selector
 from fastfs._immigrate import Explanation
 
 
-class _MarginSelector(_Selector):
+class _MarginSelector(_Selector, ABC):
     """What the estimators share: dense input, all rows at once."""
 
     _accept_sparse = False
@@ -58,15 +59,6 @@ class _MarginSelector(_Selector):
         threads, progress = count_threads(self.n_jobs), as_progress(self.verbose)
         return _margin.Stage(X, scaling, n_threads=threads, budget=budget, progress=progress)
 
-    def _fit_relief(self, X: Any, y: Any, options: dict[str, Any]) -> None:
-        with self._all_or_nothing():
-            data, budget, self.classes_, codes = self._read(X, y)
-            stage = self._stage(data, budget, self.scaling)
-            self.scores_, stored, said = _relief.score(stage, codes, self.classes_, options)
-            self.ranking_ = rank_features(self.scores_)
-            self.algorithm_ = _algorithm(stored)
-            warn_data(said)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
@@ -78,7 +70,39 @@ def _algorithm(stored: bool) -> str:
     return "stored" if stored else "blocks"
 
 
-class Relief(_MarginSelector):
+class _ReliefSelector(_MarginSelector):
+    """RELIEF, ReliefF and MultiSURF: one fit, which differs by the options alone."""
+
+    @abstractmethod
+    def _options(self) -> dict[str, Any]:
+        """The parameters of the method, checked, as of `_relief`."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Score the features of X.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Dense.
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type.
+
+        Returns
+        -------
+        self
+        """
+        options = self._options()
+        with self._all_or_nothing():
+            data, budget, self.classes_, codes = self._read(X, y)
+            stage = self._stage(data, budget, self.scaling)
+            self.scores_, stored, said = _relief.score(stage, codes, self.classes_, options)
+            self.ranking_ = rank_features(self.scores_)
+            self.algorithm_ = _algorithm(stored)
+            warn_data(said)
+        return self
+
+
+class Relief(_ReliefSelector):
     """Select features by RELIEF: in which the nearest sample of another class is farther than that of the same class.
 
     Each sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features.
@@ -176,26 +200,11 @@ class Relief(_MarginSelector):
         self.max_memory = max_memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "Relief":
-        """Score the features of X.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
-        y : array-like of shape (n_samples,)
-            Labels, of any sortable type.
-
-        Returns
-        -------
-        Relief
-            Itself.
-        """
-        self._fit_relief(X, y, _relief.relief_options(self.n_targets, self.closed_form, self.random_state))
-        return self
+    def _options(self) -> dict[str, Any]:
+        return _relief.relief_options(self.n_targets, self.closed_form, self.random_state)
 
 
-class ReliefF(_MarginSelector):
+class ReliefF(_ReliefSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
     From the nearest hits of each sample and its nearest misses in each other class, by Manhattan distance over all
@@ -286,26 +295,11 @@ class ReliefF(_MarginSelector):
         self.max_memory = max_memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "ReliefF":
-        """Score the features of X.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
-        y : array-like of shape (n_samples,)
-            Labels, of any sortable type.
-
-        Returns
-        -------
-        ReliefF
-            Itself.
-        """
-        self._fit_relief(X, y, _relief.relieff_options(self.n_neighbors))
-        return self
+    def _options(self) -> dict[str, Any]:
+        return _relief.relieff_options(self.n_neighbors)
 
 
-class MultiSURF(_MarginSelector):
+class MultiSURF(_ReliefSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
@@ -391,23 +385,8 @@ class MultiSURF(_MarginSelector):
         self.max_memory = max_memory
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "MultiSURF":
-        """Score the features of X.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
-        y : array-like of shape (n_samples,)
-            Labels, of any sortable type.
-
-        Returns
-        -------
-        MultiSURF
-            Itself.
-        """
-        self._fit_relief(X, y, _relief.multisurf_options())
-        return self
+    def _options(self) -> dict[str, Any]:
+        return _relief.multisurf_options()
 
 
 class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
@@ -425,9 +404,9 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         self._used, self._codes, self._scaling = used, codes, self.scaling
         self._train = np.take(data, used, axis=1)
 
+    @abstractmethod
     def _metric(self) -> Any:
         """The core's metric between samples, of the features `_used`."""
-        raise NotImplementedError
 
     def expected_distance(self, X: Any) -> npt.NDArray[np.float64]:
         """Expected distances to the classes; smaller is nearer, and none is a probability.
