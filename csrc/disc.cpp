@@ -389,14 +389,15 @@ SparseSymmetric given_graph(const Matrix& given, const std::string& name, Run& r
     double largest = 0;
     visit_sparse(given.description(), [&](auto* values, auto* indptr, auto* indices) {
         for (std::int64_t i = 0; i < p; ++i) {
-            A.begins[static_cast<std::size_t>(i) + 1] = indptr[i + 1];
             for (std::int64_t e = indptr[i]; e < indptr[i + 1]; ++e) {
                 const auto value = static_cast<double>(values[e]);
                 require_affinity(value, i, indices[e], name);
+                if (value == 0) continue;  // it may be stored on one side only
                 A.columns.push_back(static_cast<std::int32_t>(indices[e]));
                 A.values.push_back(value);
                 largest = std::max(largest, value);
             }
+            A.begins[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(A.columns.size());
         }
     });
     // Twice transposed its columns ascend. Then equal ones are neighbours.
@@ -477,10 +478,10 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     const Numbers ones(static_cast<std::size_t>(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
-        if (!(q[i] > 0 && q[i] <= kHuge)) {
+        if (!(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge)) {  // below, 1 / q isn't finite
             throw InvalidArgument("feature " + std::to_string(i) + " of " + name + " has affinities that add up to " +
-                                  text(q[i]) +
-                                  ", but a random walk needs a positive, finite sum: give it an affinity to itself");
+                                  text(q[i]) + ", but a random walk needs a positive, finite sum: " +
+                                  (q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first"));
         }
         graph.c[i] = std::pow(q[i], -alpha);
     }
@@ -661,10 +662,10 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     result.vectors.assign(triplets.V.begin(), triplets.V.begin() + n_vectors * p);
 
     auto ratio = [&](std::size_t q) {  // of the q-th to the next; 0 if there is none
-        if (q + 1 > real.size() || q == 0) return 0.0;
-        const double next = q < real.size() ? triplets.sigma[static_cast<std::size_t>(real[q])] : 0.0;
+        if (q == 0 || q >= real.size()) return 0.0;
         return triplets.sigma[static_cast<std::size_t>(real[q - 1])] /
-               std::max(next, std::numeric_limits<double>::epsilon() * triplets.sigma.front());
+               std::max(triplets.sigma[static_cast<std::size_t>(real[q])],
+                        std::numeric_limits<double>::epsilon() * triplets.sigma.front());
     };
     std::size_t available = real.size();
     if (available > 0 && real.back() >= n_vectors) --available;
@@ -676,7 +677,7 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     }
     result.n_differential = static_cast<std::int64_t>(q);
     result.ratio = ratio(q);
-    if (result.ratio < kFlat) result.warnings |= FASTFS_DISC_FLAT;
+    if (q > 0 && q < real.size() && result.ratio < kFlat) result.warnings |= FASTFS_DISC_FLAT;
 
     result.scores = numbers(p);
     for (std::size_t j = 0; j < q; ++j) {
@@ -695,11 +696,11 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     for (const DiscSet& set : sets) all += set.n_components;
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const DiscSet& set = sets[s];
-        const auto others = static_cast<std::int64_t>(sets.size()) - 1;
+        const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
         require(all - set.n_components < p - 1,
                 "the diffusion vectors of the other sets leave no room: " + std::to_string(all - set.n_components) +
-                    " of them for " + std::to_string(p) + " features; n_components may be at most " +
-                    std::to_string((p - 2) / others));
+                    " of them for " + std::to_string(p) + " features; " +
+                    (most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets"));
         require(set.n_components + 2 <= p, "n_components of " + name_of(s) + " must be at most " +
                                                std::to_string(p - 2) + ", not " + std::to_string(set.n_components));
         require(!set.X || set.X->n_rows() >= 1, name_of(s) + " has no samples");
