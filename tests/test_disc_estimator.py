@@ -272,20 +272,38 @@ def test_group():
     estimator = DiSC(n_groups=2, **HOW).fit(pd.DataFrame(X, columns=NAMES), Y)
     figure = pl.group(estimator, X, Y, estimator.groups_[1] == 0, figure=Figure())
     control, treated = (ax.images[0].get_array() for ax in figure.axes[:2])
-    assert control.shape == treated.shape == (8, 8)
+    assert control.shape == treated.shape == (16, 16)  # the group and as many others
     np.testing.assert_allclose(np.diag(treated), 1)
     off = ~np.eye(8, dtype=bool)
-    # The map is W: the same entries in another order.
+    # The map is W: of the group the same entries in another order, and others 42 * i // 8 places after it.
     from reference import disc as oracle
 
-    W = oracle.affinity(X[Y == 1], 5)[:8, :8]
-    np.testing.assert_allclose(np.sort(treated[off]), np.sort(W[off]), rtol=1e-8)
+    W = oracle.affinity(X[Y == 1], 5)
+    np.testing.assert_allclose(np.sort(treated[:8, :8][off]), np.sort(W[:8, :8][off]), rtol=1e-8)
+    others = 8 + 42 * np.arange(8) // 8
+    np.testing.assert_allclose(treated[8:, 8:], W[np.ix_(others, others)], rtol=1e-8)
+    np.testing.assert_allclose(figure.axes[1].images[0].get_clim(), (0, W[:8, :8][off].max()), rtol=1e-8)
+    # A block in one class only.
+    assert treated[:8, :8][off].mean() > 2 * treated[:8, 8:].mean()
+    assert control[:8, :8][off].mean() < 1.1 * control[:8, 8:].mean()
     shown = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert sorted(shown) == NAMES[:8]
     figure.savefig(io_module.BytesIO())
     figure = pl.group(estimator, sparse.csr_matrix(X), Y, np.arange(30), top=5, figure=Figure())
-    assert figure.axes[0].images[0].get_array().shape == (5, 5)
-    assert figure.axes[0].get_xlabel() == "the best 5 of 30 features"
+    assert figure.axes[0].images[0].get_array().shape == (10, 10)
+    assert figure.axes[0].get_xlabel() == "the best 5 of 30 features of the group, 5 others"
+    everything = pl.group(estimator, X, Y, np.arange(50), figure=Figure())
+    assert everything.axes[0].images[0].get_array().shape == (50, 50)
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_group_in_any_unit(unit):
+    shown = []
+    for factor in (1.0, unit):
+        estimator = DiSC(**HOW).fit(factor * X, Y)
+        figure = pl.group(estimator, factor * X, Y, np.arange(8), figure=Figure())
+        shown.append(figure.axes[1].images[0].get_array())
+    np.testing.assert_allclose(shown[1], shown[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -299,6 +317,7 @@ def test_group():
         ({"y": np.zeros(120)}, "no samples of class 1"),
         ({"top": 1}, "top must be at least 2"),
         ({"feature_names": ["a"]}, "1 feature_names for 50 features"),
+        ({"X": np.where(X == X[3, 2], np.nan, X)}, "contains NaN"),
     ],
 )
 def test_group_of_bad_input(change, message):

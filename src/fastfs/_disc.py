@@ -52,7 +52,7 @@ class DiscResult:
     n_differential : ndarray of shape (n_sets,)
         How many leading vectors, trivial ones left out, make the scores.
     ratio : ndarray of shape (n_sets,)
-        Of the significance of the last of these to the next one.
+        Of the significance of the last of these to the next one; 0 if there is none.
     eigenvalues : list of ndarray of shape (n_components + 1,)
         Of each set's random walk, descending from 1.
     diffusion : list of ndarray of shape (n_features, n_components)
@@ -216,10 +216,13 @@ def disc(
         raise TypeError("give either sets or graphs")
     name = "sets" if graphs is None else "graphs"
     given: Any = sets if graphs is None else graphs
-    if hasattr(given, "tocsr") or isinstance(given, str | bytes) or not hasattr(given, "__len__"):
+    one_matrix = hasattr(given, "tocsr") or hasattr(given, "columns")
+    if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
         raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
     if len(given) < 2:
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
+    if graphs is not None and scaling is not None:
+        raise ValueError("graphs hold affinities already, for which scaling has no use")
     names = [f"set {s}" for s in range(len(given))]
     budget = parse_memory(max_memory)
     matrices: list[Any] | None = None
@@ -366,7 +369,7 @@ def _as_graph(W: Any) -> Any:
         W = np.asarray(W)
         if W.ndim != 2:
             raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
-        W = csr_matrix(W)
+        W = csr_matrix(as_matrix(W)[0])  # SciPy takes fewer dtypes
     return as_matrix(W.tocsr())[0]
 
 
@@ -511,8 +514,9 @@ def _warn(
     )
     if where(_core.DISC_CLAMPED):
         asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
-        high = " and ".join(f"{name}={options[name]}" for name in asked if options[name] >= n_features)
-        messages.append(f"{high} exceeds the {n_features - 1} other features: all of them are taken")
+        high = [f"{name}={options[name]}" for name in asked if options[name] >= n_features]
+        verb = "exceeds" if len(high) == 1 else "exceed"
+        messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
     say(
         _core.DISC_DUPLICATES,
         lambda who, _: (
@@ -540,6 +544,8 @@ def _warn(
         _core.DISC_IDENTICAL,
         lambda who, _: f"the graph of {who} is that of another set too: nothing is differential between these",
     )
+    if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
+        messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
     if options["n_differential"] == 0:  # else it is the caller's choice
         say(
             _core.DISC_FLAT,

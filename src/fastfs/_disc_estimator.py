@@ -94,7 +94,7 @@ class DiSC(_Selector):
     n_differential_ : ndarray of shape (n_classes,)
         How many vectors make scores, groups and meta-features.
     ratio_ : ndarray of shape (n_classes,)
-        Of the significance of the last of these to the next one. Near 1 the cut is arbitrary.
+        Of the significance of the last of these to the next one; 0 if there is none. Near 1 the cut is arbitrary.
     gap_ : ndarray of shape (n_classes,)
         Between the last eigenvalue used and the next. Near 0 the choice of `n_components` is arbitrary.
     eigenvalues_ : list of ndarray of shape (n_components + 1,)
