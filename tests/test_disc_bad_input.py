@@ -304,11 +304,11 @@ def test_without_pynndescent(monkeypatch):
 
     def refuse(name, *arguments, **options):
         if name.startswith("pynndescent"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
         return import_module(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
         fastfs.disc([A, B], graph="approximate", **HOW)
 
 

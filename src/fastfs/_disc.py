@@ -172,7 +172,7 @@ def disc(
         symmetric or not negative; a parameter out of its range; more than 20,000 features with ``graph="dense"``.
     MemoryError
         The call would exceed the budget; nothing was allocated.
-    ImportError
+    ModuleNotFoundError
         ``graph="approximate"`` without pynndescent.
 
     Warns
@@ -429,10 +429,11 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
     """Put approximate neighbours with exact distances into the condition; return their recall on a sample."""
     try:
         from pynndescent import NNDescent
-    except ImportError:
-        raise ImportError(
-            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
+            name="pynndescent",
+        ) from error
     X = condition["X"]
     p = X.shape[1]
     k = min(n_neighbors, p - 1)

@@ -122,7 +122,7 @@ class DiSC(_Selector):
         more than 20,000 features with ``graph="dense"``.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
-    ImportError
+    ModuleNotFoundError
         ``graph="approximate"`` without pynndescent.
 
     Warns

@@ -376,9 +376,9 @@ def group(
 ) -> Figure | SubFigure:
     """Draw how similar the features of a group are to each other, one heat map for each class.
 
-    The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit, on
-    one scale. Below and beside the group stand as many other features, evenly spaced among all: bandwidths adapt, so
-    that what a class connects shows as a block darker than what is beside it.
+    The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit,
+    on one scale. Below and beside the group stand as many other features, evenly spaced among all: bandwidths adapt,
+    so that what a class connects shows as a block darker than what is beside it.
 
     Parameters
     ----------
