@@ -715,20 +715,24 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     }
 }
 
-// Bytes of a set's graph.
+bool is_dense(const DiscSet& set, const fastfs_disc_options& options) {
+    return !set.W && !set.neighbors && options.graph == FASTFS_GRAPH_DENSE;
+}
+
+// Bytes of a set's graph; a sparse one is in the result, too.
 std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options) {
     const std::int64_t p = set.n_features;
+    if (is_dense(set, options)) return 8 * p * p;
     if (set.W) return 64 * set.W->n_stored();
-    if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) return 8 * p * p;
     const std::int64_t K = std::min(options.n_neighbors, p - 1);
-    return p * (12 * (2 * K + 1) + 8);
+    return p * (28 * (2 * K + 1) + 16);
 }
 
 // Bytes besides while it is made.
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = set.n_features;
     if (set.W) return 0;
-    if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) {
+    if (is_dense(set, options)) {
         return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
                8 * p * (run.n_threads() + 4);
     }
@@ -749,11 +753,11 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     check_sets(sets, options, results);
 
     // All graphs are kept if there is room; else only sparse ones, and each dense one is made twice.
-    std::int64_t kept = 0, largest = 0, making = 0, vectors = 0, most_components = 0;
+    std::int64_t kept = 0, least = 0, making = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
-        largest = std::max(largest, graph);
+        if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run));
         vectors += 8 * p * (3 * set.n_components + 2 * options.n_vectors + 6);
         most_components = std::max(most_components, set.n_components);
@@ -762,7 +766,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
     const bool keep = run.allows(kept + vectors);
     if (!keep) {
-        run.require_memory(largest + vectors, "DiSC of " + std::to_string(p) + " features",
+        if (least < kept) least += 8 * p * p;
+        run.require_memory(least + vectors, "DiSC of " + std::to_string(p) + " features",
                            options.graph == FASTFS_GRAPH_DENSE
                                ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                                : "raise max_memory (or FASTFS_MAX_MEMORY)");

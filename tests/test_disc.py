@@ -103,6 +103,30 @@ def test_nearest_neighbors_agree_with_the_oracle(K):
     assert_agrees(found, oracle.disc(graphs, 3), 6)
 
 
+@pytest.mark.parametrize("K", [None, 12])
+def test_too_large_for_lapack(K):
+    """The sizes above go to LAPACK; here are those whose eigenvectors come from our own solver."""
+    sets = three_sets(n=100, p=500)
+    how = {} if K is None else {"graph": "knn", "n_neighbors": K}
+    found = fastfs.disc(sets, n_components=[3, 5, 4], bandwidth_neighbors=8, n_vectors=6, **how)
+    assert_agrees(found, oracle.disc([oracle.affinity(X, 8, K) for X in sets], [3, 5, 4]), 6)
+
+
+def test_islands():
+    """Eigenvalue 1 is repeated more often than a block of vectors is wide."""
+    rng = np.random.default_rng(0)
+    islands = rng.normal(size=(30, 480)) + 50 * np.repeat(rng.normal(size=(30, 8)), 60, axis=1)
+    sets = [islands, rng.normal(size=(30, 480))]
+    found = fastfs.disc(sets, graph="knn", n_neighbors=10, n_components=9, bandwidth_neighbors=5, n_vectors=4)
+    assert found.n_connected_components[0] == 8
+    graphs = [oracle.affinity(X, 5, 10) for X in sets]
+    expected = oracle.disc(graphs, 9)
+    for s in range(2):
+        np.testing.assert_allclose(found.eigenvalues[s], expected.eigenvalues[s][:10], rtol=0, atol=SIGMA)
+        np.testing.assert_allclose(found.significance[s], expected.sigma[s][:4], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.eigenvalues[0][:8], 1, rtol=0, atol=1e-12)
+
+
 def test_as_many_neighbors_as_there_are_features_is_dense():
     sets = two_sets()
     options = {"n_components": 4, "bandwidth_neighbors": 7, "n_vectors": 5}

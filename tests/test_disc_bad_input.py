@@ -1,6 +1,7 @@
 """DiSC on input that isn't right: one sentence each, and nothing half done."""
 
 import builtins
+import re
 
 import numpy as np
 import pandas as pd
@@ -316,3 +317,27 @@ def test_memory_is_asked_for_first():
     wide = np.zeros((3, 20_000), "f")
     with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
         fastfs.disc([wide, wide], max_memory="100M")
+
+
+def needed(call):
+    with pytest.raises(MemoryError) as raised:
+        call()
+    return int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+
+
+@quiet
+def test_sparse_graphs_of_all_sets_count():
+    sets = [np.random.default_rng(s).normal(size=(10, 300)) for s in range(6)]
+    options = {"graph": "knn", "n_neighbors": 20, "n_components": 2, "n_vectors": 2}
+    graphs = fastfs.disc(sets, **options).graphs
+    more = needed(lambda: fastfs.disc(sets, max_memory=1, **options)) - needed(
+        lambda: fastfs.disc(sets[:2], max_memory=1, **options)
+    )
+    # 12 bytes an entry while it is worked on, 16 in the result.
+    assert more >= sum(28 * W.nnz for W in graphs[2:])
+
+
+def test_scaled_copies_count():
+    X = np.random.default_rng(0).normal(size=(1000, 500))
+    with pytest.raises(MemoryError, match="a copy of X that is scaled needs 24000000 bytes"):
+        fastfs.disc([X, X], max_memory="10M", scaling="standard", **HOW)

@@ -231,6 +231,11 @@ def test_bad_types():
         DiSC(n_groups=2, drop_largest=1, **HOW).fit(X, Y)
 
 
+def test_the_copy_by_classes_counts():
+    with pytest.raises(MemoryError, match="a copy of X by classes needs 48000 bytes"):
+        DiSC(max_memory="40K", **HOW).fit(X, Y)
+
+
 def test_a_failed_fit_leaves_the_earlier_one():
     estimator = DiSC(**HOW).fit(X, Y)
     before = estimator.vectors_

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fastfs._base import (
     Array,
     Progress,
+    _take,
     as_float,
     as_int,
     as_matrix,
@@ -238,7 +239,7 @@ def disc(
                 raise ValueError(f"set {s} has no samples")
             matrices.append(X)
         if scaling is not None:
-            matrices, *_ = standardize(matrices, names, scaling)
+            matrices, _, _, budget = standardize(matrices, names, scaling, budget)
     return fit_sets(
         matrices,
         names,
@@ -400,8 +401,13 @@ def first_bad(X: Any) -> tuple[int, int] | None:
     return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
 
 
-def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tuple[list[Any], Array, Array]:
-    """Return the sets with each feature centred and scaled over the rows of all of them, its means and its scales."""
+def standardize(
+    sets: Sequence[Any], names: Sequence[str], scaling: Any, budget: int
+) -> tuple[list[Any], Array, Array, int]:
+    """Return the sets with each feature centred and scaled over the rows of all of them.
+
+    Its means, its scales and what these copies leave of the budget come with them.
+    """
     choose("scaling", scaling, ("standard",), "None")
     if any(hasattr(X, "tocsr") for X in sets):
         raise ValueError(
@@ -411,6 +417,8 @@ def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tupl
     if len(widths) > 1:
         raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
     n_rows = sum(len(X) for X in sets)
+    n_bytes = sum(X.nbytes for X in sets) + 16 * max(X.size for X in sets)
+    budget = _take(budget, n_bytes, "that is scaled", "scale X by yourself")
     with np.errstate(all="ignore"):
         mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
         scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
@@ -418,7 +426,7 @@ def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tupl
         raise ValueError(_where_bad(sets, names) or "the values are so large that their variance overflows")
     # What is left of a constant is the rounding of its mean.
     scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
-    return [((X - mean) / scale).astype(X.dtype) for X in sets], mean, scale
+    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale, budget
 
 
 # Features whose exact neighbours an approximate graph is compared with.

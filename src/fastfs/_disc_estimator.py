@@ -10,6 +10,7 @@ from fastfs import _disc
 from fastfs._base import (
     Array,
     Progress,
+    _take,
     as_int,
     as_progress,
     as_seed,
@@ -235,11 +236,13 @@ class DiSC(_Selector):
             raise TypeError(f"drop_largest must be True or False, not {self.drop_largest!r}")
         seed = as_seed(self.random_state)
         table = stack(chunks)
+        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+        budget = _take(budget, n_bytes, "by classes", "give float32")
         sets = [table[codes == c] for c in range(len(classes))]
         names = [f"class {c}" for c in classes]
         try:
             if self.scaling is not None:
-                sets, self.mean_, self.scale_ = _disc.standardize(sets, names, self.scaling)
+                sets, self.mean_, self.scale_, budget = _disc.standardize(sets, names, self.scaling, budget)
             found = _disc.fit_sets(
                 sets,
                 names,
