@@ -339,5 +339,5 @@ def test_sparse_graphs_of_all_sets_count():
 
 def test_scaled_copies_count():
     X = np.random.default_rng(0).normal(size=(1000, 500))
-    with pytest.raises(MemoryError, match="a copy of X that is scaled needs 24000000 bytes"):
+    with pytest.raises(MemoryError, match="a copy of X that is scaled needs 16000000 bytes"):
         fastfs.disc([X, X], max_memory="10M", scaling="standard", **HOW)

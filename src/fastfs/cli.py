@@ -412,7 +412,7 @@ def _significance(selector: Any, feature_names: Sequence[str]) -> dict[str, Any]
         found[str(label)] = {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
         if hasattr(selector, "groups_"):
             groups = selector.groups_[s]
-            members = [np.flatnonzero(groups == group) for group in range(groups.max() + 1)]
+            members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max() + 1)]
             found[str(label)]["groups"] = [[feature_names[j] for j in group] for group in members]
     return {"disc": found}
 
