@@ -97,26 +97,29 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
                            Run& run) {
     Numbers eps2 = numbers(p);
     constexpr std::int64_t kRows = 64;
-    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(2 * k));
+    std::vector<std::vector<float>> rounded(static_cast<std::size_t>(run.n_threads()),
+                                            std::vector<float>(static_cast<std::size_t>(p)));
+    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(p));
     std::vector<std::uint8_t> zero(static_cast<std::size_t>(p));
+    const auto bound_kth = isa().bound_kth;
     parallel_for(run, (p + kRows - 1) / kRows, [&](std::int64_t task, int slot) {
-        // Candidates are gathered twice as far as needed and then cut to the k smallest: with few of many wanted hardly
-        // any passes the comparison.
-        const auto begin = nearest[static_cast<std::size_t>(slot)].begin(), end = begin + 2 * k;
+        float* single = rounded[static_cast<std::size_t>(slot)].data();
+        double* near = nearest[static_cast<std::size_t>(slot)].data();
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+            // Rounding to single precision keeps the order: the k nearest are among those up to a bound of the k-th.
             const double* row = D2 + i * p;
-            auto next = begin;
-            double limit = kHuge;
-            for (std::int64_t j = 0; j < p; ++j) {
-                if (row[j] >= limit || j == i) continue;
-                *next++ = row[j];
-                if (next < end) continue;
-                next = begin + k;
-                std::nth_element(begin, next - 1, end);
-                limit = *(next - 1);
+            for (std::int64_t j = 0; j < p; ++j) single[j] = static_cast<float>(row[j]);
+            single[i] = single[p - 1];
+            const float bound = bound_kth(single, p - 1, k);
+            single[p - 1] = static_cast<float>(row[p - 1]);
+            single[i] = std::numeric_limits<float>::quiet_NaN();
+            std::int64_t count = 0;
+            for (std::int64_t j = 0; j < p; ++j) {  // no branch: at most p - 1 of them stay
+                near[count] = row[j];
+                count += single[j] <= bound;
             }
-            std::nth_element(begin, begin + (k - 1), next);
-            double eps = *(begin + (k - 1));
+            std::nth_element(near, near + (k - 1), near + count);
+            double eps = near[k - 1];
             if (eps == 0) {
                 zero[static_cast<std::size_t>(i)] = 1;
                 eps = kHuge;
@@ -729,7 +732,7 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     if (set.W) return 0;
     if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) {
         return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
-               8 * p * (run.n_threads() + 4);
+               8 * p * (2 * run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
