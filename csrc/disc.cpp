@@ -27,6 +27,9 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 // vectors divided by the gap, and have to be right to ten digits.
 constexpr double kTolerance = 1e-12;
 
+// The same of what no vector is wanted of: the eigenvalue beyond the gap, and the significance after the last.
+constexpr double kGapTolerance = 1e-5, kNextTolerance = 1e-6;
+
 // Below this gap n_components cuts a cluster of eigenvalues; below this ratio of significances there is no step.
 constexpr double kSmallGap = 1e-3, kFlat = 1.25;
 
@@ -524,7 +527,7 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         std::copy_n(X, p * kBlock, block.data());
         graph.multiply(factor, block.data(), factor, Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, kGapTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     result.gap = pairs.values[static_cast<std::size_t>(d)] - pairs.values[static_cast<std::size_t>(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
@@ -622,7 +625,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
         subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, kNextTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     Triplets triplets;
     triplets.sigma = numbers(count);
