@@ -120,7 +120,7 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
     }
     for (int j = 0; j < kTileCols; ++j) b[j] = right[j];
     for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
-        V sum[2] = {};  // one is bound by the latency of an FMA, and four by the additions: 36 against 34 G pairs/s
+        V sum[2] = {};  // one is bound by the latency of an FMA, four by their additions
         V x[kRows];
         for (int i = 0; i < kRows; ++i) x[i] = load(a[i] + k);
         for (int j = 0; j < kTileCols; ++j) {
