@@ -27,6 +27,9 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 // vectors divided by the gap, and have to be right to ten digits.
 constexpr double kTolerance = 1e-12;
 
+// The same of what no vector is wanted of: the eigenvalue beyond the gap, and the significance after the last.
+constexpr double kGapTolerance = 1e-5, kNextTolerance = 1e-6;
+
 // Below this gap n_components cuts a cluster of eigenvalues; below this ratio of significances there is no step.
 constexpr double kSmallGap = 1e-3, kFlat = 1.25;
 
@@ -97,26 +100,29 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
                            Run& run) {
     Numbers eps2 = numbers(p);
     constexpr std::int64_t kRows = 64;
-    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(2 * k));
+    std::vector<std::vector<float>> rounded(static_cast<std::size_t>(run.n_threads()),
+                                            std::vector<float>(static_cast<std::size_t>(p)));
+    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(p));
     std::vector<std::uint8_t> zero(static_cast<std::size_t>(p));
+    const auto bound_kth = isa().bound_kth;
     parallel_for(run, (p + kRows - 1) / kRows, [&](std::int64_t task, int slot) {
-        // Candidates are gathered twice as far as needed and then cut to the k smallest: with few of many wanted hardly
-        // any passes the comparison.
-        const auto begin = nearest[static_cast<std::size_t>(slot)].begin(), end = begin + 2 * k;
+        float* single = rounded[static_cast<std::size_t>(slot)].data();
+        double* near = nearest[static_cast<std::size_t>(slot)].data();
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+            // Rounding to single precision keeps the order: the k nearest are among those up to a bound of the k-th.
             const double* row = D2 + i * p;
-            auto next = begin;
-            double limit = kHuge;
-            for (std::int64_t j = 0; j < p; ++j) {
-                if (row[j] >= limit || j == i) continue;
-                *next++ = row[j];
-                if (next < end) continue;
-                next = begin + k;
-                std::nth_element(begin, next - 1, end);
-                limit = *(next - 1);
+            for (std::int64_t j = 0; j < p; ++j) single[j] = static_cast<float>(row[j]);
+            single[i] = single[p - 1];
+            const float bound = bound_kth(single, p - 1, k);
+            single[p - 1] = static_cast<float>(row[p - 1]);
+            single[i] = std::numeric_limits<float>::quiet_NaN();
+            std::int64_t count = 0;
+            for (std::int64_t j = 0; j < p; ++j) {  // no branch: at most p - 1 of them stay
+                near[count] = row[j];
+                count += single[j] <= bound;
             }
-            std::nth_element(begin, begin + (k - 1), next);
-            double eps = *(begin + (k - 1));
+            std::nth_element(near, near + (k - 1), near + count);
+            double eps = near[k - 1];
             if (eps == 0) {
                 zero[static_cast<std::size_t>(i)] = 1;
                 eps = kHuge;
@@ -522,7 +528,7 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         std::copy_n(X, p * kBlock, block.data());
         graph.multiply(factor, block.data(), factor, Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, kGapTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     result.gap = pairs.values[static_cast<std::size_t>(d)] - pairs.values[static_cast<std::size_t>(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
@@ -620,7 +626,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
         subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, kNextTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     Triplets triplets;
     triplets.sigma = numbers(count);
@@ -734,7 +740,7 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     if (set.W) return 0;
     if (is_dense(set, options)) {
         return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
-               8 * p * (run.n_threads() + 4);
+               8 * p * (2 * run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));

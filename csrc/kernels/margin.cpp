@@ -336,7 +336,6 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 
     Panels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run);
     const std::int64_t stripe = block_side(n_left) / kSide;  // tiles, down
-    constexpr std::int64_t kAcross = 4;                      // tiles whose rows stay in L1
     sum_panels<T>(
         panels, ceil_div(tiles_down, stripe), [&] { sides.pack(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
@@ -344,23 +343,19 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
             Sums<T> sum(n, to);
             const std::int64_t i_first = task * stripe, i_last = std::min(i_first + stripe, tiles_down);
-            for (std::int64_t j_first = one_triangle ? i_first / kAcross * kAcross : 0; j_first < tiles_across;
-                 j_first += kAcross) {
-                const std::int64_t j_last = std::min(j_first + kAcross, tiles_across);
-                for (std::int64_t i = i_first; i < i_last; ++i) {
+            for (std::int64_t j = one_triangle ? i_first : 0; j < tiles_across; ++j) {
+                const auto b = tile_rows(right_rows, panels.width(), j * kSide, n_right);  // stay in L1
+                for (std::int64_t i = i_first; i < (one_triangle ? std::min(i_last, j + 1) : i_last); ++i) {
+                    const std::int64_t at = tile_at(i, j);
+                    const unsigned used = rows_used[at];
+                    if (used == 0) continue;
                     const auto a = tile_rows(left_rows, panels.width(), i * kSide, n_left);
-                    for (std::int64_t j = one_triangle ? std::max(i, j_first) : j_first; j < j_last; ++j) {
-                        const std::int64_t at = tile_at(i, j);
-                        const unsigned used = rows_used[at];
-                        if (used == 0) continue;
-                        const auto b = tile_rows(right_rows, panels.width(), j * kSide, n_right);
-                        const T* w = weights.data() + at * kSide * kSide;
-                        if ((used & (used - 1)) == 0) {  // one row alone
-                            const int r = used == 1 ? 0 : used == 2 ? 1 : used == 4 ? 2 : 3;
-                            row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kSide, n, sum.add(kSide));
-                        } else {
-                            tile_kernel(a.data(), b.data(), w, n, sum.add(kSide * kSide));
-                        }
+                    const T* w = weights.data() + at * kSide * kSide;
+                    if ((used & (used - 1)) == 0) {  // one row alone
+                        const int r = used == 1 ? 0 : used == 2 ? 1 : used == 4 ? 2 : 3;
+                        row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kSide, n, sum.add(kSide));
+                    } else {
+                        tile_kernel(a.data(), b.data(), w, n, sum.add(kSide * kSide));
                     }
                 }
             }

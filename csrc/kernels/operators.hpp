@@ -16,19 +16,18 @@ namespace fastfs::core {
 using BlockOperator = std::function<void(const double* X, double* Y)>;
 
 struct LeadingPairs {
-    std::vector<double> values;     // descending
-    std::vector<double> vectors;    // one after the other, orthonormal; signs as of fix_sign
-    std::vector<double> residuals;  // |A v - w v|
-    bool converged = false;         // they are at most what was asked for, rounding aside
+    std::vector<double> values;   // descending
+    std::vector<double> vectors;  // one after the other, orthonormal; signs as of fix_sign
+    bool converged = false;
 };
 
 // The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
-// tolerance times the largest eigenvalue, those of the others to its root, which makes their values as good. By a block
-// Lanczos method with full
-// orthogonalisation and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is small.
-// Repeated eigenvalues come as often as they are repeated.
+// tolerance times the largest eigenvalue, those of the others to `rough` times that: their values are good to its
+// square over their distance to the next. By a block Lanczos method with full orthogonalisation, which knows its
+// residuals to rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is
+// small. Repeated eigenvalues come as often as they are repeated.
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
-                           double tolerance, std::uint64_t seed, Run& run);
+                           double tolerance, double rough, std::uint64_t seed, Run& run);
 
 // Bytes that it takes besides its result.
 std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);
