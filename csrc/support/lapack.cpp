@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -29,12 +30,26 @@ void check(blas_int info, const char* routine) {
     if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
 }
 
+// Whether a routine writes 64-bit integers: on little-endian machines both kinds read {1, 0} as 1, but only the longer
+// kind overwrites the second half of what it gives back.
+bool has_long_integers(const fastfs_blas& table) {
+    if constexpr (std::endian::native != std::endian::little) return false;
+    const blas_int one[2] = {1, 0};
+    blas_int info[2] = {-1, -1};
+    double A[1] = {1};
+    table.dpotrf("L", one, A, one, info);
+    return info[1] != -1;
+}
+
 }  // namespace
 
-void register_blas(const fastfs_blas& table) {
-    require(table.struct_size == sizeof(fastfs_blas),
-            "the BLAS table has " + std::to_string(table.struct_size) + " bytes where this fastfs expects " +
-                std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
+void register_blas(const fastfs_blas& given) {
+    // A newer header's table may have more routines than are called here.
+    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096,
+            "the BLAS table has " + std::to_string(given.struct_size) + " bytes where this fastfs expects " +
+                std::to_string(sizeof(fastfs_blas)) + " or more: compile the program with the header of this fastfs");
+    fastfs_blas table = given;
+    table.struct_size = sizeof table;
     require(table.integer_bits == 32,
             "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
@@ -45,10 +60,12 @@ void register_blas(const fastfs_blas& table) {
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
     std::lock_guard lock(registration);
     if (const fastfs_blas* old = registered.load()) {
-        require(std::memcmp(old, &table, sizeof table) == 0,
-                "another BLAS is registered in this process already: it stays, and this one is refused");
-        return;
+        if (std::memcmp(old, &table, sizeof table) == 0) return;
+        throw AlreadyRegistered("another BLAS is registered in this process already: it stays and serves all callers");
     }
+    require(!has_long_integers(table),
+            "the routines of the BLAS table have 64-bit integers (ILP64), but fastfs calls them with 32-bit ones: "
+            "link the LP64 build of that BLAS");
     registered = new fastfs_blas(table);  // lives as long as the process
 }
 

@@ -73,7 +73,7 @@ _HOMES = {
     "relief_scores": "_relief",
     "relieff_scores": "_relief",
 }
-_MODULES = ("io", "pl")
+_MODULES = ("io", "numba", "pl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
