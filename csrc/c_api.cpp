@@ -105,7 +105,7 @@ template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
     const std::size_t size = given->struct_size;
-    require(size >= sizeof(std::size_t) && size <= 4096,
+    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0,
             std::string(name) + ".struct_size is " + std::to_string(size) +
                 ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
