@@ -187,7 +187,10 @@ template <class T>
 Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    return Features<T>(X, rows, common_unit(maxima, rows), kernel.shift(), run);
+    // A kernel of the caller's takes distances in units of the data: unless these could overflow, they start in them.
+    const double unit = common_unit(maxima, rows);
+    const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
+    return Features<T>(X, rows, as_is ? 1 : unit, kernel.shift(), run);
 }
 
 // Calls f with the features of X in single precision if that serves, in double otherwise.

@@ -627,7 +627,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
     }
     // Without room for A x A, steps are in the space of pairs, which needs f whole.
-    const bool dense_fits = run.allows(8 * kTaskRows * n + by_features);
+    const bool dense_fits = run.allows(8 * std::min(kTaskRows, n) * n + by_features);
     const bool only_pairs = !whole && !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
     Blocks blocks(n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
     const PackedSamples<T> samples(features, run);

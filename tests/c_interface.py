@@ -196,7 +196,7 @@ def reference() -> str:
     """docs/c-api.md."""
     out = [
         "# The C interface",
-        "Made from the comments of `fastfs.h` by `python -m tests.c_interface --write`: change them there. How to build "
+        "Made from the comments of `fastfs.h` by `python -m tests.c_interface --write`: change them there. How to build\n"
         "against it, from which language, and examples: [embedding](embedding.md).",
     ]
     for section in read_header():
@@ -224,7 +224,7 @@ def cython() -> str:
     items = [item for section in read_header() for item in section.items]
     defaults = [i.name.lower().removesuffix("_init") for i in items if i.name.endswith("_INIT")]
     lines = [
-        "# Everything in fastfs.h, for `from fastfs.capi cimport ...`; made from it by `python -m tests.c_interface --write`.",
+        "# Everything in fastfs.h, for `from fastfs.capi cimport ...`; made by `python -m tests.c_interface --write`.",
         "# NAME_init() is what FASTFS_NAME_INIT is in C.",
         "from libc.stdint cimport int32_t, int64_t, uint64_t",
         "",

@@ -138,7 +138,9 @@ def test_functions_with_other_arguments():
         def three(d2, norm, sigma):
             return d2
 
-    with pytest.raises(TypeError, match=r"a kernel of tiles takes \(tile, row_norms, col_norms, sigma\), but two takes"):
+    with pytest.raises(
+        TypeError, match=r"a kernel of tiles takes \(tile, row_norms, col_norms, sigma\), but two takes"
+    ):
 
         @kernel(tile=True)
         def two(tile, sigma):
@@ -157,7 +159,9 @@ def test_what_numba_cannot_compile_is_its_error_at_the_first_use():
         fastfs.affinity(data(3, 4), kernel=unknown)
 
 
-@pytest.mark.parametrize("make", [lambda d2, sigma: d2 / 0, lambda d2, sigma: math.nan, lambda d2, sigma: math.log(-d2)])
+@pytest.mark.parametrize(
+    "make", [lambda d2, sigma: d2 / 0, lambda d2, sigma: math.nan, lambda d2, sigma: math.log(-d2)]
+)
 def test_values_that_are_no_numbers(make):
     with pytest.raises(ValueError, match="the kernel returned NaN or infinity, as for features 0 and 0"):
         fastfs.affinity(data(3, 4), kernel=kernel(make))

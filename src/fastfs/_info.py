@@ -46,6 +46,33 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     return found
 
 
+def link_blas() -> bool:
+    """Give SciPy's BLAS to the C library, for compiled code that calls it before any function of fastfs has.
+
+    Extension modules that link ``libfastfs`` call this once, from Python or C, instead of linking a BLAS of their own.
+    All functions of fastfs do it by themselves.
+
+    Returns
+    -------
+    bool
+        False if another library of this process had registered its own BLAS before: that one stays, and serves all.
+
+    Raises
+    ------
+    ImportError
+        This SciPy exports its BLAS otherwise than this fastfs knows.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> fastfs.link_blas()
+    True
+    """
+    from fastfs import _lapack
+
+    return _lapack.register()[0]
+
+
 def _best(seconds_of: Any, repeats: int = 3) -> float:
     return float(min(seconds_of() for _ in range(repeats)))
 

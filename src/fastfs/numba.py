@@ -226,8 +226,8 @@ def kernel(function: Callable[..., Any] | None = None, *, tile: bool = False) ->
     ----------
     function : callable
         Of one pair of features, ``function(d2, sigma)`` or ``function(d2, norm_i, norm_j, sigma)``: returns the kernel
-        of x_i and x_j by their squared distance d2 = \\|x_i - x_j\\|^2 and their squared norms \\|x_i\\|^2, \\|x_j\\|^2,
-        so that x_i' x_j = (norm_i + norm_j - d2) / 2. Or, with `tile`, of many pairs,
+        of x_i and x_j by d2 = \\|x_i - x_j\\|^2, norm_i = \\|x_i\\|^2 and norm_j = \\|x_j\\|^2, so that x_i' x_j =
+        (norm_i + norm_j - d2) / 2. Or, with `tile`, of many pairs,
         ``function(tile, row_norms, col_norms, sigma)``: overwrites the squared distances in ``tile``, a 2-D array whose
         rows needn't be adjacent. Whatever Numba compiles in nopython mode will do; jitted functions are taken as they
         are. Values must be finite, symmetric in i and j, and (ManiFeSt) positive semidefinite as a matrix.

@@ -598,7 +598,7 @@ void test_kernels_without_numbers() {
     selection.selection_scores = more.data();
     selection.gaps = gaps.data();
     selection.captured = captured.data();
-    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("NaN"));
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("nan"));
     std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
     for (auto& set : sets) {
         set.X = &X;

@@ -140,8 +140,7 @@ typedef struct fastfs_matrix {
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
     int32_t reserved;    /* 0 */
 } fastfs_matrix;
-#define FASTFS_MATRIX_INIT \
-    {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
+#define FASTFS_MATRIX_INIT {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
 
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
  * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
@@ -552,7 +551,8 @@ typedef struct fastfs_immigrate_result {
 #define FASTFS_IMMIGRATE_RESULT_INIT \
     {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. */
+/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
+ * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
 FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                               const fastfs_immigrate_options* options, const fastfs_run* run,
                                               fastfs_immigrate** fitted);
