@@ -1,7 +1,7 @@
 // Scores features by DiSC, two groups of samples against each other, from a pybind11 extension.
 //
-//     c++ -std=c++17 -shared -fPIC score_pybind11.cpp $(python -m pybind11 --includes) -I INCLUDE -L LIB -lfastfs \
-//         -o score_pybind11$(python -c "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))")
+//     c++ -std=c++17 -shared -fPIC score_pybind11.cpp -I INCLUDE -L LIB -lfastfs $(python -m pybind11 --includes)
+//         -o score_pybind11$(python -m pybind11 --extension-suffix)
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 

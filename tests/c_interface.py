@@ -196,8 +196,8 @@ def reference() -> str:
     """docs/c-api.md."""
     out = [
         "# The C interface",
-        "Made from the comments of `fastfs.h` by `python -m tests.c_interface --write`: change them there. How to build\n"
-        "against it, from which language, and examples: [embedding](embedding.md).",
+        "Made from the comments of `fastfs.h` by `python -m tests.c_interface --write`: change them there. How to "
+        "build against it, from which language, and examples: [embedding](embedding.md).",
     ]
     for section in read_header():
         out.append(f"## {section.title[0].upper()}{section.title[1:]}")
