@@ -15,13 +15,14 @@ namespace fastfs::core {
 namespace {
 
 using blas_int = fastfs_blas_int;
+constexpr int kIntegerBits = 8 * sizeof(blas_int);
 
 std::mutex registration;
 std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
     require(n >= 0 && n <= std::numeric_limits<blas_int>::max(),
-            "a size of " + std::to_string(n) + " doesn't fit the 32-bit integers of this BLAS");
+            "a size of " + std::to_string(n) + " doesn't fit the " + std::to_string(kIntegerBits) + "-bit integers of this BLAS");
     return static_cast<blas_int>(n);
 }
 
@@ -35,8 +36,9 @@ void register_blas(const fastfs_blas& table) {
     require(table.struct_size == sizeof(fastfs_blas),
             "the BLAS table has " + std::to_string(table.struct_size) + " bytes where this fastfs expects " +
                 std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
-    require(table.integer_bits == 32,
-            "this fastfs calls BLAS with 32-bit integers, but the table says " + std::to_string(table.integer_bits));
+    require(table.integer_bits == kIntegerBits, "this fastfs calls BLAS with " + std::to_string(kIntegerBits) +
+                                                    "-bit integers, but the table says " +
+                                                    std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
                 table.dgesdd,
