@@ -64,7 +64,7 @@ foreach(_fastfs_dgemm IN LISTS _fastfs_names)
   _fastfs_links(_fastfs_found ${_fastfs_dgemm} ${_fastfs_dsyevr})
   if(_fastfs_found)
     string(REGEX MATCH "^(.*)dgemm(.*)$" _fastfs_dgemm ${_fastfs_dgemm})
-    set(_fastfs_names FASTFS_BLAS_PREFIX=${CMAKE_MATCH_1} FASTFS_BLAS_SUFFIX=${CMAKE_MATCH_2})
+    set(_fastfs_symbols FASTFS_BLAS_PREFIX=${CMAKE_MATCH_1} FASTFS_BLAS_SUFFIX=${CMAKE_MATCH_2})
     break()
   endif()
 endforeach()
@@ -78,7 +78,7 @@ endif()
 add_library(fastfs_linked_blas INTERFACE)
 add_library(fastfs::linked_blas ALIAS fastfs_linked_blas)
 target_link_libraries(fastfs_linked_blas INTERFACE fastfs::fastfs ${_fastfs_blas})
-target_compile_definitions(fastfs_linked_blas INTERFACE ${_fastfs_names})
+target_compile_definitions(fastfs_linked_blas INTERFACE ${_fastfs_symbols})
 foreach(_fastfs_threads IN ITEMS
         "scipy_openblas_set_num_threads64_;scipy_openblas_get_num_threads64_"
         "scipy_openblas_set_num_threads;scipy_openblas_get_num_threads"
