@@ -3,7 +3,7 @@
 //     c++ -std=c++17 score.cpp -I INCLUDE -L LIB -lfastfs -lopenblas -o score
 //     ./score matrix.bin labels.bin N_SAMPLES N_FEATURES
 //
-// INCLUDE and LIB are those of the installed package, or where CMake installed the library; with CMake, see cmake/.
+// `python -m fastfs --cflags --libs` prints these options for the installed package; with CMake, see cmake/.
 // matrix.bin: doubles, row by row; labels.bin: int64, 0 or 1. One score a line.
 #include <cstdint>
 #include <cstdio>

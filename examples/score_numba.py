@@ -12,7 +12,7 @@ import numpy as np
 
 import fastfs
 
-LIBRARY = ctypes.CDLL(str(next((Path(fastfs.__file__).parent / "lib").glob("libfastfs.*"))))
+LIBRARY = ctypes.CDLL(str(next(Path(fastfs.get_include()).parent.glob("lib/libfastfs.*"))))
 # Structs are records, as far as they are needed here, and pointers are addresses.
 MATRIX = np.dtype("u8, i4, i4, i8, i8, u8, i8, i8")  # struct_size, dtype, storage, n_rows, n_cols, values, strides
 OPTIONS = np.dtype("u8, i4, i4, i8")  # struct_size, method, closed_form, n_neighbors

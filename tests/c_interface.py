@@ -119,8 +119,9 @@ def read_header() -> list[Section]:
     """The sections of the header; the first one holds its conventions."""
     text = HEADER.read_text(encoding="utf-8")
     sections = [Section("Conventions", words(text[: text.index("*/") + 2]))]
-    # Between the guards; short names for arguments are written out.
+    # Between the guards, for a BLAS with 32-bit integers; short names for arguments are written out.
     text = text[text.index('extern "C" {\n#endif') + len('extern "C" {\n#endif') : text.rindex("#ifdef __cplusplus")]
+    text = re.sub(r"#if [^\n]*\n.*?#else\n(.*?)#endif\n", r"\1", text, flags=re.DOTALL)
     for name, meaning in re.findall(r"#define (FASTFS_\w+_) (.*)\n", text):
         text = re.sub(rf"#define {name} .*\n|#undef {name}\n", "", text)
         text = re.sub(rf"\b{name}\b", meaning, text)

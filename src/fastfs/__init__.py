@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fastfs._disc import disc as disc
     from fastfs._disc import nearest_features as nearest_features
     from fastfs._disc_estimator import DiSC as DiSC
+    from fastfs._embed import get_cmake_dir as get_cmake_dir
+    from fastfs._embed import get_include as get_include
+    from fastfs._embed import get_pkgconfig_dir as get_pkgconfig_dir
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
     from fastfs._immigrate import Explanation as Explanation
@@ -62,6 +65,9 @@ _HOMES = {
     "affinity": "_affinity",
     "affinity_product": "_affinity",
     "disc": "_disc",
+    "get_cmake_dir": "_embed",
+    "get_include": "_embed",
+    "get_pkgconfig_dir": "_embed",
     "im4e_scores": "_immigrate",
     "immigrate_scores": "_immigrate",
     "info": "_info",
@@ -108,6 +114,9 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "DataWarning",
     "info",
     "link_blas",
+    "get_include",
+    "get_cmake_dir",
+    "get_pkgconfig_dir",
     "io",
     "pl",
 ]

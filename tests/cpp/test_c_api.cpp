@@ -83,7 +83,8 @@ void test_tables_before_registration() {
     CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("32-bit integers"));
     wrong = good;
     wrong.dpotrf = long_dpotrf;
-    CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("64-bit integers (ILP64)"));
+    CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL &&
+          says("the routines of the table have 64-bit ones: link the LP64 build"));
     for (const std::size_t size : {std::size_t{0}, sizeof good - 8, std::size_t{1} << 40}) {
         wrong = good;
         wrong.struct_size = size;

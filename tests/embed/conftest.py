@@ -20,7 +20,6 @@ WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 class Package:
     """What a program is compiled and linked with."""
 
-    prefix: Path
     include: Path
     library: Path
     blas: Path
@@ -33,7 +32,7 @@ class Package:
     def blas_flags(self) -> list[str]:
         """For link_blas.h and the BLAS of the scipy-openblas32 wheel."""
         return [
-            "-DFASTFS_BLAS_SYMBOL(name)=scipy_##name##_",
+            "-DFASTFS_BLAS_PREFIX=scipy_",
             "-DFASTFS_BLAS_SET_THREADS=scipy_openblas_set_num_threads",
             "-DFASTFS_BLAS_GET_THREADS=scipy_openblas_get_num_threads",
             f"{self.blas}",
@@ -43,9 +42,9 @@ class Package:
 
 @pytest.fixture(scope="session")
 def package():
-    prefix = Path(fastfs.__file__).parent
+    include = Path(fastfs.get_include())
     (blas,) = Path(scipy_openblas32.get_lib_dir()).glob("*.so")
-    return Package(prefix, prefix / "include", prefix / "lib" / "libfastfs.so", blas)
+    return Package(include, include.parent / "lib" / "libfastfs.so", blas)
 
 
 @pytest.fixture(scope="session")

@@ -72,14 +72,18 @@ FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t re
 
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
-/* The routines that fastfs calls, Fortran convention, 32-bit integers (LP64). link_blas.h fills one from the BLAS that
- * your program links. */
+/* The routines that fastfs calls, Fortran convention, 32-bit integers (LP64), or 64-bit ones (ILP64) where the library
+ * and the program are compiled with FASTFS_ILP64. link_blas.h fills one from the BLAS that your program links. */
+#if defined(FASTFS_ILP64)
+typedef int64_t fastfs_blas_int;
+#else
 typedef int32_t fastfs_blas_int;
+#endif
 #define FASTFS_IN_ const fastfs_blas_int*
 #define FASTFS_CHAR_ const char*
 typedef struct fastfs_blas {
     size_t struct_size;
-    int32_t integer_bits;         /* 32 */
+    int32_t integer_bits;         /* 8 * sizeof(fastfs_blas_int) */
     int32_t reserved;             /* 0 */
     void (*set_num_threads)(int); /* both may be NULL: then BLAS threads are not held */
     int (*get_num_threads)(void);
