@@ -51,8 +51,8 @@ void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ld
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
 
 // Eigenvalues, ascending, of the symmetric tridiagonal matrix (d, e), into d, and its eigenvectors Z (n x n), by divide
-// and conquer. e is destroyed. Beyond the size given, the workspace overflows 32-bit integers.
-constexpr std::int64_t kLargestDivideAndConquer = 46000;
+// and conquer. e is destroyed. Beyond the size given, the workspace overflows the integers of BLAS.
+constexpr std::int64_t kLargestDivideAndConquer = sizeof(fastfs_blas_int) == 4 ? 46000 : 3000000000;
 void stedc(std::int64_t n, double* d, double* e, double* Z);
 
 // By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is

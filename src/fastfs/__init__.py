@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fastfs._disc import disc as disc
     from fastfs._disc import nearest_features as nearest_features
     from fastfs._disc_estimator import DiSC as DiSC
+    from fastfs._embed import get_cmake_dir as get_cmake_dir
+    from fastfs._embed import get_include as get_include
+    from fastfs._embed import get_pkgconfig_dir as get_pkgconfig_dir
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
     from fastfs._immigrate import Explanation as Explanation
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from fastfs._immigrate import im4e_scores as im4e_scores
     from fastfs._immigrate import immigrate_scores as immigrate_scores
     from fastfs._info import info as info
+    from fastfs._info import link_blas as link_blas
     from fastfs._manifest import manifest_scores as manifest_scores
     from fastfs._margin_estimators import IM4E as IM4E
     from fastfs._margin_estimators import Immigrate as Immigrate
@@ -61,9 +65,13 @@ _HOMES = {
     "affinity": "_affinity",
     "affinity_product": "_affinity",
     "disc": "_disc",
+    "get_cmake_dir": "_embed",
+    "get_include": "_embed",
+    "get_pkgconfig_dir": "_embed",
     "im4e_scores": "_immigrate",
     "immigrate_scores": "_immigrate",
     "info": "_info",
+    "link_blas": "_info",
     "manifest_scores": "_manifest",
     "multisurf_scores": "_relief",
     "nearest_features": "_disc",
@@ -73,7 +81,7 @@ _HOMES = {
     "relief_scores": "_relief",
     "relieff_scores": "_relief",
 }
-_MODULES = ("io", "pl")
+_MODULES = ("io", "numba", "pl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
@@ -105,6 +113,10 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "nearest_features",
     "DataWarning",
     "info",
+    "link_blas",
+    "get_include",
+    "get_cmake_dir",
+    "get_pkgconfig_dir",
     "io",
     "pl",
 ]

@@ -2,6 +2,8 @@
 
 import sys
 
+from fastfs._embed import ANSWERS
+
 # Which extra brings what the command line may need.
 _EXTRAS = {
     "typer": "cli",
@@ -13,12 +15,26 @@ _EXTRAS = {
 }
 
 
+def _answer(arguments: list[str]) -> int:
+    """Say on one line what a build asks for, as pybind11-config and others do; needs none of the extras."""
+    for unknown in arguments:
+        if unknown not in ANSWERS:
+            print(f"Error: {unknown} can't stand beside {', '.join(ANSWERS)}.", file=sys.stderr)
+            return 2
+    # --includes and --cflags say the same, once.
+    print(*dict.fromkeys(ANSWERS[argument]() for argument in arguments))
+    return 0
+
+
 def main() -> int:
     """Run the command line and return its exit code."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in ANSWERS:
+        return _answer(arguments)
     try:
         from .cli import run
 
-        return run(sys.argv[1:])
+        return run(arguments)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:

@@ -2,10 +2,13 @@
  *
  *     #include <fastfs/link_blas.h>
  *     ...
- *     if (fastfs_link_blas() != FASTFS_OK) { fprintf(stderr, "%s\n", fastfs_last_error()); ... }
+ *     fastfs_status status = fastfs_link_blas();
+ *     if (status != FASTFS_OK && status != FASTFS_EEXIST) { fprintf(stderr, "%s\n", fastfs_last_error()); ... }
  *
- * Define before including, where needed:
- *   FASTFS_BLAS_SYMBOL(name)   the linker's name of a Fortran routine; default: name with an underscore behind it
+ * CMake's target fastfs::linked_blas defines what is needed. Without it, define before including:
+ *   FASTFS_BLAS_PREFIX, FASTFS_BLAS_SUFFIX
+ *                              what the linker's names of Fortran routines have before and behind them; default:
+ * nothing, and an underscore FASTFS_BLAS_SYMBOL(name)   that name, where these two can't make it
  *   FASTFS_BLAS_SET_THREADS, FASTFS_BLAS_GET_THREADS
  *                              functions void(int) and int(void) that control the threads of that BLAS, such as
  *                              openblas_set_num_threads; without them fastfs takes the BLAS as it is
@@ -18,7 +21,15 @@
 #include "fastfs.h"
 
 #ifndef FASTFS_BLAS_SYMBOL
-#define FASTFS_BLAS_SYMBOL(name) name##_
+#ifndef FASTFS_BLAS_PREFIX
+#define FASTFS_BLAS_PREFIX
+#endif
+#ifndef FASTFS_BLAS_SUFFIX
+#define FASTFS_BLAS_SUFFIX _
+#endif
+#define FASTFS_PASTE_(prefix, name, suffix) prefix##name##suffix
+#define FASTFS_EXPAND_(prefix, name, suffix) FASTFS_PASTE_(prefix, name, suffix)
+#define FASTFS_BLAS_SYMBOL(name) FASTFS_EXPAND_(FASTFS_BLAS_PREFIX, name, FASTFS_BLAS_SUFFIX)
 #endif
 
 #ifdef __cplusplus
@@ -70,7 +81,7 @@ static inline fastfs_status fastfs_link_blas(void) {
     fastfs_blas table;
     memset(&table, 0, sizeof table);
     table.struct_size = sizeof table;
-    table.integer_bits = 32;
+    table.integer_bits = 8 * (int32_t)sizeof(fastfs_blas_int);
 #ifdef FASTFS_BLAS_SET_THREADS
     table.set_num_threads = FASTFS_BLAS_SET_THREADS;
     table.get_num_threads = FASTFS_BLAS_GET_THREADS;

@@ -1,0 +1,90 @@
+"""Where the headers, the library and its CMake and pkg-config files lie, for programs that embed the core."""
+
+import importlib.util
+import shlex
+from pathlib import Path
+
+
+def _prefix() -> Path:
+    # Compiled parts share a folder with their headers; in an editable install the Python files have another.
+    spec = importlib.util.find_spec("fastfs._core")
+    if spec is None or spec.origin is None:
+        raise ImportError(
+            "fastfs is not installed here: install it with python -m pip install and the folder of its sources"
+        )
+    return Path(spec.origin).parent
+
+
+def get_include() -> str:
+    """The folder to give to a compiler's ``-I``.
+
+    Returns
+    -------
+    str
+        An absolute path; below it are ``fastfs/fastfs.h`` (C99), ``fastfs/fastfs.hpp`` (C++17) and
+        ``fastfs/link_blas.h``.
+
+    Examples
+    --------
+    >>> import os, fastfs
+    >>> os.path.exists(os.path.join(fastfs.get_include(), "fastfs", "fastfs.h"))
+    True
+    """
+    return str(_prefix() / "include")
+
+
+def get_cmake_dir() -> str:
+    """The folder of the CMake package, for ``-Dfastfs_DIR=``.
+
+    Projects that scikit-build-core builds find it by themselves when their ``build-system.requires`` has
+    ``scikit-fastfs``.
+
+    Returns
+    -------
+    str
+        An absolute path.
+
+    Examples
+    --------
+    >>> import os, fastfs
+    >>> os.path.exists(os.path.join(fastfs.get_cmake_dir(), "fastfsConfig.cmake"))
+    True
+    """
+    return str(_prefix() / "lib" / "cmake" / "fastfs")
+
+
+def get_pkgconfig_dir() -> str:
+    """The folder of ``fastfs.pc``, for the environment variable ``PKG_CONFIG_PATH``.
+
+    Returns
+    -------
+    str
+        An absolute path.
+
+    Examples
+    --------
+    >>> import os, fastfs
+    >>> os.path.exists(os.path.join(fastfs.get_pkgconfig_dir(), "fastfs.pc"))
+    True
+    """
+    return str(_prefix() / "lib" / "pkgconfig")
+
+
+def _includes() -> str:
+    return f"-I{shlex.quote(get_include())}"
+
+
+def _libs() -> str:
+    # No dynamic linker looks there by itself.
+    folder = shlex.quote(str(_prefix() / "lib"))
+    return f"-L{folder} -Wl,-rpath,{folder} -lfastfs"
+
+
+#: What ``python -m fastfs`` answers without its command line's own needs.
+ANSWERS = {
+    "--includes": _includes,
+    "--cflags": _includes,
+    "--libs": _libs,
+    "--cmakedir": get_cmake_dir,
+    "--pkgconfigdir": get_pkgconfig_dir,
+}
