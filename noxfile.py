@@ -57,6 +57,12 @@ def stubs(session: nox.Session) -> None:
 
 
 @nox.session
+def interface(session: nox.Session) -> None:
+    """Regenerate what follows from fastfs.h (reference, Cython, ABI list) and say what has changed for old programs."""
+    session.run("python", "-m", "tests.c_interface", "--write")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """One benchmark: `nox -s bench -- bench_affinity`."""
     session.install(".[bench]")

@@ -77,8 +77,12 @@ fastfs_status guarded(F&& f) noexcept {
     try {
         f();
         return FASTFS_OK;
+    } catch (const Answered&) {
+        return FASTFS_OK;
     } catch (const InvalidArgument& e) {
         return fail(FASTFS_EINVAL, e.what());
+    } catch (const AlreadyRegistered& e) {
+        return fail(FASTFS_EEXIST, e.what());
     } catch (const OutOfMemory& e) {
         return fail(FASTFS_ENOMEM, e.what());
     } catch (const std::bad_alloc&) {
@@ -101,8 +105,9 @@ template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
     const std::size_t size = given->struct_size;
-    require(size >= sizeof(std::size_t) && size <= 4096,
-            std::string(name) + ".struct_size is " + std::to_string(size) + ": start from the _INIT macro of fastfs.h");
+    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0,
+            std::string(name) + ".struct_size is " + std::to_string(size) +
+                ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
         require(bytes[i] == 0, std::string(name) + " sets an option that this version of fastfs doesn't know");
@@ -111,6 +116,20 @@ Struct read(const Struct* given, Struct defaults, const char* name) {
     defaults.struct_size = sizeof(Struct);
     return defaults;
 }
+
+// Lets f fill such a struct and hands it back; untouched where f throws.
+template <class Struct, class F>
+void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
+    Struct ours = read(given, defaults, name);
+    f(ours);
+    require(given != nullptr, std::string(name) + " is null");
+    const std::size_t size = given->struct_size;
+    ours.struct_size = size;
+    std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
+}
+
+// What a call writes to; a question (fastfs_run.bytes_needed) does without.
+void require_output(const Run& run, bool given, const char* message) { require(given || run.is_question(), message); }
 
 // An array of such structs, in steps of the first one's struct_size.
 template <class Struct>
@@ -128,10 +147,7 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
 
 Matrix read_matrix(const fastfs_matrix* X) {
     require(X != nullptr, "X is null");
-    require(X->struct_size == sizeof(fastfs_matrix),
-            "X.struct_size is " + std::to_string(X->struct_size) +
-                ", not sizeof(fastfs_matrix) = " + std::to_string(sizeof(fastfs_matrix)));
-    return Matrix(*X);
+    return Matrix(read(X, fastfs_matrix{}, "X"));
 }
 
 Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run")); }
@@ -171,7 +187,10 @@ template <class T>
 Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    return Features<T>(X, rows, common_unit(maxima, rows), kernel.shift(), run);
+    // A kernel of the caller's takes distances in units of the data: unless these could overflow, they start in them.
+    const double unit = common_unit(maxima, rows);
+    const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
+    return Features<T>(X, rows, as_is ? 1 : unit, kernel.shift(), run);
 }
 
 // Calls f with the features of X in single precision if that serves, in double otherwise.
@@ -191,15 +210,6 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
            8 * X.n_cols() * (p + 1);
-}
-
-std::int64_t stored_affinity_memory(const Samples& X, const Run& run) {
-    const std::int64_t d = X.n_cols();
-    require(d <= kMostFeatures, "the " + std::to_string(d) + " features have more pairs than can be stored");
-    const std::int64_t bytes = affinity_memory(X, d * d, 0, run);
-    run.require_memory(bytes, "the affinity of " + std::to_string(d) + " features",
-                       "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
-    return bytes;
 }
 
 // ProjSe's variables; products of two such sizes stay within 64 bits.
@@ -225,17 +235,22 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     return o;
 }
 
-void start_projse_result(fastfs_projse_result* result, const fastfs_projse_options& o, std::int64_t n_candidates) {
-    require(result != nullptr && result->struct_size == sizeof(fastfs_projse_result),
-            "result is null or of another size: start from FASTFS_PROJSE_RESULT_INIT");
-    require(result->scores && result->selected && result->selection_scores && result->gaps && result->captured,
-            "an array of the result is null");
+// Lets choose(result) fill the result of a choice among so many.
+template <class F>
+void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
+                 F&& choose) {
     require(o.n_select <= n_candidates, "n_select = " + std::to_string(o.n_select) + " is more than the " +
                                             std::to_string(n_candidates) + " candidates");
-    result->n_selected = 0;
-    result->warnings = 0;
-    result->rank = 0;
-    result->sigma = 0;
+    require_output(run, given != nullptr, "result is null");
+    fill(given, FASTFS_PROJSE_RESULT_INIT, "result", [&](fastfs_projse_result& r) {
+        require_output(run, r.scores && r.selected && r.selection_scores && r.gaps && r.captured,
+                       "an array of the result is null");
+        r.n_selected = 0;
+        r.warnings = 0;
+        r.rank = 0;
+        r.sigma = 0;
+        choose(r);
+    });
 }
 
 void require_in_range(const int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
@@ -377,6 +392,8 @@ const char* fastfs_last_error(void) { return last_error.c_str(); }
 
 const char* fastfs_version(void) { return FASTFS_VERSION; }
 
+int32_t fastfs_abi_version(void) { return FASTFS_ABI_VERSION; }
+
 const char* fastfs_isa(void) {
     const char* name = nullptr;
     guarded([&] { name = isa().name; });
@@ -429,8 +446,12 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
         const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
+        const std::int64_t d = X.n_cols();
+        require(d <= kMostFeatures, "the " + std::to_string(d) + " features have more pairs than can be stored");
+        run.require_memory(
+            affinity_memory(X, d * d, 0, run), "the affinity of " + std::to_string(d) + " features",
+            "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
         require_aligned(out, X.is_float32() ? 4 : 8, "out");
-        stored_affinity_memory(X, run);
         with_features(X, kernel, run, [&](const auto& features) {
             if (X.is_float32()) {
                 affinity(features, kernel, run, static_cast<float*>(out));
@@ -441,28 +462,19 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
     });
 }
 
-fastfs_status fastfs_affinity_memory(const fastfs_matrix* X_, const fastfs_run* run_, int64_t* bytes) {
-    return guarded([&] {
-        const Samples X(read_matrix(X_));
-        const Run run = read_run(run_);
-        require(bytes != nullptr, "bytes is null");
-        *bytes = stored_affinity_memory(X, run);
-    });
-}
-
 fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affinity_options* options, const void* V,
                                       int64_t p, const fastfs_run* run_, void* out) {
     return guarded([&] {
         const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        require_aligned(V, X.is_float32() ? 4 : 8, "V");
-        require_aligned(out, X.is_float32() ? 4 : 8, "out");
         require(p >= 1 && p <= std::numeric_limits<std::int64_t>::max() / 1024 / X.n_cols(),
                 "V must have at least one column and fit the memory, but has " + std::to_string(p));
         run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
                            "the product of the affinity with " + std::to_string(p) + " columns",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
+        require_aligned(V, X.is_float32() ? 4 : 8, "V");
+        require_aligned(out, X.is_float32() ? 4 : 8, "out");
         with_features(X, kernel, run, [&](const auto& features) {
             if (X.is_float32()) {
                 affinity_product(features, kernel, static_cast<const float*>(V), p, run, static_cast<float*>(out));
@@ -475,10 +487,10 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
 
 fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs_gram** gram) {
     return guarded([&] {
-        require(gram != nullptr, "gram is null");
+        Run run = read_run(run_);
+        require_output(run, gram != nullptr, "gram is null");
         require(n_features >= 1 && n_features <= kMostFeatures,
                 "a Gram matrix needs from 1 to 4e8 features, not " + std::to_string(n_features));
-        Run run = read_run(run_);
         *gram = new fastfs_gram{Gram(n_features, run)};
     });
 }
@@ -510,9 +522,9 @@ fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinit
                                    const fastfs_run* run_, double* out) {
     return guarded([&] {
         require(gram != nullptr, "gram is null");
-        require_aligned(out, sizeof(double), "out");
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
+        if (!run.is_question()) require_aligned(out, sizeof(double), "out");
         std::lock_guard lock(gram->mutex);
         gram->sums.affinity(kernel, run, out);
     });
@@ -524,9 +536,9 @@ void fastfs_gram_free(fastfs_gram* gram) { std::unique_ptr<fastfs_gram> owner(gr
 
 fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run_) {
     return guarded([&] {
-        require(A != nullptr && w != nullptr, "A or w is null");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
         Run run = read_run(run_);
+        require_output(run, A != nullptr && w != nullptr, "A or w is null");
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
         run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         run.step("eigenvalues", 1.0);
@@ -541,9 +553,10 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
 fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu, int64_t* rank,
                             const fastfs_run* run_) {
     return guarded([&] {
-        require(K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr, "K1, K2, nu or rank is null");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
         Run run = read_run(run_);
+        require_output(run, K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr,
+                       "K1, K2, nu or rank is null");
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
         run.require_memory(24 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         run.step("pencil", 1.0);
@@ -576,11 +589,12 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
 fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks, int32_t keep_distances,
                                   const fastfs_run* run_, fastfs_manifest** manifest) {
     return guarded([&] {
-        require(manifest != nullptr, "manifest is null");
-        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is " + std::to_string(n_chunks));
-        std::vector<Matrix> X;
-        for (int64_t c = 0; c < n_chunks; ++c) X.push_back(read_matrix(chunks ? chunks + c : nullptr));
         Run run = read_run(run_);
+        require_output(run, manifest != nullptr, "manifest is null");
+        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is " + std::to_string(n_chunks));
+        require(chunks != nullptr, "X is null");
+        std::vector<Matrix> X;
+        for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) X.emplace_back(chunk);
         *manifest = new fastfs_manifest{Manifest(Samples(std::move(X)), keep_distances != 0, run)};
     });
 }
@@ -592,13 +606,11 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t 
                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
         require(manifest != nullptr && plan != nullptr, "manifest or plan is null");
-        const std::size_t size = read(plan, FASTFS_MANIFEST_PLAN_INIT, "plan").struct_size;
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         const Run run = read_run(run_);
-        const auto found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
-        const std::size_t given = plan->struct_size;
-        std::memcpy(plan, &found, std::min(given, size));
-        plan->struct_size = given;
+        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
+            found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
+        });
     });
 }
 
@@ -624,8 +636,8 @@ fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, co
         const auto o = read_projse_options(options);
         require(!o.from_y, "choosing among Y needs sums with two views (fastfs_projse_new)");
         Run run = read_run(run_);
-        start_projse_result(result, o, X.n_cols());
-        projse({X, targets.y(), labels}, n_classes, o, run, *result);
+        fill_projse(result, o, X.n_cols(), run,
+                    [&](fastfs_projse_result& r) { projse({X, targets.y(), labels}, n_classes, o, run, r); });
     });
 }
 
@@ -639,20 +651,21 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: exchange the kernels instead");
         Run run = read_run(run_);
-        start_projse_result(result, o, n_x);
-        run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels", "raise max_memory");
-        projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, *result);
+        fill_projse(result, o, n_x, run, [&](fastfs_projse_result& r) {
+            run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels", "raise max_memory");
+            projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r);
+        });
     });
 }
 
 fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run* run_,
                                 fastfs_projse_sums** sums) {
     return guarded([&] {
-        require(sums != nullptr, "sums is null");
+        const Run run = read_run(run_);
+        require_output(run, sums != nullptr, "sums is null");
         require_variables(n_y, 0, "n_y");
         require_variables(n_x, 1, "n_x");
         require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not " + std::to_string(two_views));
-        const Run run = read_run(run_);
         const bool with_xx = two_views || n_y == 0;
         run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
                            "the sums of " + std::to_string(n_y) + " and " + std::to_string(n_x) + " variables",
@@ -708,12 +721,13 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
         std::lock_guard lock(sums->mutex);
         const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
         const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
-        start_projse_result(result, o, n_s);
-        const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
-        run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
-                           "the choice among " + std::to_string(n_s) + " variables",
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
-        projse_select(sums->sums, o, run, *result);
+        fill_projse(result, o, n_s, run, [&](fastfs_projse_result& chosen) {
+            const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
+            run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
+                               "the choice among " + std::to_string(n_s) + " variables",
+                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
+            projse_select(sums->sums, o, run, chosen);
+        });
     });
 }
 
@@ -743,7 +757,8 @@ void fastfs_projse_free(fastfs_projse_sums* sums) { std::unique_ptr<fastfs_projs
 fastfs_status fastfs_margin_new(const fastfs_matrix* X_, int32_t scaling, int32_t keep, const fastfs_run* run_,
                                 fastfs_margin** margin) {
     return guarded([&] {
-        require(margin != nullptr, "margin is null");
+        Run run = read_run(run_);
+        require_output(run, margin != nullptr, "margin is null");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
         require(X.n_rows() >= 2, "at least two samples are needed, but X has " + std::to_string(X.n_rows()));
@@ -751,7 +766,6 @@ fastfs_status fastfs_margin_new(const fastfs_matrix* X_, int32_t scaling, int32_
                 "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(scaling));
         require(keep >= FASTFS_KEEP_NONE && keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
                 "keep must be one of FASTFS_KEEP_*, not " + std::to_string(keep));
-        Run run = read_run(run_);
         *margin = new fastfs_margin{Margin(X, static_cast<Scaling>(scaling), static_cast<Margin::Keep>(keep), run)};
     });
 }
@@ -781,10 +795,12 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
         require(o.n_targets >= 0 && o.n_targets <= margin->data.X().n_rows(),
                 "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) +
                     " samples, or not given for all, not " + std::to_string(o.n_targets));
-        require(result != nullptr && result->struct_size == sizeof(fastfs_relief_result) && result->scores != nullptr,
-                "result is null or of another size, or its scores are: start from FASTFS_RELIEF_RESULT_INIT");
         Run run = read_run(run_);
-        relief(margin->data, labels, n_classes, o, run, *result);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
+            require_output(run, r.scores != nullptr, "the scores of result are null");
+            relief(margin->data, labels, n_classes, o, run, r);
+        });
     });
 }
 
@@ -800,10 +816,12 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
                     "the factor of each class must be a positive number, but that of class " + std::to_string(c) +
                         " is " + text(o.class_factors[c]));
         }
-        require(result != nullptr && result->struct_size == sizeof(fastfs_im4e_result) && result->weights != nullptr,
-                "result is null or of another size, or its weights are: start from FASTFS_IM4E_RESULT_INIT");
         Run run = read_run(run_);
-        im4e(margin->data, labels, n_classes, o, run, *result);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_IM4E_RESULT_INIT, "result", [&](fastfs_im4e_result& r) {
+            require_output(run, r.weights != nullptr, "the weights of result are null");
+            im4e(margin->data, labels, n_classes, o, run, r);
+        });
     });
 }
 
@@ -811,7 +829,9 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
                                    const fastfs_immigrate_options* options, const fastfs_run* run_,
                                    fastfs_immigrate** fitted) {
     return guarded([&] {
-        require(margin != nullptr && fitted != nullptr, "margin or fitted is null");
+        Run run = read_run(run_);
+        require(margin != nullptr, "margin is null");
+        require_output(run, fitted != nullptr, "fitted is null");
         require_labels(labels, margin->data.X().n_rows(), n_classes);
         const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
         require_iteration(o);
@@ -822,32 +842,32 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         }
         require_features(o.features, o.n_features, margin->data.X().n_cols());
         require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
-        Run run = read_run(run_);
+        require(o.reserved == 0, "options.reserved must be 0");
         *fitted = new fastfs_immigrate{immigrate(margin->data, labels, n_classes, o, run)};
     });
 }
 
 fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result) {
     return guarded([&] {
-        require(fitted != nullptr, "fitted is null");
-        require(result != nullptr && result->struct_size == sizeof(fastfs_immigrate_result),
-                "result is null or of another size: start from FASTFS_IMMIGRATE_RESULT_INIT");
+        require(fitted != nullptr && result != nullptr, "fitted or result is null");
         const Immigrate& f = fitted->fit;
-        *result = {sizeof(fastfs_immigrate_result),
-                   f.warnings,
-                   f.stored,
-                   static_cast<int32_t>(f.cost.size()),
-                   f.converged,
-                   f.sigma,
-                   static_cast<int64_t>(f.features.size()),
-                   static_cast<int64_t>(f.values.size()),
-                   f.features.data(),
-                   f.values.data(),
-                   f.vectors.data(),
-                   f.W.empty() ? nullptr : f.W.data(),
-                   f.scores.data(),
-                   f.cost.data(),
-                   f.objective.data()};
+        fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
+            r = {sizeof(fastfs_immigrate_result),
+                 f.warnings,
+                 f.stored,
+                 static_cast<int32_t>(f.cost.size()),
+                 f.converged,
+                 f.sigma,
+                 static_cast<int64_t>(f.features.size()),
+                 static_cast<int64_t>(f.values.size()),
+                 f.features.data(),
+                 f.values.data(),
+                 f.vectors.data(),
+                 f.W.empty() ? nullptr : f.W.data(),
+                 f.scores.data(),
+                 f.cost.data(),
+                 f.objective.data()};
+        });
     });
 }
 
@@ -859,9 +879,10 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
     return guarded([&] {
         require(n_features >= 1 && rank >= 1 && n_pairs >= 0,
                 "n_features and rank must be at least 1, and n_pairs not negative");
-        require(values && vectors && a && b && weights && found, "an array is null");
-        require_factors(n_features, rank, values, vectors);
         Run run = read_run(run_);
+        require(values && vectors, "values or vectors is null");
+        require_output(run, a && b && weights && found, "a, b, weights or found is null");
+        require_factors(n_features, rank, values, vectors);
         *found = immigrate_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
     });
 }
@@ -870,11 +891,12 @@ fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t
                                       const fastfs_margin_metric* metric, const fastfs_matrix* X_,
                                       const fastfs_run* run_, double* out) {
     return guarded([&] {
-        require(margin != nullptr && out != nullptr, "margin or out is null");
+        Run run = read_run(run_);
+        require(margin != nullptr, "margin is null");
+        require_output(run, out != nullptr, "out is null");
         require_labels(labels, margin->data.X().n_rows(), n_classes);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
-        Run run = read_run(run_);
         margin_distances(margin->data, labels, n_classes, m, X, run, out);
     });
 }
@@ -883,7 +905,9 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
                                     const fastfs_margin_metric* metric, const fastfs_matrix* X_, const int64_t* wanted,
                                     const fastfs_run* run_, double* out) {
     return guarded([&] {
-        require(margin != nullptr && wanted != nullptr && out != nullptr, "margin, wanted or out is null");
+        Run run = read_run(run_);
+        require(margin != nullptr && wanted != nullptr, "margin or wanted is null");
+        require_output(run, out != nullptr, "out is null");
         require_labels(labels, margin->data.X().n_rows(), n_classes);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
@@ -892,7 +916,6 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
                                                                  ", but that of row " + std::to_string(r) + " is " +
                                                                  std::to_string(wanted[r]));
         }
-        Run run = read_run(run_);
         margin_explain(margin->data, labels, n_classes, m, X, wanted, run, out);
     });
 }
@@ -901,11 +924,11 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
                                       int64_t* neighbors, double* distances) {
     return guarded([&] {
         const Samples X(read_matrix(X_));
-        require(neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
+        Run run = read_run(run_);
+        require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
         require(n_neighbors >= 1 && n_neighbors < X.n_cols(),
                 "n_neighbors must be from 1 to the " + std::to_string(X.n_cols() - 1) + " other features, not " +
                     std::to_string(n_neighbors));
-        Run run = read_run(run_);
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),
                            "the neighbours of " + std::to_string(X.n_cols()) + " features",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
@@ -916,7 +939,8 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
 fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_disc_options* options,
                               const fastfs_run* run_, fastfs_disc** fitted) {
     return guarded([&] {
-        require(fitted != nullptr, "fitted is null");
+        Run run = read_run(run_);
+        require_output(run, fitted != nullptr, "fitted is null");
         require(n_sets >= 2, "DiSC needs at least two sets, not " + std::to_string(n_sets));
         const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
         require(o.graph == FASTFS_GRAPH_DENSE || o.graph == FASTFS_GRAPH_KNN,
@@ -934,7 +958,6 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
                         std::to_string(conditions.front().n_features) + " and set " +
                         std::to_string(conditions.size() - 1) + " has " + std::to_string(conditions.back().n_features));
         }
-        Run run = read_run(run_);
         *fitted = new fastfs_disc{disc(conditions, o, run)};
     });
 }
@@ -945,30 +968,31 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
         require(
             set >= 0 && set < static_cast<int64_t>(fitted->sets.size()),
             "there are " + std::to_string(fitted->sets.size()) + " sets, and none is number " + std::to_string(set));
-        require(result != nullptr && result->struct_size == sizeof(fastfs_disc_result),
-                "result is null or of another size: start from FASTFS_DISC_RESULT_INIT");
+        require(result != nullptr, "result is null");
         const DiscResult& f = fitted->sets[static_cast<std::size_t>(set)];
-        *result = {sizeof(fastfs_disc_result),
-                   f.warnings,
-                   0,
-                   static_cast<int64_t>(f.scores.size()),
-                   static_cast<int64_t>(f.significance.size()),
-                   static_cast<int64_t>(f.eigenvalues.size()) - 1,
-                   f.n_connected,
-                   f.n_differential,
-                   f.gap,
-                   f.ratio,
-                   f.significance.data(),
-                   f.vectors.data(),
-                   f.trivial.data(),
-                   f.eigenvalues.data(),
-                   f.diffusion.data(),
-                   f.bandwidths.empty() ? nullptr : f.bandwidths.data(),
-                   f.scores.data(),
-                   static_cast<int64_t>(f.weights.size()),
-                   f.indptr.empty() ? nullptr : f.indptr.data(),
-                   f.indices.empty() ? nullptr : f.indices.data(),
-                   f.weights.empty() ? nullptr : f.weights.data()};
+        fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
+            r = {sizeof(fastfs_disc_result),
+                 f.warnings,
+                 0,
+                 static_cast<int64_t>(f.scores.size()),
+                 static_cast<int64_t>(f.significance.size()),
+                 static_cast<int64_t>(f.eigenvalues.size()) - 1,
+                 f.n_connected,
+                 f.n_differential,
+                 f.gap,
+                 f.ratio,
+                 f.significance.data(),
+                 f.vectors.data(),
+                 f.trivial.data(),
+                 f.eigenvalues.data(),
+                 f.diffusion.data(),
+                 f.bandwidths.empty() ? nullptr : f.bandwidths.data(),
+                 f.scores.data(),
+                 static_cast<int64_t>(f.weights.size()),
+                 f.indptr.empty() ? nullptr : f.indptr.data(),
+                 f.indices.empty() ? nullptr : f.indices.data(),
+                 f.weights.empty() ? nullptr : f.weights.data()};
+        });
     });
 }
 

@@ -760,12 +760,10 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     vectors +=
         std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
     const bool keep = run.allows(kept + vectors);
-    if (!keep) {
-        run.require_memory(largest + vectors, "DiSC of " + std::to_string(p) + " features",
-                           options.graph == FASTFS_GRAPH_DENSE
-                               ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
-                               : "raise max_memory (or FASTFS_MAX_MEMORY)");
-    }
+    run.require_memory((keep ? kept : largest) + vectors, "DiSC of " + std::to_string(p) + " features",
+                       options.graph == FASTFS_GRAPH_DENSE
+                           ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
+                           : "raise max_memory (or FASTFS_MAX_MEMORY)");
 
     std::vector<Graph> graphs(C);
     std::vector<Numbers> U(C), probes(C);

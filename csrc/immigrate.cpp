@@ -613,20 +613,22 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
                         Run& run) {
     Immigrate result;
     run.step("distances", 0.01);
-    Weights weights = first_weights(margin, options, result.features, run);
+    fastfs_immigrate_options start = options;
+    if (run.is_question()) start.start_matrix = nullptr;  // whose checks need as much as a step
+    Weights weights = first_weights(margin, start, result.features, run);
     const ScaledFeatures features = some_features(margin.X(), margin, result.features);
     const std::int64_t n = features.n_samples(), A = features.n_features();
     const double cut = sizeof(T) == 4 ? 1e-6 : 1e-13;
     const bool whole = options.clip || options.smallest > 0;  // W has to be had entry by entry
     const std::int64_t packed = PackedSamples<T>::memory(n, A) + 32 * margin.X().n_cols();
     const std::int64_t by_features = packed + dense_step_memory(A) + forms_memory(A, run.n_threads());
-    if (whole) {
+    if (whole && !run.is_question()) {
         run.require_memory(by_features, "a W of " + std::to_string(A) + " features",
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
     }
     // Without room for A x A, steps are in the space of pairs, which needs f whole.
-    const bool dense_fits = run.allows(8 * kTaskRows * n + by_features);
-    const bool only_pairs = !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
+    const bool dense_fits = run.allows(8 * std::min(kTaskRows, n) * n + by_features);
+    const bool only_pairs = !whole && !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
     Blocks blocks(n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
     const PackedSamples<T> samples(features, run);
     const double negligible = std::max(options.negligible, kRounding<T> / static_cast<double>(n));
@@ -829,6 +831,18 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     }
 }
 
+// Answers a question about margin_distances, or margin_explain (parts).
+void answer_comparison(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, bool parts,
+                       const Run& run) {
+    if (!run.is_question()) return;
+    const std::int64_t n = margin.X().n_rows(), both = n + X.n_rows(), A = metric.n_features;
+    std::int64_t bytes = 8 * n * (std::max(kBlockBytes / (8 * n), kTaskRows) + 2 * run.n_threads());
+    bytes += metric.weights ? stored_distances_memory(1) : 8 * A * (metric.rank + kFormRows) + 8 * 3 * A * A;
+    if (parts || !metric.weights) bytes += 8 * (A + 16) * both;
+    if (parts && !metric.weights) bytes += 8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1);
+    run.require_memory(bytes, "a comparison of samples", kAdvice);
+}
+
 }  // namespace
 
 void im4e(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes, const fastfs_im4e_options& options,
@@ -851,6 +865,7 @@ Immigrate immigrate(const Margin& margin, const std::int64_t* labels, std::int64
 
 void margin_distances(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
                       const fastfs_margin_metric& metric, const Matrix& X, Run& run, double* out) {
+    answer_comparison(margin, metric, X, false, run);
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
     const auto predict = [&](auto zero) {
@@ -866,6 +881,7 @@ void margin_distances(const Margin& margin, const std::int64_t* labels, std::int
 void margin_explain(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
                     const fastfs_margin_metric& metric, const Matrix& X, const std::int64_t* wanted, Run& run,
                     double* out) {
+    answer_comparison(margin, metric, X, true, run);
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
     const std::int64_t A = metric.n_features;
@@ -902,7 +918,6 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
                              double* weights) {
     const SingleThreadedBlas held;
     const std::int64_t n = n_features, wanted = std::min(n_pairs, n * (n - 1) / 2);
-    if (wanted == 0) return 0;
     const std::int64_t leading =
         std::max_element(values, values + rank, [](double x, double y) { return std::abs(x) < std::abs(y); }) - values;
     struct Entry {
@@ -921,6 +936,7 @@ std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const d
         run.n_threads() * (8 * kPairTile * (kPairTile + rank) + 24 * (wanted + kPairTile * kPairTile)) + 48 * wanted,
         "a list of the largest " + std::to_string(wanted) + " pairs of features",
         "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
+    if (wanted == 0) return 0;
     run.step("pairs", 1.0);
     parallel_for(run, tiles * (tiles + 1) / 2, [&](std::int64_t task, int) {
         std::int64_t ta = 0, tb = task;

@@ -995,6 +995,10 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
     require(d >= 2 && d <= kMostFeatures,
             "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
                 std::to_string(d) + " feature(s)");
+    if (run.is_question()) {
+        run.require_memory(24 * X_.n_rows() + (keep_distances ? 8 * d * d + gathering_memory(X_, run) : 0), "reading X",
+                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+    }
     run.step("reading X", keep_distances ? 0.1 : 1.0);
     row_maxima_ = X_.row_maxima(run);
     unit_ = common_unit(row_maxima_, all_rows(X_));

@@ -687,6 +687,17 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
 }
 
 void ProjseSums::update(const ProjseRows& rows, Run& run) {
+    if (run.is_question()) {
+        constexpr std::int64_t kScratchBytes = 8 * kPackBytes;  // of a thread
+        const std::int64_t n_y = side_[kY].n, n_x = side_[kX].n, m = rows.X.n_rows();
+        const std::int64_t part = memory(n_y, n_x, has_xx_), most = std::clamp<std::int64_t>(kWaveBytes / part, 1, 32);
+        const std::int64_t sparse =
+            8 * m * (rows.Y ? n_y + kHalfBlock : 0) + 16 * std::min(rows.X.n_stored(), kSparsePart + n_x) + 16 * n_x;
+        run.require_memory(
+            run.n_threads() * kScratchBytes +
+                (rows.X.is_sparse() ? 2 * part + sparse : part * (1 + std::min(most, ceil_div(m, kPartRows)))),
+            "the sums of " + std::to_string(m) + " rows", "raise max_memory (or FASTFS_MAX_MEMORY)");
+    }
     const SingleThreadedBlas held;
     ProjseSums sums = rows.X.is_sparse() ? of_sparse(rows, run) : of_dense(rows, run);
     merge(std::move(sums), run);
@@ -1594,8 +1605,12 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         }
     } else if (linear && rows.Y && m < n_y) {
         run.step("span of the targets", 0.2);
-        run.require_memory(24 * m * m + CenteredColumns::memory(m, n_y, run.n_threads()), "the span of the targets",
-                           advice);
+        const std::int64_t span_bytes = 24 * m * m + CenteredColumns::memory(m, n_y, run.n_threads());
+        if (run.is_question()) {  // the span has up to m columns, which are the targets of the second half
+            const std::int64_t second = ProjseSums::memory(m, n_x, false) + 8 * (5 * m * m + m * n_x + 8 * n_x);
+            run.require_memory(std::max(span_bytes, second), "the span of the targets and its products", advice);
+        }
+        run.require_memory(span_bytes, "the span of the targets", advice);
         const Span span = span_of_targets(*rows.Y, o, run);
         const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, span.rank, span.U.data(), 1, m, nullptr,
                         nullptr, 0, 0});

@@ -175,8 +175,8 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
 
     // Few pairs make a list, many a matrix, which takes the place of the distances if these are ours.
     const bool listed = find.most() * 8 <= n;
-    if (listed) {
-        constexpr std::int64_t kBytesOfPair = 96;  // with what feature_sums makes of it
+    constexpr std::int64_t kBytesOfPair = 96;  // with what feature_sums makes of it
+    if (listed && !run.is_question()) {
         run.require_memory(n_targets * find.most() * kBytesOfPair, "a list of neighbors",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
     }
@@ -184,6 +184,12 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
     const bool whole = (kept && listed) || (all && run.allows(stored_distances_memory(n) + weights));
     const std::int64_t block = whole ? n_targets : std::min(kRowsPerBlock, n_targets);
     Buffer<double> rows;
+    if (run.is_question()) {
+        run.require_memory(stored_distances_memory(1) + (listed ? n_targets * find.most() * kBytesOfPair : 0) +
+                               (!kept || !listed ? block * n * 8 : 0) + weights / n * block +
+                               (all ? 0 : n_targets * margin.X().n_cols() * static_cast<std::int64_t>(sizeof(T))),
+                           "looking up neighbors", "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
+    }
     if (!kept || !listed) {
         run.require_memory(block * n * 8, "a block of distances",
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");

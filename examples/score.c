@@ -3,7 +3,7 @@
  *     cc -std=c99 score.c -I PREFIX/include -L PREFIX/lib -lfastfs -lopenblas -o score
  *     ./score matrix.bin labels.bin N_SAMPLES N_FEATURES
  *
- * PREFIX is the installed fastfs package (python -c "import fastfs, os; print(os.path.dirname(fastfs.__file__))"), or
+ * PREFIX is the installed package (`python -m fastfs --cflags --libs` prints the options that it takes), or
  * where CMake installed the library. matrix.bin: doubles, row by row; labels.bin: int64, 0 or 1. One score a line.
  */
 #include <stdio.h>

@@ -34,9 +34,10 @@ py::array affinity(const py::object& X_, const py::object& kernel, double sigma,
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
     Call call(n_threads, max_memory, std::move(progress));
+    // Before the output is allocated.
     call([&](const fastfs::run& run) {
-        return fastfs::affinity_memory(X.view, run);
-    });  // before the output is allocated
+        return fastfs::bytes_needed([&](const auto& how) { fastfs::affinity(X.view, options, nullptr, how); }, run);
+    });
     auto out = output(out_, X.dtype(), X.view.n_cols(), X.view.n_cols());
     void* data = out.mutable_data();
     call([&](const fastfs::run& run) { fastfs::affinity(X.view, options, data, run); });

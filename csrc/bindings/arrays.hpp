@@ -38,7 +38,7 @@ struct Matrix {
 class Call {
   public:
     Call(int n_threads, std::int64_t max_memory, py::object progress)
-        : progress_(std::move(progress)), run_{sizeof(fastfs_run), n_threads, max_memory, &Call::poll, this} {}
+        : progress_(std::move(progress)), run_{sizeof(fastfs_run), n_threads, max_memory, &Call::poll, this, nullptr} {}
 
     template <class F>
     auto operator()(F&& f) {

@@ -146,7 +146,9 @@ class CustomKernel {
         const double* columns = column_norms_.empty() ? norms_.data() : column_norms_.data();
         kernel_.function(tile, ld, ni, nj, norms_.data() + i0, columns + j0, kernel_.sigma, kernel_.user);
         for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) {
+            std::int64_t fine = 0;  // counted, which takes no branches: most rows have nothing to find
+            for (std::int64_t b = 0; b < nj; ++b) fine += std::abs(tile[a * ld + b]) <= largest_;
+            for (std::int64_t b = 0; b < nj && fine < nj; ++b) {
                 const double value = tile[a * ld + b];
                 if (std::abs(value) <= largest_) continue;
                 const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
@@ -229,7 +231,7 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
     if constexpr (sizeof(T) == sizeof(double)) {
         if (!custom_) return;
         const double square = left_.unit() * left_.unit();
-        for (std::int64_t a = 0; a < ni; ++a) {
+        for (std::int64_t a = 0; a < ni && square != 1; ++a) {
             for (std::int64_t b = 0; b < nj; ++b) tile[a * kTile + b] *= square;
         }
         (*custom_)(i0, ni, j0, nj, tile, kTile);

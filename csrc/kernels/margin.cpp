@@ -549,10 +549,15 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
 }
 
 Margin::Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run) : X_(X), keep_(Keep::kNone) {
+    const std::int64_t n = X_.n_rows();
+    if (run.is_question()) {
+        const bool kept = keep != Keep::kNone && run.allows(stored_distances_memory(n));
+        run.require_memory(80 * X_.n_cols() + (kept ? stored_distances_memory(n) : 0), "scaling features",
+                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+    }
     run.step("scaling features", keep == Keep::kNone ? 1.0 : 0.1);
     visit_dense(X_.description(), [&](auto* x) { find_scaling(x, scaling, run); });
 
-    const std::int64_t n = X_.n_rows();
     if (keep == Keep::kNone || !run.allows(stored_distances_memory(n))) return;
     run.step("distances between samples", 1.0);
     distances_ = Buffer<double>(n * n);

@@ -15,6 +15,10 @@ struct OutOfMemory : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+struct AlreadyRegistered : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 struct NumericError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -22,7 +23,8 @@ std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
     require(n >= 0 && n <= std::numeric_limits<blas_int>::max(),
-            "a size of " + std::to_string(n) + " doesn't fit the " + std::to_string(kIntegerBits) + "-bit integers of this BLAS");
+            "a size of " + std::to_string(n) + " doesn't fit the " + std::to_string(kIntegerBits) +
+                "-bit integers of this BLAS");
     return static_cast<blas_int>(n);
 }
 
@@ -30,15 +32,29 @@ void check(blas_int info, const char* routine) {
     if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
 }
 
+// How long the integers of the routines are, whatever the table says: on little-endian machines both kinds read the 64
+// bits of 1 as 1, but the shorter kind overwrites only half of the -1 that it is given to write 0 to.
+int integer_bits(const fastfs_blas& table) {
+    if constexpr (std::endian::native != std::endian::little) return kIntegerBits;
+    alignas(std::int64_t) unsigned char one[8] = {1}, info[8];
+    std::memset(info, 0xff, sizeof info);
+    const auto* n = reinterpret_cast<const blas_int*>(one);
+    double A = 1;
+    table.dpotrf("L", n, &A, n, reinterpret_cast<blas_int*>(info));
+    return info[7] == 0 ? 64 : 32;
+}
+
 }  // namespace
 
-void register_blas(const fastfs_blas& table) {
-    require(table.struct_size == sizeof(fastfs_blas),
-            "the BLAS table has " + std::to_string(table.struct_size) + " bytes where this fastfs expects " +
-                std::to_string(sizeof(fastfs_blas)) + ": compile the program with the header of this fastfs");
-    require(table.integer_bits == kIntegerBits, "this fastfs calls BLAS with " + std::to_string(kIntegerBits) +
-                                                    "-bit integers, but the table says " +
-                                                    std::to_string(table.integer_bits));
+void register_blas(const fastfs_blas& given) {
+    // A newer header's table may have more routines than are called here.
+    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096,
+            "the BLAS table has " + std::to_string(given.struct_size) + " bytes where this fastfs expects " +
+                std::to_string(sizeof(fastfs_blas)) + " or more: compile the program with the header of this fastfs");
+    fastfs_blas table = given;
+    table.struct_size = sizeof table;
+    const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
+    require(table.integer_bits == kIntegerBits, calls + "the table says " + std::to_string(table.integer_bits));
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
                 table.dgesdd,
@@ -47,10 +63,13 @@ void register_blas(const fastfs_blas& table) {
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
     std::lock_guard lock(registration);
     if (const fastfs_blas* old = registered.load()) {
-        require(std::memcmp(old, &table, sizeof table) == 0,
-                "another BLAS is registered in this process already: it stays, and this one is refused");
-        return;
+        if (std::memcmp(old, &table, sizeof table) == 0) return;
+        throw AlreadyRegistered("another BLAS is registered in this process already: it stays and serves all callers");
     }
+    const int bits = integer_bits(table);
+    require(bits == kIntegerBits, calls + "the routines of the table have " + std::to_string(bits) +
+                                      "-bit ones: link the " + (kIntegerBits == 32 ? "LP64" : "ILP64") +
+                                      " build of that BLAS");
     registered = new fastfs_blas(table);  // lives as long as the process
 }
 

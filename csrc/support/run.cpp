@@ -133,6 +133,7 @@ std::int64_t memory_budget(std::int64_t requested) {
 
 Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
     require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
+    if (is_question()) *options_.bytes_needed = 0;
 }
 
 bool Run::allows(std::int64_t bytes) const {
@@ -142,7 +143,11 @@ bool Run::allows(std::int64_t bytes) const {
 }
 
 void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
-    if (allows(bytes)) return;
+    if (is_question()) *options_.bytes_needed = bytes;
+    if (allows(bytes)) {
+        if (is_question()) throw Answered();
+        return;
+    }
     const std::int64_t budget = memory_budget(options_.max_memory);
     throw OutOfMemory(what + " needs " + human(bytes) + " (" + std::to_string(bytes) +
                       " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +

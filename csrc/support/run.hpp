@@ -14,14 +14,21 @@ namespace fastfs::core {
 int thread_count(int requested);
 std::int64_t memory_budget(std::int64_t requested);
 
+// Ends a call that is a question (fastfs_run.bytes_needed) once it has its answer. Not an error.
+struct Answered {};
+
 class Run {
   public:
     explicit Run(const fastfs_run& options);
 
     int n_threads() const { return n_threads_; }
 
+    // Whether the caller only wants to know what the call would take.
+    bool is_question() const { return options_.bytes_needed != nullptr; }
+
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
-    // `advice` ends it.
+    // `advice` ends it. Answers a question: a method that asks for memory in several places gives the sum of them first
+    // if the call is one.
     void require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const;
 
     bool allows(std::int64_t bytes) const;

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fastfs._immigrate import im4e_scores as im4e_scores
     from fastfs._immigrate import immigrate_scores as immigrate_scores
     from fastfs._info import info as info
+    from fastfs._info import link_blas as link_blas
     from fastfs._manifest import manifest_scores as manifest_scores
     from fastfs._margin_estimators import IM4E as IM4E
     from fastfs._margin_estimators import Immigrate as Immigrate
@@ -70,6 +71,7 @@ _HOMES = {
     "im4e_scores": "_immigrate",
     "immigrate_scores": "_immigrate",
     "info": "_info",
+    "link_blas": "_info",
     "manifest_scores": "_manifest",
     "multisurf_scores": "_relief",
     "nearest_features": "_disc",
@@ -79,7 +81,7 @@ _HOMES = {
     "relief_scores": "_relief",
     "relieff_scores": "_relief",
 }
-_MODULES = ("io", "pl")
+_MODULES = ("io", "numba", "pl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
@@ -111,6 +113,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "nearest_features",
     "DataWarning",
     "info",
+    "link_blas",
     "get_include",
     "get_cmake_dir",
     "get_pkgconfig_dir",

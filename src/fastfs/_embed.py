@@ -9,7 +9,9 @@ def _prefix() -> Path:
     # Compiled parts share a folder with their headers; in an editable install the Python files have another.
     spec = importlib.util.find_spec("fastfs._core")
     if spec is None or spec.origin is None:
-        raise ImportError("fastfs is not installed here: install it with python -m pip install and the folder of its sources")
+        raise ImportError(
+            "fastfs is not installed here: install it with python -m pip install and the folder of its sources"
+        )
     return Path(spec.origin).parent
 
 

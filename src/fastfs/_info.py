@@ -17,8 +17,9 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     -------
     dict
         ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory``
-        (default budget in bytes), ``blas`` (path of SciPy's BLAS bridge), ``blas_threads_held_by`` (the function that
-        holds BLAS at one thread while a call runs, or None if this BLAS has none that is known); with `ceilings` also
+        (default budget in bytes), ``blas`` (path of SciPy's BLAS bridge, or None where another library of this process
+        had registered its own BLAS before), ``blas_threads_held_by`` (the function that holds that BLAS at one thread
+        while a call runs, or None if it has none that is known); with `ceilings` also
         ``gram_float64_gflops``, ``gram_float32_gflops``, ``exp_float64_gelems``, ``exp_float32_gelems``,
         ``write_gbytes``.
 
@@ -38,11 +39,38 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     from fastfs import _core, _lapack
 
     found: dict[str, Any] = dict(_core.info())
-    found["blas_threads_held_by"] = _lapack.register()
-    found["blas"] = os.path.realpath(cython_blas.__file__)
+    is_scipys, found["blas_threads_held_by"] = _lapack.register()
+    found["blas"] = os.path.realpath(cython_blas.__file__) if is_scipys else None
     if ceilings:
         found.update(_ceilings())
     return found
+
+
+def link_blas() -> bool:
+    """Give SciPy's BLAS to the C library, for compiled code that calls it before any function of fastfs has.
+
+    Extension modules that link ``libfastfs`` call this once, from Python or C, instead of linking a BLAS of their own.
+    All functions of fastfs do it by themselves.
+
+    Returns
+    -------
+    bool
+        False if another library of this process had registered its own BLAS before: that one stays, and serves all.
+
+    Raises
+    ------
+    ImportError
+        This SciPy exports its BLAS otherwise than this fastfs knows.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> fastfs.link_blas()
+    True
+    """
+    from fastfs import _lapack
+
+    return _lapack.register()[0]
 
 
 def _best(seconds_of: Any, repeats: int = 3) -> float:

@@ -12,7 +12,7 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from fastfs.capi cimport FASTFS_OK, fastfs_blas, fastfs_last_error, fastfs_register_blas
+from fastfs.capi cimport FASTFS_EEXIST, FASTFS_OK, fastfs_blas, fastfs_last_error, fastfs_register_blas, fastfs_status
 
 cdef extern from *:
     """
@@ -71,7 +71,7 @@ _THREAD_CONTROLS = (
 )
 
 _lock = threading.Lock()
-_controls = None  # what _thread_controls found, once registered
+_controls = None  # what register() returns, once it has
 
 
 def expected_signature(module, arguments):
@@ -102,14 +102,18 @@ def _thread_controls(module):
 
 
 def register():
-    """Register SciPy's BLAS and LAPACK with the core, once; returns the name of the thread setter found, or None."""
+    """Register SciPy's BLAS and LAPACK with the core, once.
+
+    Returns whether they are what the core calls, or another library of this process had registered its own before,
+    and the name of the thread setter found, or None.
+    """
     global _controls
     if _controls is not None:
-        return _controls[2]
+        return _controls
     with _lock:
         if _controls is None:
             _controls = _register()
-    return _controls[2]
+    return _controls
 
 
 cdef _register():
@@ -129,6 +133,9 @@ cdef _register():
     controls = _thread_controls(cython_blas)
     table.set_num_threads = <void (*)(int) noexcept nogil><uintptr_t>controls[0]
     table.get_num_threads = <int (*)() noexcept nogil><uintptr_t>controls[1]
-    if fastfs_register_blas(&table) != FASTFS_OK:
+    cdef fastfs_status status = fastfs_register_blas(&table)
+    if status == FASTFS_EEXIST:
+        return False, None
+    if status != FASTFS_OK:
         raise ImportError(fastfs_last_error().decode())
-    return controls
+    return True, controls[2]

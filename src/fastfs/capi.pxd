@@ -1,5 +1,6 @@
-# What _lapack.pyx needs of fastfs.h.
-from libc.stdint cimport int32_t
+# Everything in fastfs.h, for `from fastfs.capi cimport ...`; made by `python -m tests.c_interface --write`.
+# NAME_init() is what FASTFS_NAME_INIT is in C.
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 cdef extern from "fastfs/fastfs.h" nogil:
     ctypedef enum fastfs_status:
@@ -9,13 +10,420 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_ENUMERIC
         FASTFS_ECANCELED
         FASTFS_EINTERNAL
-
+        FASTFS_EEXIST
     const char *fastfs_last_error()
-
+    const char *fastfs_version()
+    enum: FASTFS_ABI_VERSION
+    int32_t fastfs_abi_version()
+    const char *fastfs_isa()
+    int32_t fastfs_thread_count(int32_t requested)
+    int64_t fastfs_memory_budget(int64_t requested)
+    fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double *seconds)
+    ctypedef int32_t fastfs_blas_int
     ctypedef struct fastfs_blas:
         size_t struct_size
         int32_t integer_bits
-        void (*set_num_threads)(int)
-        int (*get_num_threads)()
-
+        int32_t reserved
+        void (*set_num_threads)(int) noexcept
+        int (*get_num_threads)() noexcept
+        void (*sgemm)(const char *, const char *, const fastfs_blas_int *, const fastfs_blas_int *, const fastfs_blas_int *, const float *, const float *, const fastfs_blas_int *, const float *, const fastfs_blas_int *, const float *, float *, const fastfs_blas_int *) noexcept
+        void (*dgemm)(const char *, const char *, const fastfs_blas_int *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, const double *, const fastfs_blas_int *, const double *, double *, const fastfs_blas_int *) noexcept
+        void (*dsyrk)(const char *, const char *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, const double *, double *, const fastfs_blas_int *) noexcept
+        void (*dsymv)(const char *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, const double *, const fastfs_blas_int *, const double *, double *, const fastfs_blas_int *) noexcept
+        void (*dtrmm)(const char *, const char *, const char *, const char *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, double *, const fastfs_blas_int *) noexcept
+        void (*dpotrf)(const char *, const fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dpocon)(const char *, const fastfs_blas_int *, const double *, const fastfs_blas_int *, const double *, double *, double *, fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dsygst)(const fastfs_blas_int *, const char *, const fastfs_blas_int *, double *, const fastfs_blas_int *, const double *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dtrsm)(const char *, const char *, const char *, const char *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, double *, const fastfs_blas_int *) noexcept
+        void (*dsytrd)(const char *, const fastfs_blas_int *, double *, const fastfs_blas_int *, double *, double *, double *, double *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dstedc)(const char *, const fastfs_blas_int *, double *, double *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dsteqr)(const char *, const fastfs_blas_int *, double *, double *, double *, const fastfs_blas_int *, double *, fastfs_blas_int *) noexcept
+        void (*dsyevr)(const char *, const char *, const char *, const fastfs_blas_int *, double *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, fastfs_blas_int *, double *, double *, const fastfs_blas_int *, fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
+        void (*dgesdd)(const char *, const fastfs_blas_int *, const fastfs_blas_int *, double *, const fastfs_blas_int *, double *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, fastfs_blas_int *) noexcept
     fastfs_status fastfs_register_blas(const fastfs_blas *table)
+    enum:
+        FASTFS_FLOAT32
+        FASTFS_FLOAT64
+    enum:
+        FASTFS_DENSE
+        FASTFS_CSR
+        FASTFS_CSC
+    ctypedef struct fastfs_matrix:
+        size_t struct_size
+        int32_t dtype
+        int32_t storage
+        int64_t n_rows
+        int64_t n_cols
+        const void *values
+        int64_t row_stride
+        int64_t col_stride
+        const void *indices
+        const void *indptr
+        int32_t index_bits
+        int32_t reserved
+    ctypedef int (*fastfs_progress)(void *user, const char *step, double fraction) noexcept
+    ctypedef struct fastfs_run:
+        size_t struct_size
+        int32_t n_threads
+        int64_t max_memory
+        fastfs_progress progress
+        void *user
+        int64_t *bytes_needed
+    enum:
+        FASTFS_RBF
+        FASTFS_SQEUCLIDEAN
+        FASTFS_LINEAR
+        FASTFS_CUSTOM
+    ctypedef void (*fastfs_tile_kernel)(double *tile, int64_t ld, int64_t n_rows, int64_t n_cols, const double *row_norms, const double *col_norms, double sigma, void *user) noexcept
+    ctypedef struct fastfs_affinity_options:
+        size_t struct_size
+        int32_t kernel
+        int32_t reserved
+        double sigma
+        fastfs_tile_kernel custom
+        void *user
+    fastfs_status fastfs_affinity(const fastfs_matrix *X, const fastfs_affinity_options *options, const fastfs_run *run, void *out)
+    fastfs_status fastfs_affinity_product(const fastfs_matrix *X, const fastfs_affinity_options *options, const void *V, int64_t p, const fastfs_run *run, void *out)
+    ctypedef struct fastfs_gram:
+        pass
+    fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run *run, fastfs_gram **gram)
+    fastfs_status fastfs_gram_update(fastfs_gram *gram, const fastfs_matrix *chunk, const fastfs_run *run)
+    fastfs_status fastfs_gram_merge(fastfs_gram *gram, const fastfs_gram *other)
+    fastfs_status fastfs_gram_affinity(const fastfs_gram *gram, const fastfs_affinity_options *options, const fastfs_run *run, double *out)
+    int64_t fastfs_gram_rows(const fastfs_gram *gram)
+    void fastfs_gram_free(fastfs_gram *gram)
+    fastfs_status fastfs_eigh(int64_t n, double *A, double *w, const fastfs_run *run)
+    fastfs_status fastfs_pencil(int64_t n, double *K1, const double *K2, double *nu, int64_t *rank, const fastfs_run *run)
+    ctypedef struct fastfs_manifest:
+        pass
+    fastfs_status fastfs_manifest_new(const fastfs_matrix *chunks, int64_t n_chunks, int32_t keep_distances, const fastfs_run *run, fastfs_manifest **manifest)
+    void fastfs_manifest_free(fastfs_manifest *manifest)
+    enum:
+        FASTFS_PENCIL
+        FASTFS_SPD
+        FASTFS_SPSD
+    enum:
+        FASTFS_AUTO
+        FASTFS_EXACT
+        FASTFS_FAST
+        FASTFS_HIGH
+    enum:
+        FASTFS_OVR
+        FASTFS_OVO
+    ctypedef struct fastfs_manifest_options:
+        size_t struct_size
+        int32_t form
+        int32_t accuracy
+        int64_t rank
+        int32_t multiclass
+        int32_t reserved
+        uint64_t seed
+        fastfs_tile_kernel kernel
+        void *user
+    enum:
+        FASTFS_SIGMA_MEDIAN
+        FASTFS_SIGMA_PERCENTILE
+        FASTFS_SIGMA_GIVEN
+    ctypedef struct fastfs_manifest_scale:
+        size_t struct_size
+        int32_t rule
+        int32_t normalize
+        double value
+        const double *sigma
+    enum:
+        FASTFS_BECAUSE_ASKED
+        FASTFS_BECAUSE_SIZE
+        FASTFS_BECAUSE_MEMORY
+        FASTFS_BECAUSE_RANK
+        FASTFS_BECAUSE_FORM
+    ctypedef struct fastfs_manifest_plan:
+        size_t struct_size
+        int64_t n_kernels
+        int64_t n_problems
+        int64_t bytes
+        int64_t exact_bytes
+        int32_t accuracy
+        int32_t reason
+    fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, int64_t n_classes, const fastfs_manifest_options *options, int64_t n_scales, int64_t n_components, const fastfs_run *run, fastfs_manifest_plan *plan)
+    enum:
+        FASTFS_WARN_SIGMA
+        FASTFS_WARN_ONE_SAMPLE
+        FASTFS_WARN_TRACE
+        FASTFS_WARN_NO_CONTRAST
+        FASTFS_WARN_AGREEMENT
+    ctypedef struct fastfs_manifest_result:
+        size_t struct_size
+        double *scores
+        double *class_scores
+        double *sigma
+        double *kept_trace
+        int32_t *kernel_warnings
+        int64_t *ranks
+        double *agreement
+        int32_t *problem_warnings
+        int64_t n_components
+        double *mean_values
+        double *mean_vectors
+        double *difference_values
+        double *difference_vectors
+    fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
+    enum:
+        FASTFS_POLY
+    enum:
+        FASTFS_PROJSE_SIGMA_MEAN
+        FASTFS_PROJSE_SIGMA_SQRT_ROWS
+        FASTFS_PROJSE_SIGMA_GIVEN
+    ctypedef struct fastfs_projse_options:
+        size_t struct_size
+        int32_t kernel
+        int32_t degree
+        int32_t sigma_rule
+        int32_t center
+        int32_t normalize
+        int32_t from_y
+        double sigma
+        double eps
+        int64_t n_select
+        fastfs_tile_kernel custom
+        void *user
+    enum:
+        FASTFS_PROJSE_ALL_SAMPLES
+        FASTFS_PROJSE_TINY
+        FASTFS_PROJSE_NEARLY
+        FASTFS_PROJSE_TIE
+    ctypedef struct fastfs_projse_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t reserved
+        int64_t n_selected
+        int64_t rank
+        double sigma
+        double *scores
+        int64_t *selected
+        double *selection_scores
+        double *gaps
+        double *captured
+    fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    ctypedef struct fastfs_projse_sums:
+        pass
+    fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run *run, fastfs_projse_sums **sums)
+    fastfs_status fastfs_projse_update(fastfs_projse_sums *sums, const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, const fastfs_run *run)
+    fastfs_status fastfs_projse_merge(fastfs_projse_sums *sums, const fastfs_projse_sums *other)
+    fastfs_status fastfs_projse_select(const fastfs_projse_sums *sums, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    int64_t fastfs_projse_rows(const fastfs_projse_sums *sums)
+    int64_t fastfs_projse_size(const fastfs_projse_sums *sums)
+    fastfs_status fastfs_projse_save(const fastfs_projse_sums *sums, double *numbers)
+    fastfs_status fastfs_projse_load(fastfs_projse_sums *sums, const double *numbers)
+    void fastfs_projse_free(fastfs_projse_sums *sums)
+    enum:
+        FASTFS_SCALE_NONE
+        FASTFS_SCALE_RANGE
+        FASTFS_SCALE_STANDARD
+    enum:
+        FASTFS_KEEP_NONE
+        FASTFS_KEEP_MANHATTAN
+        FASTFS_KEEP_SQUARED_EUCLIDEAN
+    ctypedef struct fastfs_margin:
+        pass
+    fastfs_status fastfs_margin_new(const fastfs_matrix *X, int32_t scaling, int32_t keep, const fastfs_run *run, fastfs_margin **margin)
+    fastfs_status fastfs_margin_scaling(const fastfs_margin *margin, double *shift, double *factor)
+    void fastfs_margin_free(fastfs_margin *margin)
+    enum:
+        FASTFS_RELIEF
+        FASTFS_RELIEFF
+        FASTFS_MULTISURF
+    ctypedef struct fastfs_relief_options:
+        size_t struct_size
+        int32_t method
+        int32_t closed_form
+        int64_t n_neighbors
+        int64_t n_targets
+        uint64_t seed
+    enum:
+        FASTFS_MARGIN_ONE_SAMPLE
+        FASTFS_MARGIN_FEW_NEIGHBORS
+        FASTFS_MARGIN_NO_WEIGHT
+        FASTFS_MARGIN_UNEVEN
+        FASTFS_MARGIN_NO_NEIGHBORS
+    ctypedef struct fastfs_relief_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t stored
+        double *scores
+    fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
+    enum:
+        FASTFS_MARGIN_SIGMA_GIVEN
+        FASTFS_MARGIN_SIGMA_NEAREST
+    ctypedef struct fastfs_im4e_options:
+        size_t struct_size
+        double sigma
+        int32_t sigma_rule
+        int32_t max_iter
+        double tol
+        const double *class_factors
+    ctypedef struct fastfs_im4e_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t stored
+        int32_t n_iter
+        int32_t converged
+        double sigma
+        double *weights
+        double *cost
+        double *objective
+    fastfs_status fastfs_im4e(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_im4e_options *options, const fastfs_run *run, fastfs_im4e_result *result)
+    ctypedef struct fastfs_immigrate_options:
+        size_t struct_size
+        double sigma
+        int32_t sigma_rule
+        int32_t max_iter
+        double tol
+        int32_t clip
+        int32_t reserved
+        double smallest
+        double negligible
+        const int64_t *features
+        int64_t n_features
+        const double *start
+        const double *start_matrix
+    ctypedef struct fastfs_immigrate:
+        pass
+    ctypedef struct fastfs_immigrate_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t stored
+        int32_t n_iter
+        int32_t converged
+        double sigma
+        int64_t n_features
+        int64_t rank
+        const int64_t *features
+        const double *values
+        const double *vectors
+        const double *W
+        const double *scores
+        const double *cost
+        const double *objective
+    fastfs_status fastfs_immigrate_fit(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_immigrate_options *options, const fastfs_run *run, fastfs_immigrate **fitted)
+    fastfs_status fastfs_immigrate_get(const fastfs_immigrate *fitted, fastfs_immigrate_result *result)
+    void fastfs_immigrate_free(fastfs_immigrate *fitted)
+    fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double *values, const double *vectors, int32_t without_leading, int64_t n_pairs, const fastfs_run *run, int64_t *a, int64_t *b, double *weights, int64_t *found)
+    ctypedef struct fastfs_margin_metric:
+        size_t struct_size
+        double sigma
+        const int64_t *features
+        int64_t n_features
+        const double *weights
+        int64_t rank
+        const double *values
+        const double *vectors
+    fastfs_status fastfs_margin_distances(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const fastfs_run *run, double *out)
+    fastfs_status fastfs_margin_explain(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const int64_t *wanted, const fastfs_run *run, double *out)
+    fastfs_status fastfs_nearest_features(const fastfs_matrix *X, int64_t n_neighbors, const fastfs_run *run, int64_t *neighbors, double *distances)
+    ctypedef struct fastfs_disc_set:
+        size_t struct_size
+        const fastfs_matrix *X
+        const fastfs_matrix *W
+        const int64_t *neighbors
+        const double *distances
+        int64_t n_neighbors
+        int64_t n_features
+        int64_t n_components
+        fastfs_tile_kernel kernel
+        void *user
+    enum:
+        FASTFS_GRAPH_DENSE
+        FASTFS_GRAPH_KNN
+    enum:
+        FASTFS_CONSTANT_DROP
+        FASTFS_CONSTANT_PROJECT
+    ctypedef struct fastfs_disc_options:
+        size_t struct_size
+        int32_t graph
+        int32_t constant
+        int64_t bandwidth_neighbors
+        int64_t n_neighbors
+        double density
+        int64_t n_vectors
+        int64_t n_differential
+        uint64_t seed
+    enum:
+        FASTFS_DISC_ONE_SAMPLE
+        FASTFS_DISC_CLAMPED
+        FASTFS_DISC_DUPLICATES
+        FASTFS_DISC_DISCONNECTED
+        FASTFS_DISC_SMALL_GAP
+        FASTFS_DISC_NOT_CONVERGED
+        FASTFS_DISC_IDENTICAL
+        FASTFS_DISC_FLAT
+    ctypedef struct fastfs_disc:
+        pass
+    ctypedef struct fastfs_disc_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t reserved
+        int64_t n_features
+        int64_t n_vectors
+        int64_t n_components
+        int64_t n_connected
+        int64_t n_differential
+        double gap
+        double ratio
+        const double *significance
+        const double *vectors
+        const int32_t *trivial
+        const double *eigenvalues
+        const double *diffusion
+        const double *bandwidths
+        const double *scores
+        int64_t n_stored
+        const int64_t *indptr
+        const int64_t *indices
+        const double *weights
+    fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
+    fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
+    void fastfs_disc_free(fastfs_disc *fitted)
+
+cdef extern from *:
+    """
+    #include "fastfs/fastfs.h"
+    static CYTHON_INLINE fastfs_matrix fastfs_matrix_init(void) { fastfs_matrix v = FASTFS_MATRIX_INIT; return v; }
+    static CYTHON_INLINE fastfs_run fastfs_run_init(void) { fastfs_run v = FASTFS_RUN_INIT; return v; }
+    static CYTHON_INLINE fastfs_affinity_options fastfs_affinity_options_init(void) { fastfs_affinity_options v = FASTFS_AFFINITY_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_manifest_options fastfs_manifest_options_init(void) { fastfs_manifest_options v = FASTFS_MANIFEST_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_manifest_scale fastfs_manifest_scale_init(void) { fastfs_manifest_scale v = FASTFS_MANIFEST_SCALE_INIT; return v; }
+    static CYTHON_INLINE fastfs_manifest_plan fastfs_manifest_plan_init(void) { fastfs_manifest_plan v = FASTFS_MANIFEST_PLAN_INIT; return v; }
+    static CYTHON_INLINE fastfs_manifest_result fastfs_manifest_result_init(void) { fastfs_manifest_result v = FASTFS_MANIFEST_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_projse_options fastfs_projse_options_init(void) { fastfs_projse_options v = FASTFS_PROJSE_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_projse_result fastfs_projse_result_init(void) { fastfs_projse_result v = FASTFS_PROJSE_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_relief_options fastfs_relief_options_init(void) { fastfs_relief_options v = FASTFS_RELIEF_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_relief_result fastfs_relief_result_init(void) { fastfs_relief_result v = FASTFS_RELIEF_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_im4e_options fastfs_im4e_options_init(void) { fastfs_im4e_options v = FASTFS_IM4E_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_im4e_result fastfs_im4e_result_init(void) { fastfs_im4e_result v = FASTFS_IM4E_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_immigrate_options fastfs_immigrate_options_init(void) { fastfs_immigrate_options v = FASTFS_IMMIGRATE_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_immigrate_result fastfs_immigrate_result_init(void) { fastfs_immigrate_result v = FASTFS_IMMIGRATE_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_margin_metric fastfs_margin_metric_init(void) { fastfs_margin_metric v = FASTFS_MARGIN_METRIC_INIT; return v; }
+    static CYTHON_INLINE fastfs_disc_set fastfs_disc_set_init(void) { fastfs_disc_set v = FASTFS_DISC_SET_INIT; return v; }
+    static CYTHON_INLINE fastfs_disc_options fastfs_disc_options_init(void) { fastfs_disc_options v = FASTFS_DISC_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_disc_result fastfs_disc_result_init(void) { fastfs_disc_result v = FASTFS_DISC_RESULT_INIT; return v; }
+    """
+    fastfs_matrix fastfs_matrix_init() noexcept nogil
+    fastfs_run fastfs_run_init() noexcept nogil
+    fastfs_affinity_options fastfs_affinity_options_init() noexcept nogil
+    fastfs_manifest_options fastfs_manifest_options_init() noexcept nogil
+    fastfs_manifest_scale fastfs_manifest_scale_init() noexcept nogil
+    fastfs_manifest_plan fastfs_manifest_plan_init() noexcept nogil
+    fastfs_manifest_result fastfs_manifest_result_init() noexcept nogil
+    fastfs_projse_options fastfs_projse_options_init() noexcept nogil
+    fastfs_projse_result fastfs_projse_result_init() noexcept nogil
+    fastfs_relief_options fastfs_relief_options_init() noexcept nogil
+    fastfs_relief_result fastfs_relief_result_init() noexcept nogil
+    fastfs_im4e_options fastfs_im4e_options_init() noexcept nogil
+    fastfs_im4e_result fastfs_im4e_result_init() noexcept nogil
+    fastfs_immigrate_options fastfs_immigrate_options_init() noexcept nogil
+    fastfs_immigrate_result fastfs_immigrate_result_init() noexcept nogil
+    fastfs_margin_metric fastfs_margin_metric_init() noexcept nogil
+    fastfs_disc_set fastfs_disc_set_init() noexcept nogil
+    fastfs_disc_options fastfs_disc_options_init() noexcept nogil
+    fastfs_disc_result fastfs_disc_result_init() noexcept nogil

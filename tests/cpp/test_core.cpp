@@ -909,7 +909,7 @@ void test_bad_arguments() {
     fastfs_manifest_free(handle);
 
     auto wrong = m;
-    wrong.struct_size = 8;
+    wrong.struct_size = 7;
     expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "struct_size");
     wrong = m;
     wrong.n_cols = -3;

@@ -2,9 +2,9 @@
  *
  * Conventions
  *   - Every function that can fail returns a fastfs_status; the sentence behind it is fastfs_last_error(), per thread.
- *   - Every struct starts with struct_size = sizeof(the struct); start from its _INIT macro, or from zeros. A library
- *     newer than the header gives fields that the header doesn't know their defaults; a newer header is accepted as
- * long as the fields that the library doesn't know are zero. The BLAS table alone must have the library's own size.
+ *   - Every struct starts with struct_size = sizeof(the struct); start from its _INIT macro. A library newer than the
+ *     header gives fields that the header doesn't know their defaults; a newer header is accepted as long as the fields
+ *     that the library doesn't know are zero. Arrays of structs are read in steps of the first one's struct_size.
  *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, but
  *     those that make handles, until their _free function releases them, and fastfs_register_blas.
  *   - All functions may be called from any number of threads at once, also with one handle.
@@ -38,13 +38,21 @@ typedef enum fastfs_status {
     FASTFS_ENOMEM = 2,    /* the memory budget would be exceeded, or an allocation failed */
     FASTFS_ENUMERIC = 3,  /* a numerical step failed */
     FASTFS_ECANCELED = 4, /* the progress callback asked to stop */
-    FASTFS_EINTERNAL = 5  /* a defect of fastfs */
+    FASTFS_EINTERNAL = 5, /* a defect of fastfs */
+    FASTFS_EEXIST = 6     /* of fastfs_register_blas: this process has another BLAS already, which serves you as well */
 } fastfs_status;
 
 /* What the last failed call of this thread had to say; "" before the first. Valid until the thread's next failure. */
 FASTFS_API const char* fastfs_last_error(void);
 
+/* "major.minor.patch" of the library. */
 FASTFS_API const char* fastfs_version(void);
+
+/* The version of this interface: of the header that you compile with, and of the library that you have loaded. It grows
+ * when something that was is changed or taken away, not when functions, or fields at the end of structs, are added. Who
+ * loads the library by its path compares the two; the linker's SONAME does it for all others. */
+#define FASTFS_ABI_VERSION 1
+FASTFS_API int32_t fastfs_abi_version(void);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
@@ -65,8 +73,7 @@ FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t re
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
 /* The routines that fastfs calls, Fortran convention, 32-bit integers (LP64), or 64-bit ones (ILP64) where the library
- * and the program are compiled with FASTFS_ILP64. link_blas.h fills one from the BLAS that your program links. A table is registered once for the process: registering an equal one again does nothing,
- * registering another one is refused. */
+ * and the program are compiled with FASTFS_ILP64. link_blas.h fills one from the BLAS that your program links. */
 #if defined(FASTFS_ILP64)
 typedef int64_t fastfs_blas_int;
 #else
@@ -111,6 +118,10 @@ typedef struct fastfs_blas {
 #undef FASTFS_IN_
 #undef FASTFS_CHAR_
 
+/* The first table is registered for the process and stays, so its library must not be unloaded. Registering an equal
+ * one again does nothing. Another one is refused with FASTFS_EEXIST and nothing changes: who gets that goes on, with
+ * the BLAS of whoever came first (a plug-in, say, in a Python that has imported fastfs). FASTFS_EINVAL if an entry is
+ * missing, or if the routines turn out to have 64-bit integers (ILP64). */
 FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 
 /* ---- what every call takes ------------------------------------------------------------------------------------- */
@@ -133,21 +144,28 @@ typedef struct fastfs_matrix {
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
     int32_t reserved;    /* 0 */
 } fastfs_matrix;
+#define FASTFS_MATRIX_INIT {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
 
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
  * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
  * routine that is running returns. It must return: no exception, no longjmp. */
 typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
 
-/* How to run a call. NULL means FASTFS_RUN_INIT. */
+/* How to run a call. NULL means FASTFS_RUN_INIT.
+ *
+ * With bytes_needed the call is a question: it checks its arguments and its data's description, writes there the bytes
+ * that it would take with these threads and this budget, its outputs included, and returns FASTFS_OK, or FASTFS_ENOMEM
+ * if they exceed the budget. Outputs aren't touched and may be NULL. The answer is an upper bound, except where what a
+ * method takes depends on values that only the call itself finds; its comment says so. */
 typedef struct fastfs_run {
     size_t struct_size;
     int32_t n_threads;        /* 0: see fastfs_thread_count */
     int64_t max_memory;       /* bytes for outputs and workspace; 0: see fastfs_memory_budget */
     fastfs_progress progress; /* may be NULL */
     void* user;               /* handed to progress */
+    int64_t* bytes_needed;    /* NULL: run the call; else out, and don't */
 } fastfs_run;
-#define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL}
+#define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL, NULL}
 
 /* ---- affinity: all pairs of features ---------------------------------------------------------------------------- */
 
@@ -178,9 +196,6 @@ typedef struct fastfs_affinity_options {
 /* out (d x d, row-major, of the dtype of X) = the kernel between all columns of X. */
 FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_affinity_options* options,
                                          const fastfs_run* run, void* out);
-
-/* Bytes that fastfs_affinity needs, its output included; FASTFS_ENOMEM if the budget of run is smaller. */
-FASTFS_API fastfs_status fastfs_affinity_memory(const fastfs_matrix* X, const fastfs_run* run, int64_t* bytes);
 
 /* out (d x p, row-major) = K V with K as above, which is never stored; V (d x p, row-major), both of the dtype of X. */
 FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix* X, const fastfs_affinity_options* options,
@@ -540,7 +555,8 @@ typedef struct fastfs_immigrate_result {
 #define FASTFS_IMMIGRATE_RESULT_INIT \
     {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. */
+/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
+ * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
 FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                               const fastfs_immigrate_options* options, const fastfs_run* run,
                                               fastfs_immigrate** fitted);

@@ -48,6 +48,8 @@ inline void check(fastfs_status status) {
             throw numeric_error(message);
         case FASTFS_ECANCELED:
             throw canceled(message);
+        case FASTFS_EEXIST:
+            throw std::logic_error(message);
         default:
             throw std::runtime_error("fastfs met a defect of its own: " + message);
     }
@@ -118,6 +120,16 @@ class matrix {
 using run = fastfs_run;
 inline run default_run() { return FASTFS_RUN_INIT; }
 
+// What a call would take with these threads and this budget, before it runs; throws memory_error if that is too much.
+//     fastfs::bytes_needed([&](const fastfs::run& how) { fastfs::affinity(X, fastfs::rbf(2), nullptr, how); });
+template <class Call>
+std::int64_t bytes_needed(Call&& call, run how = default_run()) {
+    std::int64_t bytes = 0;
+    how.bytes_needed = &bytes;
+    call(static_cast<const run&>(how));
+    return bytes;
+}
+
 // ---- affinity -------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
@@ -129,12 +141,6 @@ inline affinity_options sqeuclidean() {
 inline affinity_options linear() { return {sizeof(affinity_options), FASTFS_LINEAR, 0, 1.0, nullptr, nullptr}; }
 inline affinity_options custom(fastfs_tile_kernel kernel, double sigma = 1, void* user = nullptr) {
     return {sizeof(affinity_options), FASTFS_CUSTOM, 0, sigma, kernel, user};
-}
-
-inline std::int64_t affinity_memory(const matrix& X, const run& how = default_run()) {
-    std::int64_t bytes = 0;
-    check(fastfs_affinity_memory(X.get(), &how, &bytes));
-    return bytes;
 }
 
 // out: n_cols x n_cols of the dtype of X.

@@ -2,13 +2,13 @@
  *
  *     #include <fastfs/link_blas.h>
  *     ...
- *     if (fastfs_link_blas() != FASTFS_OK) { fprintf(stderr, "%s\n", fastfs_last_error()); ... }
+ *     fastfs_status status = fastfs_link_blas();
+ *     if (status != FASTFS_OK && status != FASTFS_EEXIST) { fprintf(stderr, "%s\n", fastfs_last_error()); ... }
  *
  * CMake's target fastfs::linked_blas defines what is needed. Without it, define before including:
  *   FASTFS_BLAS_PREFIX, FASTFS_BLAS_SUFFIX
- *                              what the linker's names of Fortran routines have before and behind them; default: nothing,
- *                              and an underscore
- *   FASTFS_BLAS_SYMBOL(name)   that name, where these two can't make it
+ *                              what the linker's names of Fortran routines have before and behind them; default:
+ * nothing, and an underscore FASTFS_BLAS_SYMBOL(name)   that name, where these two can't make it
  *   FASTFS_BLAS_SET_THREADS, FASTFS_BLAS_GET_THREADS
  *                              functions void(int) and int(void) that control the threads of that BLAS, such as
  *                              openblas_set_num_threads; without them fastfs takes the BLAS as it is
@@ -45,7 +45,6 @@ int FASTFS_BLAS_GET_THREADS(void);
 #define FASTFS_OUT_ fastfs_blas_int*
 #define FASTFS_CHAR_ const char*
 #define FASTFS_DBL_ const double*
-void FASTFS_BLAS_SYMBOL(dscal)(FASTFS_IN_, FASTFS_DBL_, double*, FASTFS_IN_);
 void FASTFS_BLAS_SYMBOL(sgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, const float*,
                                const float*, FASTFS_IN_, const float*, FASTFS_IN_, const float*, float*, FASTFS_IN_);
 void FASTFS_BLAS_SYMBOL(dgemm)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_DBL_,
@@ -78,29 +77,11 @@ void FASTFS_BLAS_SYMBOL(dgesdd)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, double*, F
 #undef FASTFS_CHAR_
 #undef FASTFS_DBL_
 
-/* How many bits the integers of the linked BLAS have. These two words are 1 to a routine that reads one of them, and
- * negative, which means no element, to one that reads both. */
-static inline int32_t fastfs_linked_blas_integer_bits(void) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    return 8 * (int32_t)sizeof(fastfs_blas_int);
-#else
-    union {
-        int32_t words[2];
-        fastfs_blas_int integer;
-    } n = {{1, -1}}, step = {{1, 0}};
-    double one = 1;
-    const double factor = 2;
-    FASTFS_BLAS_SYMBOL(dscal)(&n.integer, &factor, &one, &step.integer);
-    return one == factor ? 32 : 64;
-#endif
-}
-
-/* A BLAS whose integers are not those of this fastfs is refused. */
 static inline fastfs_status fastfs_link_blas(void) {
     fastfs_blas table;
     memset(&table, 0, sizeof table);
     table.struct_size = sizeof table;
-    table.integer_bits = fastfs_linked_blas_integer_bits();
+    table.integer_bits = 8 * (int32_t)sizeof(fastfs_blas_int);
 #ifdef FASTFS_BLAS_SET_THREADS
     table.set_num_threads = FASTFS_BLAS_SET_THREADS;
     table.get_num_threads = FASTFS_BLAS_GET_THREADS;

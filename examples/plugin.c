@@ -1,0 +1,49 @@
+/* A plug-in that scores features by ManiFeSt, in any host: a program, or a Python that has imported fastfs or will.
+ *
+ *     cc -std=c99 -shared -fPIC plugin.c -I INCLUDE -L LIB -lfastfs -lopenblas -o plugin.so
+ *
+ * One process has one BLAS for all users of fastfs: the first that is registered. A plug-in offers its own, and goes on
+ * with whatever there is.
+ */
+#include "fastfs/fastfs.h"
+#include "fastfs/link_blas.h"
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* 0: ready, with the plug-in's own BLAS; 1: ready, with that of somebody who came first; -1: fastfs_last_error() tells.
+ */
+EXPORT int plugin_start(void) {
+    if (fastfs_abi_version() != FASTFS_ABI_VERSION) return -1;
+    const fastfs_status status = fastfs_link_blas();
+    return status == FASTFS_OK ? 0 : status == FASTFS_EEXIST ? 1 : -1;
+}
+
+EXPORT const char* plugin_error(void) { return fastfs_last_error(); }
+
+/* X: n x d, row by row; labels: n, of two classes; scores: d. 0, or else plugin_error() tells. */
+EXPORT int plugin_score(const double* values, int64_t n, int64_t d, const int64_t* labels, double* scores) {
+    fastfs_matrix X = FASTFS_MATRIX_INIT;
+    X.n_rows = n;
+    X.n_cols = X.row_stride = d;
+    X.values = values;
+    fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    scale.value = 0.1; /* times the median distance */
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores;
+
+    /* What would it take? The fit itself asks as well, but a host may want to know before it starts. */
+    int64_t bytes = 0;
+    fastfs_run run = FASTFS_RUN_INIT;
+    run.bytes_needed = &bytes;
+    fastfs_status status = fastfs_manifest_new(&X, 1, 0, &run, NULL);
+
+    fastfs_manifest* manifest = NULL;
+    if (status == FASTFS_OK) status = fastfs_manifest_new(&X, 1, 0, NULL, &manifest);
+    if (status == FASTFS_OK) status = fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, NULL, &result);
+    fastfs_manifest_free(manifest);
+    return status;
+}

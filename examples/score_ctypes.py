@@ -1,0 +1,61 @@
+"""Scores the features of a matrix by IM4E through ctypes: no compiler, and nothing of fastfs's Python.
+
+python score_ctypes.py libfastfs.so matrix.npy labels.npy
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+
+ABI_VERSION = 1  # FASTFS_ABI_VERSION of the fastfs.h that the structs below are copied from
+
+
+class Matrix(ctypes.Structure):
+    """fastfs_matrix; only its dense part is used here."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("dtype", ctypes.c_int32),
+        ("storage", ctypes.c_int32),
+        *((name, ctypes.c_int64) for name in ("n_rows", "n_cols")),
+        ("values", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("row_stride", "col_stride")),
+    )
+
+
+class Result(ctypes.Structure):
+    """fastfs_im4e_result up to its weights: a shorter struct is one of an older header, and stays valid."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        *((name, ctypes.c_int32) for name in ("warnings", "stored", "n_iter", "converged")),
+        ("sigma", ctypes.c_double),
+        ("weights", ctypes.c_void_p),
+    )
+
+
+def im4e(library, X, labels):
+    """Weights of the columns of X, for labels 0..n_classes - 1."""
+    if library.fastfs_abi_version() != ABI_VERSION:
+        raise ImportError("this libfastfs.so has another ABI than the structs above")
+    library.fastfs_last_error.restype = ctypes.c_char_p
+    X, labels = np.ascontiguousarray(X, float), np.ascontiguousarray(labels, np.int64)
+    weights = np.empty(X.shape[1])
+    matrix = Matrix(ctypes.sizeof(Matrix), 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)
+    result = Result(ctypes.sizeof(Result), weights=weights.ctypes.data)
+    margin = ctypes.c_void_p()
+    status = library.fastfs_margin_new(ctypes.byref(matrix), 1, 0, None, ctypes.byref(margin))
+    if status == 0:
+        pointer, n_classes = ctypes.c_void_p(labels.ctypes.data), ctypes.c_int64(labels.max() + 1)
+        status = library.fastfs_im4e(margin, pointer, n_classes, None, None, ctypes.byref(result))
+    library.fastfs_margin_free(margin)
+    if status != 0:
+        raise ValueError(library.fastfs_last_error().decode())
+    return weights
+
+
+if __name__ == "__main__":
+    path, *arrays = sys.argv[1:]
+    for weight in im4e(ctypes.CDLL(path), *map(np.load, arrays)):
+        print(repr(float(weight)))

@@ -1,0 +1,69 @@
+"""Which scores could be chance? MultiSURF on permuted labels: an @njit loop over calls of the C interface.
+
+python score_numba.py matrix.npy labels.npy
+"""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+
+import fastfs
+
+LIBRARY = ctypes.CDLL(str(next(Path(fastfs.get_include()).parent.glob("lib/libfastfs.*"))))
+# Structs are records, as far as they are needed here, and pointers are addresses.
+MATRIX = np.dtype("u8, i4, i4, i8, i8, u8, i8, i8")  # struct_size, dtype, storage, n_rows, n_cols, values, strides
+OPTIONS = np.dtype("u8, i4, i4, i8")  # struct_size, method, closed_form, n_neighbors
+RESULT = np.dtype("u8, i4, i4, u8")  # struct_size, warnings, stored, scores
+
+
+def function(name, *types):
+    """A function of the library with types that Numba can call."""
+    found = getattr(LIBRARY, name)
+    found.argtypes, found.restype = types, ctypes.c_int
+    return found
+
+
+P, I32, I64 = ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64
+margin_new = function("fastfs_margin_new", P, I32, I32, P, P)
+relief = function("fastfs_relief", P, P, I64, P, P, P)
+margin_free, last_error = LIBRARY.fastfs_margin_free, LIBRARY.fastfs_last_error
+margin_free.argtypes, last_error.restype = (P,), ctypes.c_char_p
+
+
+@numba.njit
+def count_larger(margin, labels, n_classes, options, result, scores, n_permutations, rng):
+    """The scores of the labels, and for each feature how often those of permuted labels are as large."""
+    status = relief(margin, labels.ctypes.data, n_classes, options, 0, result)
+    true, larger = scores.copy(), np.zeros(len(scores), np.int64)
+    for _ in range(n_permutations if status == 0 else 0):
+        permuted = rng.permutation(labels)
+        status = relief(margin, permuted.ctypes.data, n_classes, options, 0, result)
+        larger += scores >= true
+    return status, true, larger
+
+
+def multisurf(X, labels, n_permutations=99, seed=0):
+    """Scores of the columns of X, and their permutation p-values; labels are 0..n_classes - 1."""
+    X, labels = np.ascontiguousarray(X, float), np.ascontiguousarray(labels, np.int64)
+    scores = np.empty(X.shape[1])
+    matrix = np.array([(MATRIX.itemsize, 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)], MATRIX)
+    options = np.array([(OPTIONS.itemsize, 2, 0, 10)], OPTIONS)
+    result = np.array([(RESULT.itemsize, 0, 0, scores.ctypes.data)], RESULT)
+    handle, rng = np.zeros(1, np.uint64), np.random.default_rng(seed)
+    if margin_new(matrix.ctypes.data, 1, 1, 0, handle.ctypes.data):  # ranges to [0, 1]; distances are kept
+        raise ValueError(last_error().decode())
+    status, true, larger = count_larger(
+        handle[0], labels, labels.max() + 1, options.ctypes.data, result.ctypes.data, scores, n_permutations, rng
+    )
+    margin_free(int(handle[0]))
+    if status:
+        raise ValueError(last_error().decode())
+    return true, (larger + 1) / (n_permutations + 1)
+
+
+if __name__ == "__main__":
+    for score, p in zip(*multisurf(*map(np.load, sys.argv[1:])), strict=True):
+        print(f"{score:.6g}\t{p:.3g}")

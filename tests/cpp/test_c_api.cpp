@@ -1,0 +1,634 @@
+// The C interface as programs misuse it, for the address sanitizer: null pointers, negative sizes, structs of older and
+// newer headers in blocks of exactly their size, BLAS tables that are incomplete, of the wrong kind or too late,
+// kernels that return NaN. And the question what a call would take.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+// The symbols of the scipy-openblas32 wheel.
+#define FASTFS_BLAS_SYMBOL(name) scipy_##name##_
+#define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
+#define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
+
+#include "fastfs/fastfs.hpp"
+#include "fastfs/link_blas.h"
+
+namespace {
+
+int failures = 0;
+
+void check(bool fine, const char* file, int line, const std::string& what) {
+    if (fine) return;
+    ++failures;
+    std::fprintf(stderr, "%s:%d: %s (last error: %s)\n", file, line, what.c_str(), fastfs_last_error());
+}
+#define CHECK(condition) check(condition, __FILE__, __LINE__, #condition)
+
+bool says(const char* text) { return std::strstr(fastfs_last_error(), text) != nullptr; }
+
+constexpr std::int64_t n = 12, d = 6;
+
+std::vector<double> made_up() {
+    std::mt19937 engine(1);
+    std::normal_distribution<double> normal;
+    std::vector<double> values(n * d);
+    for (double& v : values) v = normal(engine);
+    return values;
+}
+
+const std::vector<double> values = made_up();
+const std::vector<std::int64_t> labels{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
+
+// ---- BLAS tables ----------------------------------------------------------------------------------------------------
+
+fastfs_blas linked_table() {
+    fastfs_blas table{};
+    table.struct_size = sizeof table;
+    table.integer_bits = 32;
+    table.set_num_threads = FASTFS_BLAS_SET_THREADS;
+    table.get_num_threads = FASTFS_BLAS_GET_THREADS;
+#define SET(name) table.name = FASTFS_BLAS_SYMBOL(name)
+    SET(sgemm), SET(dgemm), SET(dsyrk), SET(dsymv), SET(dtrmm), SET(dpotrf), SET(dpocon), SET(dsygst);
+    SET(dtrsm), SET(dsytrd), SET(dstedc), SET(dsteqr), SET(dsyevr), SET(dgesdd);
+#undef SET
+    return table;
+}
+
+// What a build with 64-bit integers would do.
+void long_dpotrf(const char*, const fastfs_blas_int*, double*, const fastfs_blas_int*, fastfs_blas_int* info) {
+    const std::int64_t fine = 0;
+    std::memcpy(info, &fine, sizeof fine);
+}
+
+void test_tables_before_registration() {
+    CHECK(fastfs_register_blas(nullptr) == FASTFS_EINVAL && says("null"));
+    const fastfs_blas good = linked_table();
+    for (std::size_t place = offsetof(fastfs_blas, sgemm); place < sizeof good; place += sizeof(void*)) {
+        fastfs_blas half = good;
+        std::memset(reinterpret_cast<char*>(&half) + place, 0, sizeof(void*));
+        CHECK(fastfs_register_blas(&half) == FASTFS_EINVAL && says("empty entry"));
+    }
+    fastfs_blas wrong = good;
+    wrong.get_num_threads = nullptr;
+    CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("both"));
+    wrong = good;
+    wrong.integer_bits = 64;
+    CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("32-bit integers"));
+    wrong = good;
+    wrong.dpotrf = long_dpotrf;
+    CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL &&
+          says("the routines of the table have 64-bit ones: link the LP64 build"));
+    for (const std::size_t size : {std::size_t{0}, sizeof good - 8, std::size_t{1} << 40}) {
+        wrong = good;
+        wrong.struct_size = size;
+        CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("bytes where this fastfs expects"));
+    }
+    std::vector<double> A(9, 1.0), w(3);
+    CHECK(fastfs_eigh(3, A.data(), w.data(), nullptr) == FASTFS_EINVAL && says("no BLAS is registered"));
+}
+
+void test_tables_after_registration() {
+    struct {
+        fastfs_blas known;
+        void* later;
+    } newer{linked_table(), nullptr};
+    newer.known.struct_size = sizeof newer;
+    CHECK(fastfs_register_blas(&newer.known) == FASTFS_OK);
+    CHECK(fastfs_link_blas() == FASTFS_OK);  // the same once more
+    fastfs_blas other = linked_table();
+    other.set_num_threads = nullptr;
+    other.get_num_threads = nullptr;
+    CHECK(fastfs_register_blas(&other) == FASTFS_EEXIST && says("another BLAS is registered"));
+    std::vector<double> A{2, 0, 0, 3}, w(2);  // who came too late goes on
+    CHECK(fastfs_eigh(2, A.data(), w.data(), nullptr) == FASTFS_OK && w[0] == 2 && w[1] == 3);
+    bool thrown = false;
+    try {
+        fastfs::check(fastfs_register_blas(&other));
+    } catch (const std::logic_error&) {
+        thrown = true;
+    }
+    CHECK(thrown);
+}
+
+// ---- null pointers and negative sizes -------------------------------------------------------------------------------
+
+void test_null() {
+    CHECK(fastfs_affinity(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_affinity(&X, nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("out is null"));
+    CHECK(fastfs_affinity_product(nullptr, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_affinity_product(&X, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL && says("V is null"));
+    CHECK(fastfs_gram_new(3, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_update(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_affinity(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_eigh(3, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_pencil(3, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_new(nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_plan_fit(nullptr, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_kernels(1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_save(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_load(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_margin_new(nullptr, 0, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_immigrate_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_immigrate_get(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_immigrate_pairs(2, 1, nullptr, nullptr, 0, 1, nullptr, nullptr, nullptr, nullptr, nullptr) ==
+          FASTFS_EINVAL);
+    CHECK(fastfs_margin_distances(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_margin_explain(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_nearest_features(nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
+    fastfs_gram_free(nullptr);
+    fastfs_manifest_free(nullptr);
+    fastfs_projse_free(nullptr);
+    fastfs_margin_free(nullptr);
+    fastfs_immigrate_free(nullptr);
+    fastfs_disc_free(nullptr);
+
+    fastfs_matrix empty = X;
+    empty.values = nullptr;
+    std::vector<double> out(d * d);
+    CHECK(fastfs_affinity(&empty, nullptr, nullptr, out.data()) == FASTFS_EINVAL && says("values of X are null"));
+}
+
+void test_negative_sizes() {
+    std::vector<double> out(d * d);
+    std::vector<std::int64_t> indices(d * d);
+    for (const std::int64_t size : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
+        for (const auto member : {&fastfs_matrix::n_rows, &fastfs_matrix::n_cols}) {
+            fastfs_matrix wrong = X;
+            wrong.*member = size;
+            CHECK(fastfs_affinity(&wrong, nullptr, nullptr, out.data()) == FASTFS_EINVAL && says("at least one"));
+        }
+        fastfs_gram* gram = nullptr;
+        CHECK(fastfs_gram_new(size, nullptr, &gram) == FASTFS_EINVAL && gram == nullptr);
+        CHECK(fastfs_affinity_product(&X, nullptr, out.data(), size, nullptr, out.data()) == FASTFS_EINVAL);
+        CHECK(fastfs_eigh(size, out.data(), out.data(), nullptr) == FASTFS_EINVAL);
+        std::int64_t rank = 0;
+        CHECK(fastfs_pencil(size, out.data(), out.data(), out.data(), &rank, nullptr) == FASTFS_EINVAL);
+        fastfs_manifest* manifest = nullptr;
+        CHECK(fastfs_manifest_new(&X, size, 0, nullptr, &manifest) == FASTFS_EINVAL && manifest == nullptr);
+        CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
+              FASTFS_EINVAL);
+        fastfs_projse_sums* sums = nullptr;
+        CHECK(fastfs_projse_new(1, size, 0, nullptr, &sums) == FASTFS_EINVAL && sums == nullptr);
+        CHECK(fastfs_nearest_features(&X, size, nullptr, indices.data(), out.data()) == FASTFS_EINVAL);
+        CHECK(fastfs_immigrate_pairs(size, 1, out.data(), out.data(), 0, 1, nullptr, indices.data(), indices.data(),
+                                     out.data(), &rank) == FASTFS_EINVAL);
+        CHECK(fastfs_disc_fit(nullptr, size, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+        fastfs_margin* margin = nullptr;
+        CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+        fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+        result.scores = out.data();
+        CHECK(fastfs_relief(margin, labels.data(), size, nullptr, nullptr, &result) == FASTFS_EINVAL);
+        fastfs_margin_free(margin);
+    }
+}
+
+// ---- structs of other versions --------------------------------------------------------------------------------------
+
+// The first `size` bytes of a struct, zeros behind it, in a block that ends there.
+class Block {
+  public:
+    template <class Struct>
+    Block(const Struct& whole, std::size_t size)
+        : size_(std::max(size, sizeof(std::size_t))), bytes_(static_cast<unsigned char*>(std::calloc(1, size_))) {
+        std::memcpy(bytes_, &whole, std::min(size_, sizeof whole));
+        std::memcpy(bytes_, &size, sizeof size);
+    }
+    ~Block() { std::free(bytes_); }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    template <class Struct>
+    Struct* as() {
+        return reinterpret_cast<Struct*>(bytes_);
+    }
+    void set_last_byte() { bytes_[size_ - 1] = 1; }
+    std::size_t struct_size() const { return *reinterpret_cast<const std::size_t*>(bytes_); }
+
+  private:
+    std::size_t size_;
+    unsigned char* bytes_;
+};
+
+// least: the size of the smallest struct with which the call still works.
+template <class Struct, class Call>
+void test_versions(const char* name, const Struct& whole, std::size_t least, Call&& call) {
+    for (std::size_t size = 0; size <= sizeof whole + 24; ++size) {
+        Block block(whole, size);
+        const fastfs_status status = call(block.as<Struct>());
+        const std::string what = std::string(name) + " of " + std::to_string(size) + " bytes";
+        const bool possible = size >= sizeof(std::size_t) && size % sizeof(std::size_t) == 0;
+        check(possible || (status == FASTFS_EINVAL && says("struct_size")), __FILE__, __LINE__, what);
+        check(!possible || size < least || status == FASTFS_OK, __FILE__, __LINE__, what);
+        check(block.struct_size() == size, __FILE__, __LINE__, what);
+        if (!possible || size <= sizeof whole) continue;
+        block.set_last_byte();
+        check(call(block.as<Struct>()) == FASTFS_EINVAL && says("doesn't know"), __FILE__, __LINE__, what);
+    }
+    for (const std::size_t size : {std::size_t{4104}, std::numeric_limits<std::size_t>::max() - 7}) {
+        Struct huge = whole;
+        huge.struct_size = size;
+        check(call(&huge) == FASTFS_EINVAL && says("struct_size"), __FILE__, __LINE__, name);
+    }
+}
+
+void test_struct_sizes() {
+    std::vector<double> out(d * d), scores(d), more(d), gaps(d), captured(d);
+    std::vector<std::int64_t> chosen(d);
+    test_versions("fastfs_matrix", X, offsetof(fastfs_matrix, row_stride),
+                  [&](fastfs_matrix* m) { return fastfs_affinity(m, nullptr, nullptr, out.data()); });
+    test_versions("fastfs_run", fastfs::default_run(), 8,
+                  [&](fastfs_run* run) { return fastfs_affinity(&X, nullptr, run, out.data()); });
+    test_versions("fastfs_affinity_options", fastfs::rbf(1), 8,
+                  [&](fastfs_affinity_options* options) { return fastfs_affinity(&X, options, nullptr, out.data()); });
+
+    fastfs_manifest* manifest = nullptr;
+    CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
+    const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores.data();
+    const auto fit = [&](const fastfs_manifest_options* o, const fastfs_manifest_scale* s, fastfs_manifest_result* r) {
+        return fastfs_manifest_fit(manifest, labels.data(), 2, o, s, 1, nullptr, r);
+    };
+    test_versions("fastfs_manifest_options", fastfs::default_manifest_options(), 8,
+                  [&](fastfs_manifest_options* o) { return fit(o, &scale, &result); });
+    test_versions("fastfs_manifest_scale", scale, 8,
+                  [&](fastfs_manifest_scale* s) { return fit(nullptr, s, &result); });
+    test_versions("fastfs_manifest_result", result, offsetof(fastfs_manifest_result, class_scores),
+                  [&](fastfs_manifest_result* r) { return fit(nullptr, &scale, r); });
+    const fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
+    test_versions("fastfs_manifest_plan", plan, 8, [&](fastfs_manifest_plan* p) {
+        return fastfs_manifest_plan_fit(manifest, 2, nullptr, 1, 0, nullptr, p);
+    });
+    fastfs_manifest_free(manifest);
+    // An array in steps of its own size.
+    for (const std::size_t extra : {0, 8}) {
+        std::vector<unsigned char> chunks(2 * (sizeof X + extra));
+        fastfs_matrix half = X;
+        half.struct_size = sizeof X + extra;
+        half.n_rows = n / 2;
+        std::memcpy(chunks.data(), &half, sizeof half);
+        half.values = values.data() + n / 2 * d;
+        std::memcpy(chunks.data() + sizeof half + extra, &half, sizeof half);
+        const auto* first = reinterpret_cast<const fastfs_matrix*>(chunks.data());
+        CHECK(fastfs_manifest_new(first, 2, 0, nullptr, &manifest) == FASTFS_OK);
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_OK);
+        fastfs_manifest_free(manifest);
+    }
+
+    fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
+    selection.scores = scores.data();
+    selection.selected = chosen.data();
+    selection.selection_scores = more.data();
+    selection.gaps = gaps.data();
+    selection.captured = captured.data();
+    const auto select = [&](const fastfs_projse_options* o, fastfs_projse_result* r) {
+        return fastfs_projse(&X, nullptr, labels.data(), 2, o, nullptr, r);
+    };
+    test_versions("fastfs_projse_options", fastfs::default_projse_options(), 8,
+                  [&](fastfs_projse_options* o) { return select(o, &selection); });
+    test_versions("fastfs_projse_result", selection, sizeof selection,
+                  [&](fastfs_projse_result* r) { return select(nullptr, r); });
+
+    fastfs_margin* margin = nullptr;
+    CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+    fastfs_relief_result relief = FASTFS_RELIEF_RESULT_INIT;
+    relief.scores = scores.data();
+    test_versions("fastfs_relief_options", fastfs::default_relief_options(), 8, [&](fastfs_relief_options* o) {
+        return fastfs_relief(margin, labels.data(), 2, o, nullptr, &relief);
+    });
+    test_versions("fastfs_relief_result", relief, sizeof relief, [&](fastfs_relief_result* r) {
+        return fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, r);
+    });
+    fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
+    weights.weights = scores.data();
+    test_versions("fastfs_im4e_options", fastfs::default_im4e_options(), 8,
+                  [&](fastfs_im4e_options* o) { return fastfs_im4e(margin, labels.data(), 2, o, nullptr, &weights); });
+    test_versions("fastfs_im4e_result", weights, offsetof(fastfs_im4e_result, cost),
+                  [&](fastfs_im4e_result* r) { return fastfs_im4e(margin, labels.data(), 2, nullptr, nullptr, r); });
+    fastfs_immigrate* fitted = nullptr;
+    test_versions("fastfs_immigrate_options", fastfs::default_immigrate_options(), 8, [&](fastfs_immigrate_options* o) {
+        fastfs_immigrate_free(fitted);
+        fitted = nullptr;
+        return fastfs_immigrate_fit(margin, labels.data(), 2, o, nullptr, &fitted);
+    });
+    fastfs_immigrate_free(fitted);
+    CHECK(fastfs_immigrate_fit(margin, labels.data(), 2, nullptr, nullptr, &fitted) == FASTFS_OK);
+    const fastfs_immigrate_result found = FASTFS_IMMIGRATE_RESULT_INIT;
+    test_versions("fastfs_immigrate_result", found, 8,
+                  [&](fastfs_immigrate_result* r) { return fastfs_immigrate_get(fitted, r); });
+    fastfs_immigrate_free(fitted);
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    const std::vector<double> ones(d, 1.0);
+    metric.weights = ones.data();
+    test_versions("fastfs_margin_metric", metric, offsetof(fastfs_margin_metric, rank), [&](fastfs_margin_metric* m) {
+        return fastfs_margin_distances(margin, labels.data(), 2, m, &X, nullptr, out.data());
+    });
+    fastfs_margin_free(margin);
+
+    const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(fastfs::matrix(values.data(), n, d), 2));
+    fastfs_disc* disc = nullptr;
+    auto options = fastfs::default_disc_options();
+    options.bandwidth_neighbors = 2;
+    const auto fit_disc = [&](const fastfs_disc_set* s, const fastfs_disc_options* o) {
+        fastfs_disc_free(disc);
+        disc = nullptr;
+        return fastfs_disc_fit(s, 2, o, nullptr, &disc);
+    };
+    // The matrices behind these sets are gone: their own views.
+    std::vector<fastfs_disc_set> own = sets;
+    for (auto& set : own) set.X = &X;
+    test_versions("fastfs_disc_options", options, 8, [&](fastfs_disc_options* o) { return fit_disc(own.data(), o); });
+    CHECK(fit_disc(own.data(), &options) == FASTFS_OK);
+    const fastfs_disc_result result_of_set = FASTFS_DISC_RESULT_INIT;
+    test_versions("fastfs_disc_result", result_of_set, 8,
+                  [&](fastfs_disc_result* r) { return fastfs_disc_get(disc, 0, r); });
+    CHECK(fastfs_disc_get(disc, 2, nullptr) == FASTFS_EINVAL);
+    fastfs_disc_free(disc);
+}
+
+// ---- what a call would take -----------------------------------------------------------------------------------------
+
+// call(run, given): with outputs, or with null in their place. The answer must be enough for the call, and nothing may
+// have been done for it.
+template <class Call>
+void test_question(const char* name, Call&& call) {
+    std::int64_t bytes = -1;
+    auto how = fastfs::default_run();
+    how.bytes_needed = &bytes;
+    check(call(how, false) == FASTFS_OK && bytes > 0, __FILE__, __LINE__, name);
+    how.bytes_needed = nullptr;
+    how.max_memory = bytes;
+    check(call(how, true) == FASTFS_OK, __FILE__, __LINE__, std::string(name) + " with the budget that it asked for");
+    std::int64_t again = -1;
+    how.bytes_needed = &again;
+    how.max_memory = 1;
+    check(call(how, false) == FASTFS_ENOMEM && again > 1 && says("memory budget"), __FILE__, __LINE__, name);
+}
+
+void test_questions() {
+    std::vector<double> out(n * d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
+    std::vector<std::int64_t> a(d * d), b(d * d);
+    std::int64_t found = 0;
+    const auto give = [](bool given, auto* array) { return given ? array : nullptr; };
+
+    test_question("affinity", [&](const fastfs_run& how, bool given) {
+        return fastfs_affinity(&X, nullptr, &how, give(given, out.data()));
+    });
+    test_question("affinity_product", [&](const fastfs_run& how, bool given) {
+        return fastfs_affinity_product(&X, nullptr, give(given, V.data()), 1, &how, give(given, out.data()));
+    });
+    CHECK(fastfs::bytes_needed([&](const fastfs::run& how) {
+              fastfs::affinity(fastfs::matrix(values.data(), n, d), fastfs::rbf(1), nullptr, how);
+          }) > 8 * d * d);
+
+    fastfs_gram* gram = nullptr;
+    test_question("gram_new",
+                  [&](const fastfs_run& how, bool given) { return fastfs_gram_new(d, &how, give(given, &gram)); });
+    test_question("gram_update", [&](const fastfs_run& how, bool) { return fastfs_gram_update(gram, &X, &how); });
+    CHECK(fastfs_gram_rows(gram) == n);  // questions add nothing
+    test_question("gram_affinity", [&](const fastfs_run& how, bool given) {
+        return fastfs_gram_affinity(gram, nullptr, &how, give(given, out.data()));
+    });
+    fastfs_gram_free(gram);
+
+    std::vector<double> A(d * d, 0.0), B(d * d, 0.0);
+    for (std::int64_t i = 0; i < d; ++i) A[static_cast<std::size_t>(i * d + i)] = 1;
+    B = A;
+    test_question("eigh", [&](const fastfs_run& how, bool given) {
+        return fastfs_eigh(d, give(given, A.data()), give(given, out.data()), &how);
+    });
+    test_question("pencil", [&](const fastfs_run& how, bool given) {
+        return fastfs_pencil(d, give(given, A.data()), give(given, B.data()), give(given, out.data()),
+                             give(given, &found), &how);
+    });
+
+    for (const int keep : {0, 1}) {
+        fastfs_manifest* manifest = nullptr;
+        test_question("manifest_new", [&](const fastfs_run& how, bool given) {
+            return fastfs_manifest_new(&X, 1, keep, &how, give(given, &manifest));
+        });
+        const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+        test_question("manifest_fit", [&](const fastfs_run& how, bool given) {
+            fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+            result.scores = give(given, scores.data());
+            return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result);
+        });
+        fastfs_manifest_free(manifest);
+    }
+
+    fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
+    selection.scores = scores.data();
+    selection.selected = a.data();
+    selection.selection_scores = more.data();
+    selection.gaps = gaps.data();
+    selection.captured = captured.data();
+    const fastfs::matrix wide(values.data(), d, n);  // fewer rows than columns
+    std::vector<double> wide_scores(n);
+    fastfs_projse_result of_wide = selection;
+    of_wide.scores = wide_scores.data();
+    test_question("projse, labels", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, &how, give(given, &selection));
+    });
+    test_question("projse, no targets", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse(&X, nullptr, nullptr, 0, nullptr, &how, give(given, &selection));
+    });
+    test_question("projse, wide", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse(wide.get(), nullptr, nullptr, 0, nullptr, &how, give(given, &of_wide));
+    });
+    test_question("projse, more targets than rows", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse(wide.get(), wide.get(), nullptr, 0, nullptr, &how, give(given, &of_wide));
+    });
+    CHECK(selection.n_selected == 1);
+    fastfs_projse_sums* sums = nullptr;
+    test_question("projse_new", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse_new(2, d, 0, &how, give(given, &sums));
+    });
+    test_question("projse_update", [&](const fastfs_run& how, bool) {
+        return fastfs_projse_update(sums, &X, nullptr, labels.data(), &how);
+    });
+    CHECK(fastfs_projse_rows(sums) == n);
+    test_question("projse_select", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse_select(sums, nullptr, &how, give(given, &selection));
+    });
+    fastfs_projse_free(sums);
+    const std::vector<double> K{1, 0.5, 0.5, 1}, diagonal{1, 1};
+    test_question("projse_kernels", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse_kernels(2, 2, K.data(), K.data(), diagonal.data(), nullptr, &how, give(given, &selection));
+    });
+
+    for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
+        fastfs_margin* margin = nullptr;
+        test_question("margin_new", [&](const fastfs_run& how, bool given) {
+            return fastfs_margin_new(&X, FASTFS_SCALE_RANGE, keep, &how, give(given, &margin));
+        });
+        for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
+            for (const std::int64_t targets : {0, 3}) {
+                auto options = fastfs::default_relief_options();
+                options.method = method;
+                options.n_targets = targets;
+                options.n_neighbors = 1;
+                test_question("relief", [&](const fastfs_run& how, bool given) {
+                    fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+                    result.scores = scores.data();
+                    return fastfs_relief(margin, labels.data(), 2, &options, &how, give(given, &result));
+                });
+            }
+        }
+        test_question("im4e", [&](const fastfs_run& how, bool given) {
+            fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
+            result.weights = scores.data();
+            return fastfs_im4e(margin, labels.data(), 2, nullptr, &how, give(given, &result));
+        });
+        for (const int clip : {0, 1}) {
+            auto options = fastfs::default_immigrate_options();
+            options.clip = clip;
+            options.start_matrix = B.data();  // the identity
+            fastfs_immigrate* fitted = nullptr;
+            test_question("immigrate_fit", [&](const fastfs_run& how, bool given) {
+                return fastfs_immigrate_fit(margin, labels.data(), 2, &options, &how, give(given, &fitted));
+            });
+            fastfs_immigrate_result result = FASTFS_IMMIGRATE_RESULT_INIT;
+            CHECK(fastfs_immigrate_get(fitted, &result) == FASTFS_OK && result.n_features == d);
+            test_question("immigrate_pairs", [&](const fastfs_run& how, bool given) {
+                return fastfs_immigrate_pairs(d, result.rank, result.values, result.vectors, 0, 4, &how,
+                                              give(given, a.data()), give(given, b.data()), give(given, out.data()),
+                                              give(given, &found));
+            });
+            for (const bool factors : {false, true}) {
+                fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+                if (factors) {
+                    metric.rank = result.rank;
+                    metric.values = result.values;
+                    metric.vectors = result.vectors;
+                } else {
+                    metric.weights = V.data();
+                }
+                test_question("margin_distances", [&](const fastfs_run& how, bool given) {
+                    return fastfs_margin_distances(margin, labels.data(), 2, &metric, &X, &how,
+                                                   give(given, out.data()));
+                });
+                test_question("margin_explain", [&](const fastfs_run& how, bool given) {
+                    return fastfs_margin_explain(margin, labels.data(), 2, &metric, &X, labels.data(), &how,
+                                                 give(given, out.data()));
+                });
+            }
+            fastfs_immigrate_free(fitted);
+        }
+        fastfs_margin_free(margin);
+    }
+
+    test_question("nearest_features", [&](const fastfs_run& how, bool given) {
+        return fastfs_nearest_features(&X, 2, &how, give(given, a.data()), give(given, out.data()));
+    });
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+        auto options = fastfs::default_disc_options();
+        options.graph = graph;
+        options.bandwidth_neighbors = options.n_neighbors = 2;
+        std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
+        for (auto& set : sets) {
+            set.X = &X;
+            set.n_components = 1;
+        }
+        fastfs_disc* disc = nullptr;
+        test_question("disc_fit", [&](const fastfs_run& how, bool given) {
+            return fastfs_disc_fit(sets.data(), 2, &options, &how, give(given, &disc));
+        });
+        fastfs_disc_free(disc);
+    }
+}
+
+// ---- kernels that return NaN ----------------------------------------------------------------------------------------
+
+void no_number(double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {
+    tile[0] = std::numeric_limits<double>::quiet_NaN();
+}
+
+void test_kernels_without_numbers() {
+    std::vector<double> out(d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
+    std::vector<std::int64_t> chosen(d);
+    const auto options = fastfs::custom(no_number);
+    CHECK(fastfs_affinity(&X, &options, nullptr, out.data()) == FASTFS_EINVAL && says("the kernel returned NaN"));
+    CHECK(fastfs_affinity_product(&X, &options, V.data(), 1, nullptr, out.data()) == FASTFS_EINVAL &&
+          says("the kernel returned NaN"));
+    fastfs_gram* gram = nullptr;
+    CHECK(fastfs_gram_new(d, nullptr, &gram) == FASTFS_OK && fastfs_gram_update(gram, &X, nullptr) == FASTFS_OK);
+    CHECK(fastfs_gram_affinity(gram, &options, nullptr, out.data()) == FASTFS_EINVAL && says("NaN"));
+    fastfs_gram_free(gram);
+    fastfs_manifest* manifest = nullptr;
+    CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
+    for (const int accuracy : {FASTFS_EXACT, FASTFS_FAST, FASTFS_HIGH}) {
+        auto how = fastfs::default_manifest_options();
+        how.kernel = no_number;
+        how.accuracy = accuracy;
+        how.rank = 1;
+        const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+        fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+        result.scores = scores.data();
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
+              says("NaN"));
+    }
+    fastfs_manifest_free(manifest);
+    auto choice = fastfs::default_projse_options();
+    choice.custom = no_number;
+    fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
+    selection.scores = scores.data();
+    selection.selected = chosen.data();
+    selection.selection_scores = more.data();
+    selection.gaps = gaps.data();
+    selection.captured = captured.data();
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("nan"));
+    std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
+    for (auto& set : sets) {
+        set.X = &X;
+        set.n_components = 1;
+        set.kernel = no_number;
+    }
+    auto graph = fastfs::default_disc_options();
+    graph.bandwidth_neighbors = 2;
+    fastfs_disc* disc = nullptr;
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, &disc) == FASTFS_EINVAL && says("NaN"));
+    CHECK(disc == nullptr);
+}
+
+}  // namespace
+
+int main() {
+    if (fastfs_isa() == nullptr) {
+        std::printf("skipped: %s\n", fastfs_last_error());
+        return 77;
+    }
+    CHECK(fastfs_abi_version() == FASTFS_ABI_VERSION);
+    test_tables_before_registration();
+    fastfs::check(fastfs_link_blas());
+    test_tables_after_registration();
+    test_null();
+    test_negative_sizes();
+    test_struct_sizes();
+    test_questions();
+    test_kernels_without_numbers();
+    std::printf("%s: %d failures\n", fastfs_isa(), failures);
+    return failures == 0 ? 0 : 1;
+}
