@@ -35,14 +35,8 @@ EXPORT int plugin_score(const double* values, int64_t n, int64_t d, const int64_
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
     result.scores = scores;
 
-    /* What would it take? The fit itself asks as well, but a host may want to know before it starts. */
-    int64_t bytes = 0;
-    fastfs_run run = FASTFS_RUN_INIT;
-    run.bytes_needed = &bytes;
-    fastfs_status status = fastfs_manifest_new(&X, 1, 0, &run, NULL);
-
     fastfs_manifest* manifest = NULL;
-    if (status == FASTFS_OK) status = fastfs_manifest_new(&X, 1, 0, NULL, &manifest);
+    fastfs_status status = fastfs_manifest_new(&X, 1, 0, NULL, &manifest);
     if (status == FASTFS_OK) status = fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, NULL, &result);
     fastfs_manifest_free(manifest);
     return status;

@@ -31,7 +31,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "n
 # ---------------------------------------------------------------------------------------------------------------- exp
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _bits(typing_context: Any, x: Any) -> Any:
     """The bits of a float64, as an int64."""
 
@@ -41,7 +41,7 @@ def _bits(typing_context: Any, x: Any) -> Any:
     return types.int64(types.float64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _from_bits(typing_context: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -49,7 +49,7 @@ def _from_bits(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-@numba.njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+@numba.njit(**_OPTIONS)
 def exp(x: float) -> float:
     """Exponential function for use in kernels: free of branches, so that loops over it are vectorised.
 
@@ -320,7 +320,8 @@ def laplacian(d2: float, sigma: float) -> float:
     >>> round(laplacian(4.0, 2.0), 12)
     0.367879441171
     """
-    return exp(-math.sqrt(d2) / sigma)  # type: ignore[no-any-return]
+    value: float = exp(-math.sqrt(d2) / sigma)
+    return value
 
 
 @functools.cache
