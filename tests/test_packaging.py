@@ -1,4 +1,4 @@
-"""The installed package as other builds find it, and the ways to build and install it; tests/embed/ has programs that use it."""
+"""The installed package as other builds find it, and the ways to build it; tests/embed/ has programs that use it."""
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def test_package_brings_headers_declarations_and_no_blas():
     assert "blas" not in needed.lower()
 
 
-# ------------------------------------------------------------------------------------------------------ paths for builds
+# ----------------------------------------------------------------------------------------------------- paths for builds
 
 WITHOUT_EXTRAS = """
 import runpy, sys
@@ -75,7 +75,7 @@ def answer(python, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("option", "expected"),
+    "option, expected",
     [
         ("--includes", f"-I{PREFIX}/include"),
         ("--cflags", f"-I{PREFIX}/include"),
@@ -124,7 +124,7 @@ def test_pkg_config_file_can_be_moved(tmp_path):
     assert succeed("pkgconf", "--modversion", "fastfs", PKG_CONFIG_PATH=str(folder)).strip() == fastfs.__version__
 
 
-# ------------------------------------------------------------------------------------------------------ find_package
+# --------------------------------------------------------------------------------------------------------- find_package
 
 SCORE = """
 cmake_minimum_required(VERSION 3.26)
@@ -161,7 +161,7 @@ def scores(folder, **environment):
 
 
 @pytest.mark.parametrize(
-    ("package", "options", "message"),
+    "package, options, message",
     [
         (
             "find_package(fastfs CONFIG REQUIRED COMPONENTS lapack)",
@@ -180,28 +180,19 @@ def test_find_package_says_what_is_missing(tmp_path, package, options, message):
 
 
 def test_blas_with_other_integers_is_refused(tmp_path):
-    """CMake can't tell the size of the integers of a BLAS, but the library asks the BLAS itself."""
-    alias = tmp_path / "alias.c"
-    names = "sgemm dgemm dsyrk dsymv dtrmm dpotrf dpocon dsygst dtrsm dsytrd dstedc dsteqr dsyevr dgesdd".split()
-    # A build of OpenBLAS with 64-bit integers and the usual names.
-    alias.write_text(
-        "".join(
-            f'void {name}_(void);\n__asm__(".globl {name}_\\n{name}_: jmp scipy_{name}_64_@PLT");\n' for name in names
-        )
-    )
-    library = tmp_path / "libilp64.so"
+    """Nothing in a program says how long the integers of its BLAS are, so the library asks the BLAS itself."""
     blas = blas_of(scipy_openblas64)
-    succeed("cc", "-shared", "-fPIC", alias, "-o", library, blas, f"-Wl,-rpath,{blas.parent}")
-    folder = tmp_path / "project"
-    done = configure(folder, f"-DFASTFS_BLAS_LIBRARIES={library}")
-    assert done.returncode == 0, done.stderr
-    succeed("cmake", "--build", folder / "build")
-    np.ones((4, 3)).tofile(folder / "matrix.bin")
-    (np.arange(4) % 2).tofile(folder / "labels.bin")
-    refused = run(folder / "build" / "score", folder / "matrix.bin", folder / "labels.bin", 4, 3)
+    names = ["-DFASTFS_BLAS_PREFIX=scipy_", "-DFASTFS_BLAS_SUFFIX=_64_"]
+    ours = succeed(sys.executable, "-m", "fastfs", "--cflags", "--libs").split()
+    program = tmp_path / "score"
+    succeed("cc", *names, ROOT / "examples" / "score.c", *ours, blas, f"-Wl,-rpath,{blas.parent}", "-o", program)
+    np.random.default_rng(0).standard_normal((4, 3)).tofile(tmp_path / "matrix.bin")
+    (np.arange(4) % 2).tofile(tmp_path / "labels.bin")
+    refused = run(program, tmp_path / "matrix.bin", tmp_path / "labels.bin", 4, 3)
     assert refused.returncode == 1
-    assert "32-bit integers" in refused.stderr
-    assert "64" in refused.stderr
+    assert (
+        "this fastfs calls BLAS with 32-bit integers, but the routines of the table have 64-bit ones" in refused.stderr
+    )
 
 
 @pytest.mark.slow
@@ -231,7 +222,7 @@ def test_subdirectory_of_a_project_with_an_ilp64_blas(tmp_path):
     assert not (tmp_path / "prefix").exists(), installed.stdout  # only where fastfs is the project itself
 
 
-# ---------------------------------------------------------------------------------------------------- wheels, editable
+# ----------------------------------------------------------------------------------------------------- wheels, editable
 
 C_SOURCE = """
 #include <Python.h>
@@ -337,7 +328,7 @@ def test_editable_install_knows_its_paths(tmp_path):
     shutil.copytree(ROOT, source, ignore=ignored)
     succeed(python, "-m", "pip", "install", "--quiet", "--no-deps", "--editable", source)
     Path(own, "zz_tests.pth").write_text(site)
-    code = "import fastfs; print(fastfs.__file__, fastfs.get_include(), fastfs.get_cmake_dir(), fastfs.get_pkgconfig_dir())"
+    code = "import fastfs as f; print(f.__file__, f.get_include(), f.get_cmake_dir(), f.get_pkgconfig_dir())"
     file, include, cmake, pkgconfig = succeed(python, "-c", code, cwd=tmp_path).split()
     assert Path(file) == source / "src" / "fastfs" / "__init__.py"
     assert include == f"{own}/fastfs/include"
