@@ -119,6 +119,21 @@ struct MarginIsa {
     MarginKernels<double> f64;
 };
 
+// Rows of values of any sort against vectors of doubles, summed in double.
+template <class T>
+struct RowKernels {
+    // out[r] = sum_j rows[r][j] x[j]
+    void (*dots)(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out);
+    // out[j] = sum_r factors[r] rows[r][j], or += (add)
+    void (*combine)(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, bool add,
+                    double* out);
+};
+
+struct RowIsa {
+    RowKernels<float> f32;
+    RowKernels<double> f64;
+};
+
 struct FormIsa;  // in form_tiles.hpp
 
 struct Isa {
@@ -132,6 +147,7 @@ struct Isa {
     BoundKth bound_kth;
     const BlockKernels* blocks;
     const MarginIsa* margin;
+    const RowIsa* rows;
     const FormIsa* forms;
 };
 
@@ -155,6 +171,15 @@ const MarginKernels<T>& margin_kernels() {
         return isa().margin->f32;
     } else {
         return isa().margin->f64;
+    }
+}
+
+template <class T>
+const RowKernels<T>& row_kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().rows->f32;
+    } else {
+        return isa().rows->f64;
     }
 }
 
