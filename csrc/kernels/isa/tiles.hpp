@@ -109,9 +109,9 @@ struct MarginKernels {
     // values, and poison becomes NaN where one isn't finite.
     void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
                           T* highest, T* poison);
-    // The same: sums += values - origin, squares += their squares, in double.
+    // The same: sums += (values - origin) * factor, squares += their squares, in double.
     void (*column_moments)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
-                           const double* origin, double* sums, double* squares);
+                           const double* origin, const double* factor, double* sums, double* squares);
 };
 
 struct MarginIsa {
