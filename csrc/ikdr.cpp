@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "kernels/simplex.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -74,6 +76,8 @@ struct Terms {
           tau(o.tau == 0 ? kInfinity : o.tau),
           zeta(o.zeta == 0 ? kInfinity : o.zeta),
           distance(o.interpretability == FASTFS_IKDR_DISTANCE) {}
+
+    double constant(std::int64_t k) const { return distance ? mu * static_cast<double>(k) : 0; }
 
     // om_q, for class q of `size` samples and |P_q|^2
     double omega(std::int64_t size, double square) const {
@@ -161,7 +165,7 @@ class Reduced : public SimplexFunction {
         });
         for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(classes_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
         linear_ = interpretability_part();
-        return similarity + terms_.lambda * lambda_part + linear_;
+        return similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
     }
 
     void gradient(double* G) override {
@@ -204,7 +208,7 @@ class Reduced : public SimplexFunction {
     // mu times the interpretability term.
     const Numbers& omega() const { return omega_; }
     const Numbers& P() const { return P_; }
-    double linear() const { return linear_; }
+    double linear() const { return linear_; }  // without the constant mu k
     Numbers point() const {
         Numbers x = r_;
         for (double& c : x) c = 1 - c;
@@ -236,7 +240,7 @@ class Reduced : public SimplexFunction {
     double interpretability_part() {
         if (terms_.mu == 0) return 0;
         embed(A_, B_.data());
-        double sum = terms_.distance ? static_cast<double>(k_) : 0;
+        double sum = 0;
         for (std::int64_t j = 0; j < k_; ++j) {
             double column = 0;
             for (std::int64_t i = 0; i < N_; ++i) {
@@ -313,12 +317,13 @@ struct MixtureObjective {
     }
 };
 
-// W of (c, T) or, if `omega` is empty, of B, whose rows are the T of a class each.
+// W of (c, T) or.
 MixtureObjective reduced_objective(const Classes& classes, const Terms& terms, const Numbers& omega, std::int64_t k) {
     const std::int64_t N = classes.n_samples(), C = classes.n();
     MixtureObjective F;
     F.size = N + C * k;
     F.h = numbers(F.size);
+    F.constant = terms.constant(k);
     for (std::int64_t i = 0; i < N; ++i) {
         const double om = omega[at(classes.classes[at(i)])];
         F.constant += om;
@@ -601,6 +606,330 @@ class BetaStep {
     Run& run_;
 };
 
+// What the products of each kernel are taken with.
+Support support_of(const Classes& classes, const Terms& terms, const Numbers& A, const Numbers& P, std::int64_t k) {
+    const std::int64_t N = classes.n_samples(), C = classes.n();
+    Support support;
+    support.k = k;
+    for (std::int64_t t = 0; t < N; ++t) {
+        bool used = false;
+        for (std::int64_t j = 0; j < k; ++j) used = used || A[at(j * N + t)] != 0;
+        if (!used) continue;
+        support.rows.push_back(t);
+        for (std::int64_t j = 0; j < k; ++j) support.A.push_back(A[at(j * N + t)]);
+    }
+    const std::size_t s = support.rows.size(), width = at(k);
+    const auto product = [&](const double* left, const double* right) {
+        return std::inner_product(left, left + width, right, 0.0);
+    };
+    for (std::size_t t = 0; t < s; ++t) {
+        for (std::int64_t q = 0; q < C; ++q) support.by_class.push_back(product(&support.A[t * width], &P[at(q * k)]));
+    }
+    if (terms.mu == 0) return support;
+    for (std::size_t t = 0; t < s; ++t) {
+        const double* row = &support.A[t * width];
+        support.row_factors.push_back(terms.distance ? 0 : terms.mu * product(row, row));
+        for (std::size_t u = 0; u < s; ++u)
+            support.pair_factors.push_back(-terms.mu * product(row, &support.A[u * width]));
+    }
+    return support;
+}
+
+// ---- 5: where it starts ---------------------------------------------------------------------------------------------
+
+// How many columns of A each class gets: one, the largest classes first, and then those with most samples a column.
+std::vector<std::int64_t> share_columns(const Classes& classes, std::int64_t k) {
+    std::vector<std::int64_t> columns(at(classes.n()));
+    const auto per_column = [&](std::int64_t q) {
+        const std::int64_t n = columns[at(q)];
+        if (n == classes.size(q)) return 0.0;
+        return static_cast<double>(classes.size(q)) *
+               (n == 0 ? static_cast<double>(classes.n_samples()) : 1.0 / static_cast<double>(n));
+    };
+    for (std::int64_t j = 0; j < k; ++j) {
+        std::int64_t most = 0;
+        for (std::int64_t q = 1; q < classes.n(); ++q) {
+            if (per_column(q) > per_column(most)) most = q;
+        }
+        ++columns[at(most)];
+    }
+    return columns;
+}
+
+// Each class in cells around its medoid and the samples that are farthest from the centres before them; a column is
+// half of a centre and half of the mean of its cell.
+template <class T>
+Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
+    const std::int64_t N = classes.n_samples();
+    const std::vector<std::int64_t> n_columns = share_columns(classes, k);
+    const auto distance = [&](std::int64_t i, std::int64_t j) {
+        return static_cast<double>(K[i * N + i]) + static_cast<double>(K[j * N + j]) -
+               2 * static_cast<double>(K[i * N + j]);
+    };
+    Numbers A = numbers(N * k);
+    double* column = A.data();
+    for (std::int64_t q = 0; q < classes.n(); ++q) {
+        const std::int64_t begin = classes.begins[at(q)], end = classes.begins[at(q + 1)];
+        std::vector<std::int64_t> centres, cell(at(end - begin));
+        Numbers nearest(at(end - begin), kInfinity);
+        for (std::int64_t c = 0; c < n_columns[at(q)]; ++c) {
+            std::int64_t centre = begin;
+            double best = kInfinity;
+            for (std::int64_t i = begin; i < end; ++i) {
+                double sum = 0;
+                if (c == 0) {
+                    for (std::int64_t j = begin; j < end; ++j) sum += distance(i, j);
+                } else {
+                    sum = nearest[at(i - begin)] < 0 ? kInfinity : -nearest[at(i - begin)];
+                }
+                if (sum < best) {
+                    best = sum;
+                    centre = i;
+                }
+            }
+            centres.push_back(centre);
+            for (std::int64_t i = begin; i < end; ++i) {
+                const double d = i == centre ? -1 : distance(i, centre);  // no duplicate takes a centre's place
+                if (d >= nearest[at(i - begin)]) continue;
+                nearest[at(i - begin)] = d;
+                cell[at(i - begin)] = c;
+            }
+        }
+        for (std::int64_t c = 0; c < n_columns[at(q)]; ++c, column += N) {
+            const auto size = static_cast<double>(std::count(cell.begin(), cell.end(), c));
+            for (std::int64_t i = begin; i < end; ++i) column[i] = cell[at(i - begin)] == c ? 0.5 / size : 0.0;
+            column[centres[at(c)]] += 0.5;
+        }
+    }
+    return A;
+}
+
+// ---- 6: all of it ---------------------------------------------------------------------------------------------------
+
+// Products of all kernels are kept up to this size; exponentials of more kernels than this aren't taken for the start
+// alone, but those of a few kernels.
+constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
+
+// Steps on A after the first time.
+constexpr std::int64_t kLaterSteps = 50;
+
+// Beyond these a kernel says nothing: the mean of K off its diagonal.
+constexpr double kIdentity = 0.01, kConstant = 0.98;
+
+template <class T>
+double mean_off_diagonal(const T* K, std::int64_t n) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < i; ++j) sum += static_cast<double>(K[i * n + j]);
+    }
+    return 2 * sum / static_cast<double>(n * (n - 1));
+}
+
+template <class T>
+class Fit {
+  public:
+    Fit(const KernelSource& source, const Classes& classes, const fastfs_ikdr_options& options, std::int64_t n_results,
+        Run& run)
+        : options_(options),
+          classes_(classes),
+          run_(run),
+          N_(classes.n_samples()),
+          k_(options.n_components),
+          store_(ask(source, n_results)),
+          kernels_(source, classes.order, classes.begins, run),
+          K_(N_ * N_) {}
+
+    Ikdr fit() {
+        run_.step("first kernel", 0.2);
+        start_mixture(options_.weights);
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        if (options_.A) {
+            set(options_.A);
+        } else {
+            A_ = class_wise_start(classes_, K_.data(), k_);
+        }
+        Ikdr all;
+        all.n_samples = N_;
+        all.n_features = static_cast<std::int64_t>(kernels_.means().size());
+        all.n_kernels = kernels_.n_kernels();
+        all.n_classes = classes_.n();
+        all.n_components = k_;
+        all.deltas = kernels_.deltas();
+        all.means = kernels_.means();
+        all.scales = kernels_.scales();
+        for (std::int64_t l = 0; l < options_.n_lambdas; ++l) {
+            run_.step("optimization", 0.2 + 0.8 * static_cast<double>(l + 1) / static_cast<double>(options_.n_lambdas));
+            all.steps.push_back(solve(options_.lambdas[l]));
+        }
+        return all;
+    }
+
+    Numbers prices(const double* A, const double* weights) {
+        run_.step("prices", 1.0);
+        start_mixture(weights);
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        set(A);
+        const Terms terms(options_, options_.lambdas[0], N_);
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        F.value(A_.data());
+        const Support support = support_of(classes_, terms, A_, F.P(), k_);
+        return Products<T>(kernels_, support, true, false, run_)
+            .prices(reduced_objective(classes_, terms, F.omega(), k_).gradient(F.point()));
+    }
+
+  private:
+    // Whether there is room for the products of all kernels.
+    bool ask(const KernelSource& source, std::int64_t n_results) const {
+        constexpr std::int64_t size = sizeof(T);
+        const std::int64_t d = source.n_kernels, C = classes_.n(), phi = N_ + C * k_;
+        const std::int64_t always = SampleKernels<T>::memory(source, C, run_.n_threads()) + 3 * size * N_ * N_ +
+                                    8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+                                    8 * (kSingle + 2 * kAdded) * (phi + kSingle) + 8 * 6 * d +
+                                    8 * n_results * (2 * d + 2 * N_ * k_);
+        const std::int64_t stored = (size * phi + 8) * d;
+        run_.require_memory(always,
+                            "I-KDR of " + std::to_string(d) + " kernels between " + std::to_string(N_) + " samples",
+                            "raise max_memory (or FASTFS_MAX_MEMORY)");
+        return d > 1 && stored <= kMostStored && run_.allows(always + stored);
+    }
+
+    // Equal weights, of a sample of the kernels if there are very many, or those given.
+    void start_mixture(const double* weights) {
+        std::vector<std::int64_t> varying;
+        for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
+            if (!kernels_.is_constant(m) && (!weights || weights[m] > 0)) varying.push_back(m);
+        }
+        require(!varying.empty(), "the start's weights are those of constant features alone: give weight to others");
+        const auto n = static_cast<std::int64_t>(varying.size());
+        if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
+            std::vector<std::int64_t> some;
+            for (std::int64_t m : Random(options_.seed).subset(n, kFirstKernels)) some.push_back(varying[at(m)]);
+            varying = std::move(some);
+        }
+        mixture_.which = std::move(varying);
+        mixture_.weights.assign(mixture_.which.size(), 1.0);
+        double sum = 0;
+        for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
+            if (weights) mixture_.weights[a] = weights[mixture_.which[a]];
+            sum += mixture_.weights[a];
+        }
+        for (double& weight : mixture_.weights) weight /= sum;
+    }
+
+    void set(const double* A) {
+        A_ = classes_.sorted(A, k_);
+        Numbers work = numbers(N_);
+        for (std::int64_t j = 0; j < k_; ++j) project_on_simplex(&A_[at(j * N_)], N_, work.data());
+    }
+
+    IkdrResult solve(double lambda) {
+        const Terms terms(options_, lambda, N_);
+        IkdrResult result;
+        result.lambda = lambda;
+        double previous = kInfinity;
+        for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {
+            const auto share = [&](std::int64_t i) {
+                return static_cast<double>(i) / static_cast<double>(options_.max_iter);
+            };
+            const Run::Part part(run_, share(iteration), share(iteration + 1));
+            double value = 0;
+            const bool exact = step(terms, iteration, value);
+            result.history.push_back(value);
+            result.converged = exact || previous - value <= options_.tol * std::abs(value);
+            previous = value;
+        }
+        finish(terms, result);
+        return result;
+    }
+
+    // One on A, one on beta. True if it needs no other.
+    bool step(const Terms& terms, std::int64_t iteration, double& value) {
+        products_.reset();
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        const SimplexMinimum found = minimize_on_simplex(
+            F, N_, k_, options_.tol, iteration == 0 ? options_.max_inner : std::min(options_.max_inner, kLaterSteps),
+            run_, A_.data());
+        value = F.value(A_.data());
+        if (kernels_.n_kernels() == 1) return found.converged;
+        support_ = support_of(classes_, terms, A_, F.P(), k_);
+        products_.emplace(kernels_, support_, true, store_, run_);
+        objective_ = reduced_objective(classes_, terms, F.omega(), k_);
+        Mixture next =
+            BetaStep<T>(objective_, *products_, options_.tol, run_).minimize(mixture_, F.point(), F.linear());
+        Buffer<T> K(N_ * N_);
+        kernels_.sum(next.which, next.weights, run_, K.data());
+        const double after = Reduced<T>(K.data(), classes_, terms, k_, run_).value(A_.data());
+        if (after > value) return true;  // rounding leaves no descent
+        value = after;
+        mixture_ = std::move(next);
+        K_ = std::move(K);
+        return false;
+    }
+
+    void finish(const Terms& terms, IkdrResult& result) {
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        result.objective = F.value(A_.data());
+        const auto n = at(N_ * k_);
+        Numbers B(n);
+        F.embed(A_.data(), B.data());
+        result.A.resize(n);
+        result.embedding.resize(n);
+        classes_.unsort(A_.data(), k_, result.A.data());
+        classes_.unsort(B.data(), k_, result.embedding.data());
+        result.profile = F.P();
+        for (std::int64_t j = 0; j < k_; ++j) {
+            double largest = 0, sum = 0;
+            for (std::int64_t q = 0; q < classes_.n(); ++q) {
+                largest = std::max(largest, result.profile[at(q * k_ + j)]);
+                sum += result.profile[at(q * k_ + j)];
+            }
+            result.interpretability += largest / sum / static_cast<double>(k_);
+        }
+        result.weights = numbers(kernels_.n_kernels());
+        for (std::size_t a = 0; a < mixture_.which.size(); ++a)
+            result.weights[at(mixture_.which[a])] = mixture_.weights[a];
+        result.prices = numbers(kernels_.n_kernels());
+        if (products_) {
+            result.prices = products_->prices(objective_.gradient(F.point()));
+            const double least = *std::min_element(result.prices.begin(), result.prices.end());
+            for (double& price : result.prices) price -= least;
+        }
+        result.similarity = mean_off_diagonal(K_.data(), N_);
+        if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
+        if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
+        if (k_ < classes_.n()) result.warnings |= FASTFS_IKDR_FEW;
+        if (k_ > 2 * classes_.n()) result.warnings |= FASTFS_IKDR_MANY;
+        Buffer<T> one(N_ * N_);
+        for (std::int64_t m : mixture_.which) {
+            kernels_.sum({m}, {1.0}, run_, one.data());
+            if (mean_off_diagonal(one.data(), N_) > kConstant) {
+                result.warnings |= FASTFS_IKDR_CONSTANT;
+                break;
+            }
+        }
+    }
+
+    const fastfs_ikdr_options& options_;
+    const Classes& classes_;
+    Run& run_;
+    const std::int64_t N_, k_;
+    const bool store_;
+    SampleKernels<T> kernels_;
+    Buffer<T> K_;
+    Mixture mixture_;
+    Numbers A_;
+    // Of the last beta-step.
+    Support support_;
+    MixtureObjective objective_;
+    std::optional<Products<T>> products_;
+};
+
+template <class F>
+auto with_type(const KernelSource& source, F&& f) {
+    if (source.X && source.X->is_float32()) return f(float{});
+    return f(double{});
+}
+
 }  // namespace
 
 double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n_classes,
@@ -633,13 +962,21 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
     });
 }
 
-Ikdr ikdr(const KernelSource&, const std::int64_t*, std::int64_t, const fastfs_ikdr_options&, Run&) {
-    throw NumericError("I-KDR's fit isn't there yet");
+Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+          const fastfs_ikdr_options& options, Run& run) {
+    const SingleThreadedBlas held;
+    const Classes classes(labels, source.n_samples, n_classes);
+    return with_type(
+        source, [&](auto zero) { return Fit<decltype(zero)>(source, classes, options, options.n_lambdas, run).fit(); });
 }
 
-void ikdr_prices(const KernelSource&, const std::int64_t*, std::int64_t, const fastfs_ikdr_options&, const double*,
-                 const double*, Run&, double*) {
-    throw NumericError("I-KDR's prices aren't there yet");
+void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+                 const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices) {
+    const Classes classes(labels, source.n_samples, n_classes);
+    with_type(source, [&](auto zero) {
+        const Numbers found = Fit<decltype(zero)>(source, classes, options, 0, run).prices(A, weights);
+        std::copy(found.begin(), found.end(), prices);
+    });
 }
 
 void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out) {
