@@ -34,7 +34,7 @@ class Rows {
   public:
     Rows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
         : x_(static_cast<const T*>(m.values)), rs_(m.row_stride), cs_(m.col_stride), columns_(columns), n_(n) {
-        adjacent_ = columns[n - 1] - columns[0] == n - 1;
+        for (std::int64_t k = 0; k < n; ++k) adjacent_ = adjacent_ && columns[k] == columns[0] + k;
     }
 
     // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
@@ -62,7 +62,7 @@ class Rows {
     std::int64_t rs_, cs_;
     const std::int64_t* columns_;
     std::int64_t n_;
-    bool adjacent_;
+    bool adjacent_ = true;
     alignas(64) T copy_[kRowsRead * kWidth<T>];
 };
 

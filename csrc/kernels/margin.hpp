@@ -15,7 +15,7 @@ namespace fastfs::core {
 // weight w_k as well makes w'|d| of sums of |d|.
 struct ScaledFeatures {
     const Matrix* X;
-    std::vector<std::int64_t> features;  // ascending
+    std::vector<std::int64_t> features;  // in any order
     std::vector<double> shift, factor;   // of these
 
     std::int64_t n_samples() const { return X->n_rows(); }
