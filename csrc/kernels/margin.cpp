@@ -34,7 +34,7 @@ class Rows {
   public:
     Rows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
         : x_(static_cast<const T*>(m.values)), rs_(m.row_stride), cs_(m.col_stride), columns_(columns), n_(n) {
-        adjacent_ = columns[n - 1] - columns[0] == n - 1;
+        for (std::int64_t k = 0; k < n; ++k) adjacent_ = adjacent_ && columns[k] == columns[0] + k;
     }
 
     // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
@@ -62,7 +62,7 @@ class Rows {
     std::int64_t rs_, cs_;
     const std::int64_t* columns_;
     std::int64_t n_;
-    bool adjacent_;
+    bool adjacent_ = true;
     alignas(64) T copy_[kRowsRead * kWidth<T>];
 };
 
@@ -74,10 +74,11 @@ bool same_data(const ScaledFeatures& a, const ScaledFeatures& b) {
                         a.features == b.features && a.shift == b.shift && a.factor == b.factor);
 }
 
-// Features k0..k0 + n - 1 of samples r0..r1 - 1, to rows that are ld apart, with zeros up to a multiple of kRowUnit.
+}  // namespace
+
 template <class T>
-void scale_rows(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
-                std::int64_t ld) {
+void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
+                   std::int64_t ld) {
     Rows<T> rows(data.X->description(), data.features.data() + k0, n);
     for (std::int64_t r = r0; r < r1; r += kRowsRead) {
         const std::int64_t last = std::min(r + kRowsRead, r1);
@@ -88,6 +89,8 @@ void scale_rows(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std
         }
     }
 }
+
+namespace {
 
 constexpr std::int64_t kPassBytes = std::int64_t{2} << 20;
 
@@ -123,8 +126,8 @@ class Panels {
         const std::int64_t blocks = ceil_div(r1 - r0, kRowsPerTask);
         parallel_for(run, n_panels() * blocks, [&](std::int64_t task, int) {
             const std::int64_t panel = task / blocks, first = r0 + task % blocks * kRowsPerTask;
-            scale_rows(data, first_feature(panel), n_features(panel), first, std::min(first + kRowsPerTask, r1),
-                       values_.data() + (panel * n_rows_ + at_row + first - r0) * width_, width_);
+            pack_features(data, first_feature(panel), n_features(panel), first, std::min(first + kRowsPerTask, r1),
+                          values_.data() + (panel * n_rows_ + at_row + first - r0) * width_, width_);
         });
     }
 
@@ -173,9 +176,13 @@ std::array<const T*, kSide> tile_rows(const T* rows, std::int64_t width, std::in
 
 // ---- distances -----------------------------------------------------------------------------------------------------
 
-template <class T>
-void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
-               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run) {
+namespace {
+
+// out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums); see
+// pair_sums.
+template <class T, class Kernel>
+void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
+               std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run) {
     const Sides<T> sides{left, right, i0, i1, j0, j1};
     const std::int64_t n_left = i1 - i0, n_right = j1 - j0;
     if (left.n_features() == 0) {
@@ -184,7 +191,6 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
     }
     const bool triangle = sides.inside && i0 == j0 && i1 == j1;
     Panels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run);
-    const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
 
     const std::int64_t side = block_side(n_left);
     std::vector<std::pair<std::int64_t, std::int64_t>> blocks;
@@ -210,7 +216,7 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                     for (std::int64_t j = triangle ? std::max(i, j_first) : j_first; j < j_last; j += kSide) {
                         const auto b = tile_rows(right_rows, panels.width(), j, n_right);
                         T sums[kSide * kSide];
-                        kernel(a.data(), b.data(), n, sums);
+                        kernel(a.data(), b.data(), panels.first_feature(panel), n, sums);
                         const std::int64_t width = std::min(kSide, j_last - j);
                         for (std::int64_t r = 0; r < height; ++r) {
                             double* to = out + (i + r) * ld + j;
@@ -234,6 +240,33 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
             }
         }
     });
+}
+
+}  // namespace
+
+template <class T>
+void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
+               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run) {
+    const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
+    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t, std::int64_t n, T* sums) {
+        kernel(a, b, nullptr, n, sums);
+    };
+    sum_tiles<T>(left, i0, i1, right, j0, j1, of_panel, out, ld, run);
+}
+
+template <class T>
+void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
+                   Run& run) {
+    const std::int64_t n_features = data.n_features(), padded = round_up(n_features, kRowUnit<T>);
+    run.require_memory(padded * static_cast<std::int64_t>(sizeof(T)), "the weights of features", "raise max_memory");
+    Buffer<T> in_t(padded);
+    for (std::int64_t k = 0; k < n_features; ++k) in_t[k] = static_cast<T>(weights[static_cast<std::size_t>(k)]);
+    std::fill(in_t.data() + n_features, in_t.data() + padded, T(0));  // against exp(0)
+    const auto kernel = margin_kernels<T>().pair_sums[2];
+    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
+        kernel(a, b, in_t.data() + k0, n, sums);
+    };
+    sum_tiles<T>(data, 0, data.n_samples(), data, 0, data.n_samples(), of_panel, out, ld, run);
 }
 
 // ---- sums over pairs -----------------------------------------------------------------------------------------------
@@ -438,7 +471,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
         const std::int64_t k0 = task % panels * kWidth<T>, width = std::min(kWidth<T>, n - k0);
         const std::int64_t first = i0 + task / panels * kRowsPerTask, last = std::min(first + kRowsPerTask, i1);
         T* to = packed.data() + (first - i0) * ld;
-        if (width > 0) scale_rows(data, k0, width, first, last, to + k0, ld);
+        if (width > 0) pack_features(data, k0, width, first, last, to + k0, ld);
         if (k0 + kWidth<T> < n) return;
         for (std::int64_t r = first; r < last; ++r, to += ld) std::fill(to + n, to + ld, T(0));
     });
@@ -453,19 +486,21 @@ namespace {
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
-}  // namespace
+// A power of two near 1 / x, so that nothing but the exponents changes.
+double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x), -1000, 1000)); }
 
 template <class T>
-void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
-    const fastfs_matrix& m = X_.description();
+FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run) {
+    const fastfs_matrix& m = X.description();
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
     std::vector<std::int64_t> columns(static_cast<std::size_t>(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
     Buffer<double> deviation(m.n_cols);
-    shift_.assign(columns.size(), 0.0);
-    factor_.assign(columns.size(), 0.0);
+    FeatureScales scales;
+    scales.shift.assign(columns.size(), 0.0);
+    scales.factor.assign(columns.size(), 0.0);
     parallel_for(run, ceil_div(m.n_cols, kColumns), [&](std::int64_t task, int) {
         const std::int64_t first = task * kColumns, n = std::min(kColumns, m.n_cols - first);
         Rows<T> rows(m, columns.data() + first, n);
@@ -485,41 +520,44 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
         });
         if (scaling == Scaling::kRange) return;
         const auto n_rows_all = static_cast<double>(m.n_rows);
-        double origin[kColumns], sums[kColumns], squares[kColumns];
-        for (std::int64_t c = 0; c < n; ++c) origin[c] = static_cast<double>(x[(first + c) * m.col_stride]);
+        double origin[kColumns], factor[kColumns], sums[kColumns], squares[kColumns];
+        for (std::int64_t c = 0; c < n; ++c) {
+            origin[c] = static_cast<double>(x[(first + c) * m.col_stride]);
+            factor[c] = unit_factor(static_cast<double>(highest[first + c]) - static_cast<double>(lowest[first + c]));
+        }
         for (int round = 0; round < 2; ++round) {  // about any value, for the mean, and about the mean
             std::fill_n(sums, n, 0.0);
             std::fill_n(squares, n, 0.0);
             for_rows([&](const T* from, std::int64_t n_rows) {
-                kernels.column_moments(from, n_rows, rows.stride(), n, origin, sums, squares);
+                kernels.column_moments(from, n_rows, rows.stride(), n, origin, factor, sums, squares);
             });
             for (std::int64_t c = 0; c < n; ++c) {
                 const double error = sums[c] / n_rows_all;
-                origin[c] += error;
-                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / n_rows_all - error * error));
+                origin[c] += error / factor[c];
+                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / n_rows_all - error * error)) / factor[c];
             }
         }
-        std::copy_n(origin, n, shift_.data() + first);
+        std::copy_n(origin, n, scales.shift.data() + first);
     });
 
-    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X_.row_maxima(run);
+    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X.row_maxima(run);
 
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto at = static_cast<std::int64_t>(c);
         const auto low = static_cast<double>(lowest[at]), high = static_cast<double>(highest[at]);
         if (low == high) {
-            shift_[c] = low;
+            scales.shift[c] = low;
             continue;
         }
         double unit = 1;
         if (scaling == Scaling::kRange) {
-            shift_[c] = low;
+            scales.shift[c] = low;
             unit = high - low;
         } else if (scaling == Scaling::kStandard) {
             unit = deviation[at];
         } else {
-            shift_[c] = 0;
+            scales.shift[c] = 0;
             if (std::max(std::abs(low), std::abs(high)) > kLargest<T>) {
                 throw InvalidArgument("features that aren't scaled must not exceed " + text(kLargest<T>) +
                                       ", but column " + std::to_string(at) + " of X goes from " + text(low) + " to " +
@@ -529,18 +567,25 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
             smallest_deviation = std::min(smallest_deviation, deviation[at]);
             largest_deviation = std::max(largest_deviation, deviation[at]);
         }
-        factor_[c] = 1 / unit;
-        if (!std::isnormal(unit) || !std::isnormal(factor_[c])) {
+        scales.factor[c] = 1 / unit;
+        if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
             throw InvalidArgument("column " + std::to_string(at) + " of X, from " + text(low) + " to " + text(high) +
                                   ", can't be scaled within the range of doubles: multiply it by another unit");
         }
     }
-    require(std::any_of(factor_.begin(), factor_.end(), [](double f) { return f != 0; }),
+    require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
             "X needs a feature that varies, but all " + std::to_string(m.n_cols) + " are constant");
     require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
             "features that aren't scaled must differ by at least " + text(1 / kLargest<T>) +
                 ", but none does by more than " + text(largest_range) + ": scale them");
-    uneven_ = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    return scales;
+}
+
+}  // namespace
+
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run) {
+    return visit_dense(X.description(), [&](auto* x) { return find_scales(X, x, scaling, run); });
 }
 
 Margin::Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run) : X_(X), keep_(Keep::kNone) {
@@ -551,7 +596,7 @@ Margin::Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run) : X_(X), k
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
     }
     run.step("scaling features", keep == Keep::kNone ? 1.0 : 0.1);
-    visit_dense(X_.description(), [&](auto* x) { find_scaling(x, scaling, run); });
+    scales_ = find_scales(X_, scaling, run);
 
     if (keep == Keep::kNone || !run.allows(stored_distances_memory(n))) return;
     run.step("distances between samples", 1.0);
@@ -568,11 +613,11 @@ ScaledFeatures Margin::features() const { return features(X_); }
 
 ScaledFeatures Margin::features(const Matrix& other) const {
     ScaledFeatures scaled{&other, {}, {}, {}};
-    for (std::size_t c = 0; c < factor_.size(); ++c) {
-        if (factor_[c] == 0) continue;
+    for (std::size_t c = 0; c < scales_.factor.size(); ++c) {
+        if (scales_.factor[c] == 0) continue;
         scaled.features.push_back(static_cast<std::int64_t>(c));
-        scaled.shift.push_back(shift_[c]);
-        scaled.factor.push_back(factor_[c]);
+        scaled.shift.push_back(scales_.shift[c]);
+        scaled.factor.push_back(scales_.factor[c]);
     }
     return scaled;
 }
@@ -592,6 +637,8 @@ template void pair_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t
                                std::int64_t, Difference, double*, std::int64_t, Run&);
 template void pair_sums<double>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&, std::int64_t,
                                 std::int64_t, Difference, double*, std::int64_t, Run&);
+template void gaussian_sums<float>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
+template void gaussian_sums<double>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
 template void feature_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&,
                                   std::int64_t, std::int64_t, Difference, const double*, std::int64_t, bool, double*,
                                   Run&);
@@ -600,6 +647,10 @@ template void feature_sums<double>(const ScaledFeatures&, std::int64_t, std::int
                                    Run&);
 template void feature_sums<float>(const ScaledFeatures&, std::vector<WeightedPair>, Difference, double*, Run&);
 template void feature_sums<double>(const ScaledFeatures&, std::vector<WeightedPair>, Difference, double*, Run&);
+template void pack_features<double>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                    double*, std::int64_t);
+template void pack_features<float>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                   float*, std::int64_t);
 template Buffer<float> pack_samples<float>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, Run&);
 template Buffer<double> pack_samples<double>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, Run&);
 

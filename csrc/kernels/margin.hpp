@@ -15,7 +15,7 @@ namespace fastfs::core {
 // weight w_k as well makes w'|d| of sums of |d|.
 struct ScaledFeatures {
     const Matrix* X;
-    std::vector<std::int64_t> features;  // ascending
+    std::vector<std::int64_t> features;  // in any order
     std::vector<double> shift, factor;   // of these
 
     std::int64_t n_samples() const { return X->n_rows(); }
@@ -31,9 +31,15 @@ template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run);
 
-// The transpose: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major, ld; tiles of
-// 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same data) g_ij and
-// g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if that is set.
+// The same between all samples for sums of weights[k] exp(-difference^2), weights being rounded to T.
+template <class T>
+void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
+                   Run& run);
+
+// The transpose of pair_sums: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major,
+// ld; tiles of 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same
+// data) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if
+// that is set.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,
@@ -48,6 +54,12 @@ template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
 
+// The features k0..k0 + n - 1 of the samples r0..r1 - 1, as rows of ld values, with zeros after the last feature up to
+// a multiple of 64 bytes. n is at most 3072 bytes of T.
+template <class T>
+void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
+                   std::int64_t ld);
+
 // The samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
@@ -56,6 +68,14 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 std::int64_t stored_distances_memory(std::int64_t n_samples);
 
 enum class Scaling { kNone, kRange, kStandard };
+
+// What makes features comparable: (x - shift) * factor. Throws InvalidArgument if X holds NaN or infinity, or nothing
+// that varies, or what can't be scaled.
+struct FeatureScales {
+    std::vector<double> shift, factor;  // factor 0: the feature is constant
+    bool uneven = false;                // not scaled, and standard deviations 1e3 apart
+};
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run);
 
 // The label-free stage.
 class Margin {
@@ -67,9 +87,9 @@ class Margin {
     Margin& operator=(const Margin&) = delete;
 
     const Matrix& X() const { return X_; }
-    const std::vector<double>& shift() const { return shift_; }
-    const std::vector<double>& factor() const { return factor_; }  // 0 for constant features
-    bool is_uneven() const { return uneven_; }                     // not scaled, and standard deviations 1e3 apart
+    const std::vector<double>& shift() const { return scales_.shift; }
+    const std::vector<double>& factor() const { return scales_.factor; }
+    bool is_uneven() const { return scales_.uneven; }
 
     // All features that aren't constant, scaled.
     ScaledFeatures features() const;
@@ -80,12 +100,8 @@ class Margin {
     const double* kept(Difference difference) const;
 
   private:
-    template <class T>
-    void find_scaling(const T* x, Scaling scaling, Run& run);
-
     Matrix X_;
-    std::vector<double> shift_, factor_;
-    bool uneven_ = false;
+    FeatureScales scales_;
     Keep keep_;
     Buffer<double> distances_;
 };

@@ -715,6 +715,152 @@ FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_
 FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
+/* ---- I-KDR ------------------------------------------------------------------------------------------------------ */
+
+enum { FASTFS_WIDTH_MEAN_SQUARED = 0, FASTFS_WIDTH_MEAN = 1, FASTFS_WIDTH_GIVEN = 2 };
+
+/* Kernels K_m between samples: exp(-|x - x'|^2 / delta_m) of one feature or a group of features each, or matrices of
+ * the caller's. */
+typedef struct fastfs_ikdr_kernels {
+    size_t struct_size;
+    const fastfs_matrix* X; /* samples x features, dense; NULL: matrices */
+    int64_t n_kernels;      /* of X: 0 (one a feature), 1 (one of all), or that of the groups */
+    const int64_t* groups;  /* n_features, of 0..n_kernels - 1, each at least once; NULL unless n_kernels > 1 */
+    int32_t scaling;        /* FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD */
+    int32_t width;          /* FASTFS_WIDTH_*: delta_m is the mean of squared distances (or of distances) of the samples
+                               over the kernel's features, or given */
+    double delta;           /* FASTFS_WIDTH_GIVEN: > 0 */
+    const double* matrices; /* n_kernels x n_samples x n_samples; symmetric, positive semidefinite */
+    int64_t n_samples;      /* of matrices */
+} fastfs_ikdr_kernels;
+#define FASTFS_IKDR_KERNELS_INIT \
+    {sizeof(fastfs_ikdr_kernels), NULL, 0, NULL, FASTFS_SCALE_STANDARD, FASTFS_WIDTH_MEAN_SQUARED, 0.0, NULL, 0}
+
+enum { FASTFS_IKDR_LAPLACIAN = 0, FASTFS_IKDR_DISTANCE = 1 };
+enum { FASTFS_IKDR_PROJECTED_GRADIENT = 0, FASTFS_IKDR_ADMM = 1 };
+
+typedef struct fastfs_ikdr_options {
+    size_t struct_size;
+    int64_t n_components;  /* k; 0: as many as classes */
+    const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each is solved from the solution before */
+    int64_t n_lambdas;     /* >= 1; NULL lambdas: one, of 0.1 */
+    double mu;             /* >= 0, in units of 1 / n_samples */
+    double tau;            /* penalties of the slack variables, > 0; 0: infinite */
+    double zeta;
+    int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
+    int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
+    int64_t max_iter;         /* outer iterations, >= 1 */
+    int64_t max_inner;        /* steps on A in each of them, >= 1; of several kernels' first only one */
+    double tol;               /* relative decrease of the objective, >= 0 */
+    double rho;               /* FASTFS_IKDR_ADMM: > 0 */
+    const double* A;          /* where to start, n_samples x n_components; NULL: means of classes, or of parts */
+    const double* weights;    /* n_kernels; NULL: equal ones */
+    uint64_t seed;            /* of the features that make the first kernel when there are very many */
+} fastfs_ikdr_options;
+#define FASTFS_IKDR_OPTIONS_INIT \
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 15, 200, 1e-4, 1.0, NULL, NULL, 0}
+
+enum { /* warnings, added up */
+       FASTFS_IKDR_NOT_CONVERGED = 1,
+       FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
+       FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: its mean off the diagonal is above 0.98 */
+       FASTFS_IKDR_FEW = 8,      /* n_components < n_classes: some class has no dimension of its own */
+       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes: the surplus tends to go to outliers */
+};
+
+typedef struct fastfs_ikdr fastfs_ikdr;
+
+typedef struct fastfs_ikdr_result {
+    size_t struct_size;
+    int32_t warnings;
+    int32_t converged;
+    int64_t n_samples;
+    int64_t n_features; /* of X; 0 with matrices */
+    int64_t n_kernels;
+    int64_t n_classes;
+    int64_t n_components;
+    int64_t n_iter;          /* outer iterations */
+    double lambda;           /* in units of 1 / n_samples */
+    double objective;        /* F, the reduced problem's */
+    double interpretability; /* I_p, in [1 / n_classes, 1] */
+    double similarity;       /* mean of K off its diagonal */
+    const double* history;   /* n_iter: F after each outer iteration */
+    const double* A;         /* n_samples x n_components: columns on the simplex */
+    const double* embedding; /* n_samples x n_components: B = K A */
+    const double* profile;   /* n_classes x n_components: P = H A */
+    const double* weights;   /* n_kernels: beta, on the simplex */
+    const double* prices;    /* n_kernels: dF/dbeta_m less the least one; infinite for constant kernels */
+    const double* deltas;    /* n_kernels; 0 if constant, and NULL with matrices, as the two below */
+    const double* means;     /* n_features */
+    const double* scales;    /* n_features: what deviations are divided by; 0 for constant features */
+} fastfs_ikdr_result;
+#define FASTFS_IKDR_RESULT_INIT  \
+    {sizeof(fastfs_ikdr_result), \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0.0,                        \
+     0.0,                        \
+     0.0,                        \
+     0.0,                        \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL}
+
+/* Dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels: 0..n_classes -
+ * 1. O(n_features n_samples (n_samples + n_support)) time, and bytes for n_features (n_samples + n_classes
+ * n_components) numbers of the dtype of X, or hardly any if that exceeds the budget: then exponentials are computed
+ * anew. */
+FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
+                                         const fastfs_ikdr_options* options, const fastfs_run* run,
+                                         fastfs_ikdr** fitted);
+/* Of lambdas[step]. The arrays are those of `fitted` and live as long. */
+FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
+FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
+
+/* F of the reduced problem for a kernel (n x n, float32 or float64) at A (n x n_components), with options.lambdas[0],
+ * and its gradient (n x n_components; may be NULL). repeats: 1; more for benchmarks. */
+FASTFS_API fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K, const int64_t* labels, int64_t n_classes,
+                                              const fastfs_ikdr_options* options, const double* A, int32_t repeats,
+                                              const fastfs_run* run, double* objective, double* gradient);
+
+/* dF/dbeta_m of every kernel at A and weights (n_kernels). */
+FASTFS_API fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64_t* labels,
+                                            int64_t n_classes, const fastfs_ikdr_options* options, const double* A,
+                                            const double* weights, const fastfs_run* run, double* prices);
+
+/* What new samples are embedded with: the support (samples with a coefficient) in the columns that have weight. */
+typedef struct fastfs_ikdr_model {
+    size_t struct_size;
+    int64_t n_kernels;
+    const double* weights;   /* n_kernels */
+    const double* deltas;    /* n_kernels */
+    const int64_t* begins;   /* n_kernels + 1: where each kernel's columns begin in features */
+    const int64_t* features; /* columns of X, kernel after kernel */
+    const double* means;     /* of these, as are scales */
+    const double* scales;
+    int64_t n_support;
+    const double* support; /* n_support x (number of these): scaled values of the samples */
+    int64_t n_components;
+    const double* coefficients; /* n_support x n_components: rows of A */
+} fastfs_ikdr_model;
+#define FASTFS_IKDR_MODEL_INIT {sizeof(fastfs_ikdr_model), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL}
+
+/* out (rows of X x n_components, row-major) = sum_m weights_m K_m(X, support) coefficients. */
+FASTFS_API fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_matrix* X,
+                                           const fastfs_run* run, double* out);
+
 #ifdef __cplusplus
 }
 #endif
