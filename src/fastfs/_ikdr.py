@@ -608,7 +608,7 @@ def _warn(found: list[dict[str, Any]], n_classes: int, lams: list[float], option
 
     def where(bit: int) -> str:
         """For which lambdas, if some."""
-        return some_of([f"lam={step['lam']:g}" for step in found if step["warnings"] & bit])
+        return some_of([f"lam={step['lambda']:g}" for step in found if step["warnings"] & bit])
 
     k = options["n_components"]
     messages = []
@@ -680,7 +680,7 @@ def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrRes
         similarity=found["similarity"],
         n_iter=found["n_iter"],
         converged=bool(found["converged"]),
-        lam=found["lam"],
+        lam=found["lambda"],
         deltas=found["deltas"],
         constant_features=None if constant is None else np.flatnonzero(constant),
         group_labels=kernels.group_labels,

@@ -275,7 +275,11 @@ def score(
     accuracy = {name: value for name, value in accuracy.items() if value}
     n_selected = getattr(selector, "n_selected_", None)
     found_pairs = _pairs(selector, table.feature_names)
-    parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
+    parameters = {
+        name: "inf" if isinstance(value, float) and value == np.inf else value  # which JSON has no number for
+        for name, value in selector.get_params().items()
+        if name != "verbose"
+    }
     about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
     about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
     if out is None:
