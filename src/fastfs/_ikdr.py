@@ -788,5 +788,9 @@ def _embedder(
         return Embedder(support=values, **common)
     means, scales = found["means"][features], found["scales"][features]
     return Embedder(
-        support=(values - means) / scales, deltas=found["deltas"][which], means=means, scales=scales, **common
+        support=np.ascontiguousarray((values - means) / scales),
+        deltas=found["deltas"][which],
+        means=means,
+        scales=scales,
+        **common,
     )
