@@ -461,7 +461,7 @@ def test_class_profile():
     np.testing.assert_array_equal(drawn, model.class_profile_[:, order])
     assert np.all(np.diff(drawn.argmax(axis=0)) >= 0)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a$b", "c", "d"]
-    assert ax.get_title(loc="left") == f"main classes have {model.interpretability_:.0%} on average"
+    assert ax.get_title(loc="left") == f"I_p = {model.interpretability_:.2f}"
     written = {text.get_position(): text.get_text() for text in ax.texts}
     for (column, row), text in written.items():
         assert text == f"{drawn[row, column]:.2f}"

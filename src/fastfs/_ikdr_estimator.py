@@ -158,9 +158,9 @@ class IKDR(_Selector):
     --------
     >>> import numpy as np
     >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 50))
-    >>> y = np.where(X[:, 3] > 0, "high", "low")
-    >>> model = fastfs.IKDR().fit(X, y)
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
+    >>> X[:, 3] += 3 * (y == "high")
+    >>> model = fastfs.IKDR(1).fit(X, y)
     >>> model.get_support(indices=True).tolist(), model.embedding_.shape
     ([3], (60, 2))
     >>> new = np.zeros((1, 50))
