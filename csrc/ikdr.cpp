@@ -11,7 +11,9 @@
 
 #include "kernels/isa/tiles.hpp"
 #include "kernels/simplex.hpp"
+#include "kernels/spectral.hpp"
 #include "support/errors.hpp"
+#include "support/lapack.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
@@ -208,6 +210,7 @@ class Reduced : public SimplexFunction {
     // mu times the interpretability term.
     const Numbers& omega() const { return omega_; }
     const Numbers& P() const { return P_; }
+    const Numbers& residuals() const { return r_; }
     double linear() const { return linear_; }  // without the constant mu k
     Numbers point() const {
         Numbers x = r_;
@@ -704,7 +707,228 @@ Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
     return A;
 }
 
-// ---- 6: all of it ---------------------------------------------------------------------------------------------------
+// ---- 6: the paper's own alternation, corrected ----------------------------------------------------------------------
+
+// F15 as a function of Gamma, of S, of A (by ADMM with one split) and of beta in turn. Matrices are column-major here,
+// as LAPACK has them: Gamma is k x n, S = A_S Gamma_S + H'E with one number e_i a sample in E, and neither S nor D is
+// formed.
+class Alternation {
+  public:
+    Alternation(const Classes& classes, const Terms& terms, std::int64_t k, double rho, Run& run)
+        : classes_(classes), terms_(terms), run_(run), N_(classes.n_samples()), k_(k), rho_(rho), e_(numbers(N_)) {}
+
+    static std::int64_t memory(std::int64_t n, std::int64_t n_classes, std::int64_t k) {
+        return 8 * (6 * n * n + n * (12 * k + n_classes));
+    }
+
+    // K (n x n) and what the A-step needs of it: Om = 2 (lambda K D K + mu L + zeta K K) = V diag(w) V', with D = 11' -
+    // H'H. The distance term has -K in the place of L.
+    template <class T>
+    void set_kernel(const T* K) {
+        K_.assign(K, K + N_ * N_);
+        Numbers KH = numbers(N_ * classes_.n()), K1 = numbers(N_), Om = numbers(N_ * N_);
+        for (std::int64_t t = 0; t < N_; ++t) {
+            for (std::int64_t i = 0; i < N_; ++i) {
+                KH[at(classes_.classes[at(t)] * N_ + i)] += K_[at(t * N_ + i)];
+                K1[at(i)] += K_[at(t * N_ + i)];
+            }
+        }
+        gemm('N', 'N', N_, N_, N_, 2 * terms_.zeta, K_.data(), N_, K_.data(), N_, 0.0, Om.data(), N_);
+        run_.checkpoint();
+        gemm('N', 'T', N_, N_, 1, 2 * terms_.lambda, K1.data(), N_, K1.data(), N_, 1.0, Om.data(), N_);
+        gemm('N', 'T', N_, N_, classes_.n(), -2 * terms_.lambda, KH.data(), N_, KH.data(), N_, 1.0, Om.data(), N_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            for (std::int64_t j = 0; j < N_; ++j) Om[at(j * N_ + i)] -= 2 * terms_.mu * K_[at(j * N_ + i)];
+            if (!terms_.distance) Om[at(i * N_ + i)] += 2 * terms_.mu * K1[at(i)];
+        }
+        SymmetricEigen eigen(N_, Om.data(), run_);
+        eigen.make_vectors(0, N_, run_);
+        w_ = eigen.values();
+        V_ = eigen.take_vectors();
+    }
+
+    // Gamma and S at the minimum over both, where the iteration starts; r = 1 - P[y_i,:] . B[i,:].
+    void start(const Numbers& A, const Numbers& r) {
+        const Numbers P = profile(A);
+        Gamma_ = times_kernel(A);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const std::int64_t q = classes_.classes[at(i)];
+            const double w = terms_.tau / (terms_.tau + static_cast<double>(classes_.size(q)));
+            double square = 0;
+            for (std::int64_t j = 0; j < k_; ++j) square += P[at(q * k_ + j)] * P[at(q * k_ + j)];
+            const double factor = w * r[at(i)] / (terms_.zeta + w * square);
+            for (std::int64_t j = 0; j < k_; ++j) Gamma_[at(i * k_ + j)] += factor * P[at(q * k_ + j)];
+        }
+        S_step(A);
+    }
+
+    // Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K)
+    void Gamma_step(const Numbers& A) {
+        const Numbers P = profile(A);
+        Numbers right = times_kernel(A), M = numbers(k_ * k_), product = numbers(k_ * k_);
+        gemm('T', 'N', k_, k_, N_, terms_.tau, A.data(), N_, A_S_.data(), N_, 0.0, product.data(), k_);
+        gemm('N', 'N', k_, N_, k_, 1.0, product.data(), k_, Gamma_.data(), k_, terms_.zeta, right.data(), k_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const double* P_q = &P[at(classes_.classes[at(i)] * k_)];
+            for (std::int64_t j = 0; j < k_; ++j) right[at(i * k_ + j)] += terms_.tau * e_[at(i)] * P_q[j];
+        }
+        syrk_lower('T', k_, N_, terms_.tau, A.data(), N_, 0.0, M.data(), k_);
+        for (std::int64_t j = 0; j < k_; ++j) M[at(j * k_ + j)] += terms_.zeta;
+        if (!potrf_lower(k_, M.data())) throw NumericError("tau A'A + zeta I isn't positive definite");
+        trsm_lower(k_, N_, M.data(), k_, right.data(), k_);
+        Numbers upper = numbers(k_ * k_);
+        for (std::int64_t i = 0; i < k_; ++i) {
+            for (std::int64_t j = 0; j <= i; ++j) upper[at(i * k_ + j)] = M[at(j * k_ + i)];
+        }
+        trsm_upper(k_, N_, upper.data(), k_, right.data(), k_);
+        Gamma_ = std::move(right);
+    }
+
+    // s_i = A gamma_i + u_i' e_i, e_i = (1 - P[y_i,:] gamma_i) / (tau + n_q)
+    void S_step(const Numbers& A) {
+        const Numbers P = profile(A);
+        A_S_ = A;
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const std::int64_t q = classes_.classes[at(i)];
+            double fit = 0;
+            for (std::int64_t j = 0; j < k_; ++j) fit += P[at(q * k_ + j)] * Gamma_[at(i * k_ + j)];
+            e_[at(i)] = (1 - fit) / (terms_.tau + static_cast<double>(classes_.size(q)));
+        }
+    }
+
+    // min 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi = -2 (tau S Gamma' + zeta K
+    // Gamma'): (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A - Z. rho is in units of the mean
+    // eigenvalue, and large enough for the first of these to have one solution.
+    void A_step(Numbers& A, std::int64_t max_iter, double tol) {
+        Numbers Th = numbers(k_ * k_), Psi = numbers(N_ * k_), products = numbers(k_ * k_), some = numbers(N_ * k_);
+        gemm('N', 'T', k_, k_, N_, 1.0, Gamma_.data(), k_, Gamma_.data(), k_, 0.0, products.data(), k_);
+        gemm('N', 'T', N_, k_, N_, -2 * terms_.zeta, K_.data(), N_, Gamma_.data(), k_, 0.0, Psi.data(), N_);
+        gemm('N', 'N', N_, k_, k_, -2 * terms_.tau, A_S_.data(), N_, products.data(), k_, 1.0, Psi.data(), N_);
+        Numbers by_class = numbers(classes_.n() * k_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            for (std::int64_t j = 0; j < k_; ++j) {
+                by_class[at(classes_.classes[at(i)] * k_ + j)] += e_[at(i)] * Gamma_[at(i * k_ + j)];
+            }
+        }
+        for (std::int64_t t = 0; t < N_; ++t) {
+            for (std::int64_t j = 0; j < k_; ++j) {
+                Psi[at(j * N_ + t)] -= 2 * terms_.tau * by_class[at(classes_.classes[at(t)] * k_ + j)];
+            }
+        }
+        for (std::size_t e = 0; e < Th.size(); ++e) Th[e] = 2 * terms_.tau * products[e];
+        Numbers theta = numbers(k_), W = numbers(k_ * k_);
+        eigh_range_lower(k_, Th.data(), 0, k_ - 1, theta.data(), W.data());
+
+        // X -> V'X W, and back
+        const auto forward = [&](const Numbers& X, Numbers& out) {
+            gemm('T', 'N', N_, k_, N_, 1.0, V_.data(), N_, X.data(), N_, 0.0, some.data(), N_);
+            gemm('N', 'N', N_, k_, k_, 1.0, some.data(), N_, W.data(), k_, 0.0, out.data(), N_);
+        };
+        const auto backward = [&](const Numbers& X, Numbers& out) {
+            gemm('N', 'T', N_, k_, k_, 1.0, X.data(), N_, W.data(), k_, 0.0, some.data(), N_);
+            gemm('N', 'N', N_, k_, N_, 1.0, V_.data(), N_, some.data(), N_, 0.0, out.data(), N_);
+        };
+        Numbers Psi_hat = Psi, hat = Psi, Z = A, U = numbers(N_ * k_), X = Z, work = numbers(N_);
+        forward(Psi, Psi_hat);
+        const auto value = [&](const Numbers& at_Z) {
+            forward(at_Z, hat);
+            double sum = 0;
+            for (std::int64_t j = 0; j < k_; ++j) {
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    const double a = hat[at(j * N_ + i)];
+                    sum += a * (0.5 * (w_[at(i)] + theta[at(j)]) * a + Psi_hat[at(j * N_ + i)]);
+                }
+            }
+            return sum;
+        };
+        const double mean = std::accumulate(w_.begin(), w_.end(), 0.0) / static_cast<double>(N_) +
+                            std::accumulate(theta.begin(), theta.end(), 0.0) / static_cast<double>(k_);
+        const double rho = std::max(rho_ * std::abs(mean), -2 * w_.front());
+        for (std::int64_t iteration = 0; iteration < max_iter; ++iteration) {
+            run_.checkpoint(static_cast<double>(iteration) / static_cast<double>(max_iter));
+            for (std::size_t e = 0; e < X.size(); ++e) X[e] = Z[e] - U[e];
+            forward(X, hat);
+            for (std::int64_t j = 0; j < k_; ++j) {
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    double& a = hat[at(j * N_ + i)];
+                    a = (rho * a - Psi_hat[at(j * N_ + i)]) / (w_[at(i)] + rho + theta[at(j)]);
+                }
+            }
+            backward(hat, X);
+            double primal = 0, dual = 0, size = 0;
+            for (std::int64_t j = 0; j < k_; ++j) {
+                Numbers column = numbers(N_);
+                for (std::int64_t i = 0; i < N_; ++i) column[at(i)] = X[at(j * N_ + i)] + U[at(j * N_ + i)];
+                Numbers z = column;
+                project_on_simplex(z.data(), N_, work.data());
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    double& before = Z[at(j * N_ + i)];
+                    U[at(j * N_ + i)] = column[at(i)] - z[at(i)];
+                    primal += std::pow(X[at(j * N_ + i)] - z[at(i)], 2);
+                    dual += std::pow(before - z[at(i)], 2);
+                    size += z[at(i)] * z[at(i)];
+                    before = z[at(i)];
+                }
+            }
+            if (std::max(primal, dual) <= tol * tol * size) break;
+        }
+        if (value(Z) < value(A)) A = std::move(Z);
+    }
+
+    // F15 as a function of beta for this Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, of B = K A, whose
+    // row i is that of sample i.
+    MixtureObjective objective(double scale) const {
+        MixtureObjective F;
+        F.size = N_ * k_;
+        F.constant = scale;
+        F.h = Gamma_;
+        for (double& h : F.h) h *= -2 * terms_.zeta;
+        F.W = [this](const Numbers& B) {
+            Numbers T = numbers(classes_.n() * k_), st = numbers(k_), y = B;
+            for (std::int64_t i = 0; i < N_; ++i) {
+                for (std::int64_t j = 0; j < k_; ++j) {
+                    T[at(classes_.classes[at(i)] * k_ + j)] += B[at(i * k_ + j)];
+                    st[at(j)] += B[at(i * k_ + j)];
+                }
+            }
+            for (std::int64_t i = 0; i < N_; ++i) {
+                for (std::int64_t j = 0; j < k_; ++j) {
+                    double& b = y[at(i * k_ + j)];
+                    b = 2 * terms_.zeta * b + 2 * terms_.lambda * (st[at(j)] - T[at(classes_.classes[at(i)] * k_ + j)]);
+                }
+            }
+            return y;
+        };
+        return F;
+    }
+
+    // (K A)', k x n
+    Numbers times_kernel(const Numbers& A) const {
+        Numbers B = numbers(k_ * N_);
+        gemm('T', 'N', k_, N_, N_, 1.0, A.data(), N_, K_.data(), N_, 0.0, B.data(), k_);
+        return B;
+    }
+
+  private:
+    Numbers profile(const Numbers& A) const {  // P = H A
+        Numbers P = numbers(classes_.n() * k_);
+        for (std::int64_t j = 0; j < k_; ++j) {
+            for (std::int64_t i = 0; i < N_; ++i) P[at(classes_.classes[at(i)] * k_ + j)] += A[at(j * N_ + i)];
+        }
+        return P;
+    }
+
+    const Classes& classes_;
+    const Terms terms_;
+    Run& run_;
+    const std::int64_t N_, k_;
+    const double rho_;
+    Numbers K_, w_;
+    Buffer<double> V_;
+    Numbers Gamma_, A_S_, e_;
+};
+
+// ---- 7: all of it ---------------------------------------------------------------------------------------------------
 
 // Products of all kernels are kept up to this size; exponentials of more kernels than this aren't taken for the start
 // alone, but those of a few kernels.
@@ -737,7 +961,13 @@ class Fit {
           k_(options.n_components),
           store_(ask(source, n_results)),
           kernels_(source, classes.order, classes.begins, run),
-          K_(N_ * N_) {}
+          K_(N_ * N_) {
+        if (options.solver != FASTFS_IKDR_ADMM) return;
+        // With each sample as a class of its own the totals of the products are K_m A.
+        std::vector<std::int64_t> begins(at(N_ + 1));
+        std::iota(begins.begin(), begins.end(), 0);
+        single_.emplace(source, classes.order, std::move(begins), run);
+    }
 
     Ikdr fit() {
         run_.step("first kernel", 0.2);
@@ -781,9 +1011,11 @@ class Fit {
     // Whether there is room for the products of all kernels.
     bool ask(const KernelSource& source, std::int64_t n_results) const {
         constexpr std::int64_t size = sizeof(T);
-        const std::int64_t d = source.n_kernels, C = classes_.n(), phi = N_ + C * k_;
-        const std::int64_t always = SampleKernels<T>::memory(source, C, run_.n_threads()) + 3 * size * N_ * N_ +
-                                    8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+        const bool admm = options_.solver == FASTFS_IKDR_ADMM;
+        const std::int64_t d = source.n_kernels, C = classes_.n(), phi = std::max(N_ + C * k_, admm ? N_ * k_ : 0);
+        const std::int64_t always = (admm ? Alternation::memory(N_, C, k_) : 0) +
+                                    SampleKernels<T>::memory(source, admm ? N_ : C, run_.n_threads()) +
+                                    3 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
                                     8 * (kSingle + 2 * kAdded) * (phi + kSingle) + 8 * 6 * d +
                                     8 * n_results * (2 * d + 2 * N_ * k_);
         const std::int64_t stored = (size * phi + 8) * d;
@@ -826,6 +1058,10 @@ class Fit {
         const Terms terms(options_, lambda, N_);
         IkdrResult result;
         result.lambda = lambda;
+        products_.reset();
+        std::optional<Alternation> alternation;
+        if (single_) alternation.emplace(start_alternation(terms));
+        Best best;
         double previous = kInfinity;
         for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {
             const auto share = [&](std::int64_t i) {
@@ -833,27 +1069,75 @@ class Fit {
             };
             const Run::Part part(run_, share(iteration), share(iteration + 1));
             double value = 0;
-            const bool exact = step(terms, iteration, value);
+            bool exact = false;
+            if (alternation) {
+                value = alternate(*alternation, terms);
+                if (value < best.value) best = {value, A_, mixture_};
+            } else {
+                exact = step(terms, iteration, value);
+            }
             result.history.push_back(value);
-            result.converged = exact || previous - value <= options_.tol * std::abs(value);
+            result.converged = exact || std::abs(previous - value) <= options_.tol * std::abs(value);
             previous = value;
+        }
+        if (alternation && previous > best.value) {
+            A_ = std::move(best.A);
+            mixture_ = std::move(best.mixture);
+            kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
         }
         finish(terms, result);
         return result;
     }
 
-    // One on A, one on beta. True if it needs no other.
-    bool step(const Terms& terms, std::int64_t iteration, double& value) {
+    struct Best {
+        double value = kInfinity;
+        Numbers A;
+        Mixture mixture;
+    };
+
+    Alternation start_alternation(const Terms& terms) {
+        Alternation alternation(classes_, terms, k_, options_.rho, run_);
+        alternation.set_kernel(K_.data());
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        F.value(A_.data());
+        alternation.start(A_, F.residuals());
+        return alternation;
+    }
+
+    double alternate(Alternation& alternation, const Terms& terms) {
+        alternation.Gamma_step(A_);
+        alternation.S_step(A_);
+        alternation.A_step(A_, options_.max_inner, options_.tol);
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        const double value = F.value(A_.data());
+        if (kernels_.n_kernels() == 1) return value;
+        Support support = support_of(classes_, terms, A_, F.P(), k_);
+        support.by_class.assign(support.rows.size() * at(N_), 0.0);
+        const Products<T> products(*single_, support, false, store_, run_);
+        const MixtureObjective objective = alternation.objective(value);
+        mixture_ = BetaStep<T>(objective, products, options_.tol, run_)
+                       .minimize(mixture_, alternation.times_kernel(A_), F.linear());
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        alternation.set_kernel(K_.data());
+        return Reduced<T>(K_.data(), classes_, terms, k_, run_).value(A_.data());
+    }
+
+    void find_products(const Reduced<T>& F, const Terms& terms) {
         products_.reset();
+        support_ = support_of(classes_, terms, A_, F.P(), k_);
+        products_.emplace(kernels_, support_, true, store_, run_);
+        objective_ = reduced_objective(classes_, terms, F.omega(), k_);
+    }
+
+    // One step on A, one on beta. True if it needs no other.
+    bool step(const Terms& terms, std::int64_t iteration, double& value) {
         Reduced<T> F(K_.data(), classes_, terms, k_, run_);
         const SimplexMinimum found = minimize_on_simplex(
             F, N_, k_, options_.tol, iteration == 0 ? options_.max_inner : std::min(options_.max_inner, kLaterSteps),
             run_, A_.data());
         value = F.value(A_.data());
         if (kernels_.n_kernels() == 1) return found.converged;
-        support_ = support_of(classes_, terms, A_, F.P(), k_);
-        products_.emplace(kernels_, support_, true, store_, run_);
-        objective_ = reduced_objective(classes_, terms, F.omega(), k_);
+        find_products(F, terms);
         Mixture next =
             BetaStep<T>(objective_, *products_, options_.tol, run_).minimize(mixture_, F.point(), F.linear());
         Buffer<T> K(N_ * N_);
@@ -889,7 +1173,8 @@ class Fit {
         for (std::size_t a = 0; a < mixture_.which.size(); ++a)
             result.weights[at(mixture_.which[a])] = mixture_.weights[a];
         result.prices = numbers(kernels_.n_kernels());
-        if (products_) {
+        if (kernels_.n_kernels() > 1) {
+            if (!products_) find_products(F, terms);
             result.prices = products_->prices(objective_.gradient(F.point()));
             const double least = *std::min_element(result.prices.begin(), result.prices.end());
             for (double& price : result.prices) price -= least;
@@ -915,6 +1200,7 @@ class Fit {
     const std::int64_t N_, k_;
     const bool store_;
     SampleKernels<T> kernels_;
+    std::optional<SampleKernels<T>> single_;
     Buffer<T> K_;
     Mixture mixture_;
     Numbers A_;
