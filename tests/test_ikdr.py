@@ -381,7 +381,7 @@ def test_dtypes_agree(kind, groups):
     assert oracle.objective(p, single.A, single.weights) == pytest.approx(single.objective, rel=1e-6)
 
 
-# ----------------------------------------------------------------------------------------------- how good the minima are
+# ----------------------------------------------------------------------------------------------- how good minima are
 
 
 @pytest.mark.parametrize("groups", [None, "all"])
