@@ -4,6 +4,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,32 @@ struct Matrix {
     py::object values, indices, indptr;
     fastfs::matrix view;
 };
+
+// The number of an option of this name.
+inline int choose(const std::string& name, std::initializer_list<const char*> names) {
+    int index = 0;
+    for (const char* known : names) {
+        if (name == known) return index;
+        ++index;
+    }
+    throw std::invalid_argument("there is no option '" + name + "'");
+}
+
+// An array of the right kind, or null for None. TypeError if it isn't one of T, ValueError if it has another shape.
+template <class T>
+const T* data_or_null(const py::object& given, const char* name, std::vector<py::ssize_t> shape) {
+    if (given.is_none()) return nullptr;
+    if (!py::isinstance<py::array_t<T, py::array::c_style>>(given)) {
+        throw py::type_error(std::string(name) + " must be a contiguous array of the core's type");
+    }
+    const auto array = py::reinterpret_borrow<py::array>(given);
+    bool fits = array.ndim() == static_cast<py::ssize_t>(shape.size());
+    for (py::ssize_t k = 0; fits && k < array.ndim(); ++k) {
+        fits = array.shape(k) == shape[static_cast<std::size_t>(k)];
+    }
+    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than expected");
+    return static_cast<const T*>(array.data());
+}
 
 // Runs f(run) with the GIL released; Ctrl-C and the progress callable are served from the calling thread meanwhile.
 class Call {
@@ -65,5 +92,6 @@ void bind_manifest(py::module_& m);
 void bind_projse(py::module_& m);
 void bind_margin(py::module_& m);
 void bind_disc(py::module_& m);
+void bind_ikdr(py::module_& m);
 
 }  // namespace fastfs::bindings

@@ -16,31 +16,6 @@ py::array_t<T> to_array(const std::vector<T>& values) {
     return to_array(values, {static_cast<py::ssize_t>(values.size())});
 }
 
-int choose(const std::string& name, std::initializer_list<const char*> names) {
-    int index = 0;
-    for (const char* known : names) {
-        if (name == known) return index;
-        ++index;
-    }
-    throw std::invalid_argument("there is no option '" + name + "'");
-}
-
-// An array of the right kind, or null for None. TypeError if it isn't one of T, ValueError if it has another shape.
-template <class T>
-const T* data_or_null(const py::object& given, const char* name, std::vector<py::ssize_t> shape) {
-    if (given.is_none()) return nullptr;
-    if (!py::isinstance<py::array_t<T, py::array::c_style>>(given)) {
-        throw py::type_error(std::string(name) + " must be a contiguous array of the core's type");
-    }
-    const auto array = py::reinterpret_borrow<py::array>(given);
-    bool fits = array.ndim() == static_cast<py::ssize_t>(shape.size());
-    for (py::ssize_t k = 0; fits && k < array.ndim(); ++k) {
-        fits = array.shape(k) == shape[static_cast<std::size_t>(k)];
-    }
-    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than expected");
-    return static_cast<const T*>(array.data());
-}
-
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
 // What IM4E or IMMIGRATE found, of all columns of X: w, or the factors of W. Keeps its arrays.

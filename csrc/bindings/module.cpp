@@ -130,6 +130,7 @@ PYBIND11_MODULE(_core, m) {
     bind_projse(m);
     bind_margin(m);
     bind_disc(m);
+    bind_ikdr(m);
 }
 
 }  // namespace fastfs::bindings

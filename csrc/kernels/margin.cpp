@@ -74,10 +74,11 @@ bool same_data(const ScaledFeatures& a, const ScaledFeatures& b) {
                         a.features == b.features && a.shift == b.shift && a.factor == b.factor);
 }
 
-// Features k0..k0 + n - 1 of samples r0..r1 - 1, to rows that are ld apart, with zeros up to a multiple of kRowUnit.
+}  // namespace
+
 template <class T>
-void scale_rows(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
-                std::int64_t ld) {
+void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
+                   std::int64_t ld) {
     Rows<T> rows(data.X->description(), data.features.data() + k0, n);
     for (std::int64_t r = r0; r < r1; r += kRowsRead) {
         const std::int64_t last = std::min(r + kRowsRead, r1);
@@ -88,6 +89,8 @@ void scale_rows(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std
         }
     }
 }
+
+namespace {
 
 constexpr std::int64_t kPassBytes = std::int64_t{2} << 20;
 
@@ -123,8 +126,8 @@ class Panels {
         const std::int64_t blocks = ceil_div(r1 - r0, kRowsPerTask);
         parallel_for(run, n_panels() * blocks, [&](std::int64_t task, int) {
             const std::int64_t panel = task / blocks, first = r0 + task % blocks * kRowsPerTask;
-            scale_rows(data, first_feature(panel), n_features(panel), first, std::min(first + kRowsPerTask, r1),
-                       values_.data() + (panel * n_rows_ + at_row + first - r0) * width_, width_);
+            pack_features(data, first_feature(panel), n_features(panel), first, std::min(first + kRowsPerTask, r1),
+                          values_.data() + (panel * n_rows_ + at_row + first - r0) * width_, width_);
         });
     }
 
@@ -443,7 +446,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
         const std::int64_t k0 = task % panels * kWidth<T>, width = std::min(kWidth<T>, n - k0);
         const std::int64_t first = i0 + task / panels * kRowsPerTask, last = std::min(first + kRowsPerTask, i1);
         T* to = packed.data() + (first - i0) * ld;
-        if (width > 0) scale_rows(data, k0, width, first, last, to + k0, ld);
+        if (width > 0) pack_features(data, k0, width, first, last, to + k0, ld);
         if (k0 + kWidth<T> < n) return;
         for (std::int64_t r = first; r < last; ++r, to += ld) std::fill(to + n, to + ld, T(0));
     });
@@ -458,19 +461,21 @@ namespace {
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
-}  // namespace
+// A power of two near 1 / x, so that nothing but the exponents changes.
+double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x), -1000, 1000)); }
 
 template <class T>
-void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
-    const fastfs_matrix& m = X_.description();
+FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run) {
+    const fastfs_matrix& m = X.description();
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
     std::vector<std::int64_t> columns(static_cast<std::size_t>(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
     Buffer<double> deviation(m.n_cols);
-    shift_.assign(columns.size(), 0.0);
-    factor_.assign(columns.size(), 0.0);
+    FeatureScales scales;
+    scales.shift.assign(columns.size(), 0.0);
+    scales.factor.assign(columns.size(), 0.0);
     parallel_for(run, ceil_div(m.n_cols, kColumns), [&](std::int64_t task, int) {
         const std::int64_t first = task * kColumns, n = std::min(kColumns, m.n_cols - first);
         Rows<T> rows(m, columns.data() + first, n);
@@ -490,41 +495,44 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
         });
         if (scaling == Scaling::kRange) return;
         const auto n_rows_all = static_cast<double>(m.n_rows);
-        double origin[kColumns], sums[kColumns], squares[kColumns];
-        for (std::int64_t c = 0; c < n; ++c) origin[c] = static_cast<double>(x[(first + c) * m.col_stride]);
+        double origin[kColumns], factor[kColumns], sums[kColumns], squares[kColumns];
+        for (std::int64_t c = 0; c < n; ++c) {
+            origin[c] = static_cast<double>(x[(first + c) * m.col_stride]);
+            factor[c] = unit_factor(static_cast<double>(highest[first + c]) - static_cast<double>(lowest[first + c]));
+        }
         for (int round = 0; round < 2; ++round) {  // about any value, for the mean, and about the mean
             std::fill_n(sums, n, 0.0);
             std::fill_n(squares, n, 0.0);
             for_rows([&](const T* from, std::int64_t n_rows) {
-                kernels.column_moments(from, n_rows, rows.stride(), n, origin, sums, squares);
+                kernels.column_moments(from, n_rows, rows.stride(), n, origin, factor, sums, squares);
             });
             for (std::int64_t c = 0; c < n; ++c) {
                 const double error = sums[c] / n_rows_all;
-                origin[c] += error;
-                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / n_rows_all - error * error));
+                origin[c] += error / factor[c];
+                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / n_rows_all - error * error)) / factor[c];
             }
         }
-        std::copy_n(origin, n, shift_.data() + first);
+        std::copy_n(origin, n, scales.shift.data() + first);
     });
 
-    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X_.row_maxima(run);
+    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X.row_maxima(run);
 
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         const auto at = static_cast<std::int64_t>(c);
         const auto low = static_cast<double>(lowest[at]), high = static_cast<double>(highest[at]);
         if (low == high) {
-            shift_[c] = low;
+            scales.shift[c] = low;
             continue;
         }
         double unit = 1;
         if (scaling == Scaling::kRange) {
-            shift_[c] = low;
+            scales.shift[c] = low;
             unit = high - low;
         } else if (scaling == Scaling::kStandard) {
             unit = deviation[at];
         } else {
-            shift_[c] = 0;
+            scales.shift[c] = 0;
             if (std::max(std::abs(low), std::abs(high)) > kLargest<T>) {
                 throw InvalidArgument("features that aren't scaled must not exceed " + text(kLargest<T>) +
                                       ", but column " + std::to_string(at) + " of X goes from " + text(low) + " to " +
@@ -534,23 +542,30 @@ void Margin::find_scaling(const T* x, Scaling scaling, Run& run) {
             smallest_deviation = std::min(smallest_deviation, deviation[at]);
             largest_deviation = std::max(largest_deviation, deviation[at]);
         }
-        factor_[c] = 1 / unit;
-        if (!std::isnormal(unit) || !std::isnormal(factor_[c])) {
+        scales.factor[c] = 1 / unit;
+        if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
             throw InvalidArgument("column " + std::to_string(at) + " of X, from " + text(low) + " to " + text(high) +
                                   ", can't be scaled within the range of doubles: multiply it by another unit");
         }
     }
-    require(std::any_of(factor_.begin(), factor_.end(), [](double f) { return f != 0; }),
+    require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
             "X needs a feature that varies, but all " + std::to_string(m.n_cols) + " are constant");
     require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
             "features that aren't scaled must differ by at least " + text(1 / kLargest<T>) +
                 ", but none does by more than " + text(largest_range) + ": scale them");
-    uneven_ = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    return scales;
+}
+
+}  // namespace
+
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run) {
+    return visit_dense(X.description(), [&](auto* x) { return find_scales(X, x, scaling, run); });
 }
 
 Margin::Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run) : X_(X), keep_(Keep::kNone) {
     run.step("scaling features", keep == Keep::kNone ? 1.0 : 0.1);
-    visit_dense(X_.description(), [&](auto* x) { find_scaling(x, scaling, run); });
+    scales_ = find_scales(X_, scaling, run);
 
     const std::int64_t n = X_.n_rows();
     if (keep == Keep::kNone || !run.allows(stored_distances_memory(n))) return;
@@ -568,11 +583,11 @@ ScaledFeatures Margin::features() const { return features(X_); }
 
 ScaledFeatures Margin::features(const Matrix& other) const {
     ScaledFeatures scaled{&other, {}, {}, {}};
-    for (std::size_t c = 0; c < factor_.size(); ++c) {
-        if (factor_[c] == 0) continue;
+    for (std::size_t c = 0; c < scales_.factor.size(); ++c) {
+        if (scales_.factor[c] == 0) continue;
         scaled.features.push_back(static_cast<std::int64_t>(c));
-        scaled.shift.push_back(shift_[c]);
-        scaled.factor.push_back(factor_[c]);
+        scaled.shift.push_back(scales_.shift[c]);
+        scaled.factor.push_back(scales_.factor[c]);
     }
     return scaled;
 }
@@ -600,6 +615,10 @@ template void feature_sums<double>(const ScaledFeatures&, std::int64_t, std::int
                                    Run&);
 template void feature_sums<float>(const ScaledFeatures&, std::vector<WeightedPair>, Difference, double*, Run&);
 template void feature_sums<double>(const ScaledFeatures&, std::vector<WeightedPair>, Difference, double*, Run&);
+template void pack_features<double>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                    double*, std::int64_t);
+template void pack_features<float>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                                   float*, std::int64_t);
 template Buffer<float> pack_samples<float>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, Run&);
 template Buffer<double> pack_samples<double>(const ScaledFeatures&, std::int64_t, std::int64_t, std::int64_t, Run&);
 

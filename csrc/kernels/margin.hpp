@@ -48,6 +48,12 @@ template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
 
+// The features k0..k0 + n - 1 of the samples r0..r1 - 1, as rows of ld values, with zeros after the last feature up to
+// a multiple of 64 bytes. n is at most 3072 bytes of T.
+template <class T>
+void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
+                   std::int64_t ld);
+
 // The samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
@@ -56,6 +62,14 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 std::int64_t stored_distances_memory(std::int64_t n_samples);
 
 enum class Scaling { kNone, kRange, kStandard };
+
+// What makes features comparable: (x - shift) * factor. Throws InvalidArgument if X holds NaN or infinity, or nothing
+// that varies, or what can't be scaled.
+struct FeatureScales {
+    std::vector<double> shift, factor;  // factor 0: the feature is constant
+    bool uneven = false;                // not scaled, and standard deviations 1e3 apart
+};
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run);
 
 // The label-free stage.
 class Margin {
@@ -67,9 +81,9 @@ class Margin {
     Margin& operator=(const Margin&) = delete;
 
     const Matrix& X() const { return X_; }
-    const std::vector<double>& shift() const { return shift_; }
-    const std::vector<double>& factor() const { return factor_; }  // 0 for constant features
-    bool is_uneven() const { return uneven_; }                     // not scaled, and standard deviations 1e3 apart
+    const std::vector<double>& shift() const { return scales_.shift; }
+    const std::vector<double>& factor() const { return scales_.factor; }
+    bool is_uneven() const { return scales_.uneven; }
 
     // All features that aren't constant, scaled.
     ScaledFeatures features() const;
@@ -80,12 +94,8 @@ class Margin {
     const double* kept(Difference difference) const;
 
   private:
-    template <class T>
-    void find_scaling(const T* x, Scaling scaling, Run& run);
-
     Matrix X_;
-    std::vector<double> shift_, factor_;
-    bool uneven_ = false;
+    FeatureScales scales_;
     Keep keep_;
     Buffer<double> distances_;
 };

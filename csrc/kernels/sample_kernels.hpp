@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -40,35 +41,56 @@ template <class T>
 class SampleKernels {
   public:
     // order: sample i of this object is row order[i] of X; sorted by class, those of class q being
-    // class_begins[q]..class_begins[q + 1]. Finds means, scales and widths in double.
+    // class_begins[q]..class_begins[q + 1]. Finds means, scales and widths in double. Throws InvalidArgument if X holds
+    // NaN or infinity, or nothing that varies, or what doubles can't scale.
     SampleKernels(const KernelSource& source, std::vector<std::int64_t> order, std::vector<std::int64_t> class_begins,
                   Run& run);
+    SampleKernels(const SampleKernels&) = delete;
+    SampleKernels& operator=(const SampleKernels&) = delete;
 
-    std::int64_t n_samples() const;
-    std::int64_t n_kernels() const;
-    std::int64_t n_classes() const;
-    bool is_constant(std::int64_t m) const;     // all its features are constant: excluded from everything
-    const std::vector<double>& deltas() const;  // n_kernels, 0 if constant; empty with matrices
-    const std::vector<double>& means() const;   // n_features
-    const std::vector<double>& scales() const;  // n_features, 0 if constant
+    std::int64_t n_samples() const { return static_cast<std::int64_t>(order_.size()); }
+    std::int64_t n_kernels() const { return source_.n_kernels; }
+    std::int64_t n_classes() const { return static_cast<std::int64_t>(class_begins_.size()) - 1; }
+    // All its features are constant: sums leave it out, and its products are zeros.
+    bool is_constant(std::int64_t m) const { return source_.X && deltas_[static_cast<std::size_t>(m)] == 0; }
+    const std::vector<double>& deltas() const { return deltas_; }  // n_kernels, 0 if constant; empty with matrices
+    const std::vector<double>& means() const { return means_; }    // n_features
+    const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
 
-    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]; float64 sums
-    // over at most 64 kernels of T each.
+    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w], in float64 where
+    // there are more than a few dozen kernels. `which` has each kernel at most once.
     void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
-    // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), T[q k + j] = sum over samples
-    // i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, T, v: kernel after kernel in the order of
-    // `which`. Threads take fixed blocks of kernels.
+    // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum over
+    // samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after kernel in
+    // the order of `which`. Threads take fixed blocks of kernels.
     void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
                   double* v) const;
-    // All of them, in order, a block at a time: for those that keep a number of each.
-    // visit(first, count, c, totals, v) is called from any thread.
-    template <class Visit>
-    void for_products(const Support& support, Run& run, Visit&& visit) const;
 
-    // Bytes of products for all kernels, and of the object with its scratch.
+    // The same for all kernels, a block at a time, for those who keep a number of each: visit(first, count, c, totals,
+    // v) is called from any thread, once for each block.
+    using Visit =
+        std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
+    void for_products(const Support& support, Run& run, const Visit& visit) const;
+
+    // Bytes of products for all kernels, and of the object with its scratch, for up to n_support rows of A.
     std::int64_t products_memory(std::int64_t k) const;
-    static std::int64_t memory(const KernelSource& source, int n_threads);
+    static std::int64_t memory(const KernelSource& source, std::int64_t n_classes, int n_threads);
+
+  private:
+    struct Block;
+    struct Scratch;
+
+    void find_features(Run& run);
+    void find_widths(const std::vector<double>& deviations, Run& run);
+    void kernel(std::int64_t m, Run& run, double* K) const;
+    void block(const Block& block, const Support& support, Scratch& scratch, Run& run) const;
+
+    KernelSource source_;
+    std::vector<std::int64_t> order_, class_begins_, classes_;  // class of sample i
+    std::vector<double> deltas_, means_, scales_;
+    // The features of each kernel that vary, kernel after kernel, unless there's one kernel a feature.
+    std::vector<std::int64_t> begins_, features_;
 };
 
 }  // namespace fastfs::core

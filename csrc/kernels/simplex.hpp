@@ -1,31 +1,38 @@
-// Engine: minimisation over the simplex {x >= 0, sum x = 1}, and over matrices whose columns lie on it.
+// Engine: minimisation over matrices whose columns lie on the simplex {x >= 0, sum x = 1}.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// x (n values, stride apart) is replaced by the nearest point of the simplex (Michelot 1986: exact, in finitely many
-// passes).
-void project_on_simplex(double* x, std::int64_t n, std::int64_t stride);
+// x (n values) is replaced by the nearest point of the simplex (Michelot 1986, doi 10.1007/BF00938486: exact, in
+// finitely many passes). work: n values.
+void project_on_simplex(double* x, std::int64_t n, double* work);
+
+// A differentiable function of A: k columns of n values, one after the other.
+class SimplexFunction {
+  public:
+    virtual ~SimplexFunction() = default;
+    virtual double value(const double* A) = 0;
+    virtual void gradient(double* G) = 0;  // where the last value was taken
+};
 
 struct SimplexMinimum {
     double value = 0;
-    double gap =
-        0;  // Frank-Wolfe gap sum_j (g_j' a_j - min g_j): an upper bound of the decrease that is left, if convex
+    double gap = 0;  // Frank-Wolfe gap sum_j (g_j' a_j - min g_j): what can still be gained, where f is convex
     std::int64_t n_iter = 0;
     bool converged = false;
 };
 
-// f(A, gradient or null) for A (n x k, row-major, columns on the simplex).
-using SimplexFunction = std::function<double(const double* A, double* gradient)>;
-
-// Spectral projected gradient (Birgin, Martinez and Raydan 2000): Barzilai-Borwein steps, non-monotone line search. A
-// is the start, and is replaced by the best point seen. Stops when gap <= tol * |value|, or after max_iter steps.
-SimplexMinimum minimize_on_simplex(const SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
+// Spectral projected gradient (Birgin, Martinez and Raydan 2000, doi 10.1137/S1052623497330963): Barzilai-Borwein
+// steps, non-monotone line search. A is the start and is replaced by the best point seen. Ends when gap <= tol |f|, or
+// after max_iter steps.
+SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
                                    std::int64_t max_iter, Run& run, double* A);
+
+// Bytes that it takes.
+std::int64_t simplex_memory(std::int64_t n, std::int64_t k);
 
 }  // namespace fastfs::core

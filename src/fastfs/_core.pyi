@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'disc', 'eigh', 'exp_seconds', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -86,6 +86,14 @@ def eigh(A: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt |
     ...
 def exp_seconds(dtype: str, n: typing.SupportsInt | typing.SupportsIndex, repeats: typing.SupportsInt | typing.SupportsIndex) -> float:
     ...
+def ikdr_embed(weights: typing.Any, deltas: typing.Any, begins: typing.Any, features: typing.Any, means: typing.Any, scales: typing.Any, support: typing.Any, coefficients: typing.Any, X: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+    ...
+def ikdr_evaluate(K: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, lam: typing.SupportsFloat | typing.SupportsIndex, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, repeats: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+    ...
+def ikdr_fit(X: typing.Any, matrices: typing.Any, groups: typing.Any, n_kernels: typing.SupportsInt | typing.SupportsIndex, scaling: typing.Any, width: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, lams: typing.Any, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, solver: str, max_iter: typing.SupportsInt | typing.SupportsIndex, max_inner: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, rho: typing.SupportsFloat | typing.SupportsIndex, A: typing.Any, weights: typing.Any, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+    ...
+def ikdr_prices(X: typing.Any, matrices: typing.Any, groups: typing.Any, n_kernels: typing.SupportsInt | typing.SupportsIndex, scaling: typing.Any, width: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, weights: typing.Any, lam: typing.SupportsFloat | typing.SupportsIndex, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+    ...
 def immigrate_pairs(values: numpy.typing.NDArray[numpy.float64], vectors: numpy.typing.NDArray[numpy.float64], without_leading: bool, n_pairs: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
 def info() -> dict:
@@ -106,6 +114,11 @@ DISC_IDENTICAL: int = 64
 DISC_NOT_CONVERGED: int = 32
 DISC_ONE_SAMPLE: int = 1
 DISC_SMALL_GAP: int = 16
+IKDR_CONSTANT: int = 4
+IKDR_FEW: int = 8
+IKDR_IDENTITY: int = 2
+IKDR_MANY: int = 16
+IKDR_NOT_CONVERGED: int = 1
 MARGIN_FEW_NEIGHBORS: int = 2
 MARGIN_NO_NEIGHBORS: int = 16
 MARGIN_NO_WEIGHT: int = 4

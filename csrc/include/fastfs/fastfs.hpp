@@ -603,6 +603,81 @@ class disc {
     std::unique_ptr<fastfs_disc, free> handle_;
 };
 
+// ---- I-KDR
+// ------------------------------------------------------------------------------------------------------------
+
+// What these point to must outlive the call.
+using ikdr_kernels = fastfs_ikdr_kernels;
+// n_kernels: 0, one a feature; 1, one of all.
+inline ikdr_kernels ikdr_features(const matrix& X, std::int64_t n_kernels = 0) {
+    ikdr_kernels kernels = FASTFS_IKDR_KERNELS_INIT;
+    kernels.X = X.get();
+    kernels.n_kernels = n_kernels;
+    return kernels;
+}
+inline ikdr_kernels ikdr_matrices(const double* matrices, std::int64_t n_kernels, std::int64_t n_samples) {
+    ikdr_kernels kernels = FASTFS_IKDR_KERNELS_INIT;
+    kernels.matrices = matrices;
+    kernels.n_kernels = n_kernels;
+    kernels.n_samples = n_samples;
+    return kernels;
+}
+
+using ikdr_options = fastfs_ikdr_options;
+inline ikdr_options default_ikdr_options() { return FASTFS_IKDR_OPTIONS_INIT; }
+
+using ikdr_result = fastfs_ikdr_result;
+
+class ikdr {
+  public:
+    // labels: 0..n_classes - 1, one for each sample.
+    ikdr(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
+         const ikdr_options& options = default_ikdr_options(), const run& how = default_run())
+        : n_steps_(options.lambdas ? options.n_lambdas : 1) {
+        fastfs_ikdr* handle = nullptr;
+        check(fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, &handle));
+        handle_.reset(handle);
+    }
+    std::int64_t n_steps() const { return n_steps_; }
+    // Of lambdas[step]; its arrays are those of this object and live as long.
+    ikdr_result result(std::int64_t step = 0) const {
+        ikdr_result found = FASTFS_IKDR_RESULT_INIT;
+        check(fastfs_ikdr_get(handle_.get(), step, &found));
+        return found;
+    }
+
+  private:
+    struct free {
+        void operator()(fastfs_ikdr* handle) const { fastfs_ikdr_free(handle); }
+    };
+    std::int64_t n_steps_;
+    std::unique_ptr<fastfs_ikdr, free> handle_;
+};
+
+// F at A (n x n_components, row-major), and its gradient where that isn't null.
+inline double ikdr_evaluate(const matrix& K, const std::int64_t* labels, std::int64_t n_classes,
+                            const ikdr_options& options, const double* A, double* gradient = nullptr, int repeats = 1,
+                            const run& how = default_run()) {
+    double objective = 0;
+    check(fastfs_ikdr_evaluate(K.get(), labels, n_classes, &options, A, repeats, &how, &objective, gradient));
+    return objective;
+}
+
+// prices: of each kernel.
+inline void ikdr_prices(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
+                        const ikdr_options& options, const double* A, const double* weights, double* prices,
+                        const run& how = default_run()) {
+    check(fastfs_ikdr_prices(&kernels, labels, n_classes, &options, A, weights, &how, prices));
+}
+
+using ikdr_model = fastfs_ikdr_model;
+inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }
+
+// out: n_rows of X x n_components.
+inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, const run& how = default_run()) {
+    check(fastfs_ikdr_embed(&model, X.get(), &how, out));
+}
+
 }  // namespace fastfs
 
 #endif

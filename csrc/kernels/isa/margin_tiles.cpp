@@ -177,10 +177,11 @@ void column_ranges(const T* __restrict from, std::int64_t n_rows, std::int64_t r
 
 template <class T>
 void column_moments(const T* __restrict from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
-                    const double* __restrict origin, double* __restrict sums, double* __restrict squares) {
+                    const double* __restrict origin, const double* __restrict factor, double* __restrict sums,
+                    double* __restrict squares) {
     for (std::int64_t r = 0; r < n_rows; ++r, from += row_stride) {
         for (std::int64_t k = 0; k < n; ++k) {
-            const double x = static_cast<double>(from[k]) - origin[k];
+            const double x = (static_cast<double>(from[k]) - origin[k]) * factor[k];
             sums[k] += x;
             squares[k] += x * x;
         }

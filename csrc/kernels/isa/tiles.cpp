@@ -430,6 +430,7 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 
 extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);  // in block_products.cpp
 extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);     // in margin_tiles.cpp
+extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);          // in row_products.cpp
 extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);        // in form_tiles.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
@@ -443,6 +444,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     bound_kth,
     &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(margin_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(rows_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
 };
 

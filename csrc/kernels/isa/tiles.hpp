@@ -109,14 +109,29 @@ struct MarginKernels {
     // values, and poison becomes NaN where one isn't finite.
     void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
                           T* highest, T* poison);
-    // The same: sums += values - origin, squares += their squares, in double.
+    // The same: sums += (values - origin) * factor, squares += their squares, in double.
     void (*column_moments)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
-                           const double* origin, double* sums, double* squares);
+                           const double* origin, const double* factor, double* sums, double* squares);
 };
 
 struct MarginIsa {
     MarginKernels<float> f32;
     MarginKernels<double> f64;
+};
+
+// Rows of values of any sort against vectors of doubles, summed in double.
+template <class T>
+struct RowKernels {
+    // out[r] = sum_j rows[r][j] x[j]
+    void (*dots)(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out);
+    // out[j] = sum_r factors[r] rows[r][j], or += (add)
+    void (*combine)(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, bool add,
+                    double* out);
+};
+
+struct RowIsa {
+    RowKernels<float> f32;
+    RowKernels<double> f64;
 };
 
 struct FormIsa;  // in form_tiles.hpp
@@ -132,6 +147,7 @@ struct Isa {
     BoundKth bound_kth;
     const BlockKernels* blocks;
     const MarginIsa* margin;
+    const RowIsa* rows;
     const FormIsa* forms;
 };
 
@@ -155,6 +171,15 @@ const MarginKernels<T>& margin_kernels() {
         return isa().margin->f32;
     } else {
         return isa().margin->f64;
+    }
+}
+
+template <class T>
+const RowKernels<T>& row_kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().rows->f32;
+    } else {
+        return isa().rows->f64;
     }
 }
 
