@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from fastfs._disc_estimator import DiSC as DiSC
     from fastfs._estimators import ManiFeSt as ManiFeSt
     from fastfs._estimators import ProjSe as ProjSe
+    from fastfs._ikdr import IkdrResult as IkdrResult
+    from fastfs._ikdr import ikdr as ikdr
+    from fastfs._ikdr import ikdr_path as ikdr_path
+    from fastfs._ikdr_estimator import IKDR as IKDR
     from fastfs._immigrate import Explanation as Explanation
     from fastfs._immigrate import Im4eResult as Im4eResult
     from fastfs._immigrate import ImmigrateResult as ImmigrateResult
@@ -48,7 +52,9 @@ _HOMES = {
     "DiscResult": "_disc",
     "Explanation": "_immigrate",
     "GramAccumulator": "_affinity",
+    "IKDR": "_ikdr_estimator",
     "IM4E": "_margin_estimators",
+    "IkdrResult": "_ikdr",
     "Im4eResult": "_immigrate",
     "Immigrate": "_margin_estimators",
     "ImmigrateResult": "_immigrate",
@@ -61,6 +67,8 @@ _HOMES = {
     "affinity": "_affinity",
     "affinity_product": "_affinity",
     "disc": "_disc",
+    "ikdr": "_ikdr",
+    "ikdr_path": "_ikdr",
     "im4e_scores": "_immigrate",
     "immigrate_scores": "_immigrate",
     "info": "_info",
@@ -99,6 +107,10 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "DiSC",
     "disc",
     "DiscResult",
+    "IKDR",
+    "ikdr",
+    "ikdr_path",
+    "IkdrResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

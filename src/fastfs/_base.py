@@ -123,6 +123,15 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
         yield chunk
 
 
+def require_dense(X: Any) -> None:
+    if hasattr(X, "tocsr"):
+        raise TypeError("X is sparse, but this method needs a dense array: give X.toarray()")
+    if hasattr(X, "__next__"):
+        raise TypeError(
+            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+        )
+
+
 def stack(chunks: Sequence[Any]) -> Any:
     """Return the chunks as one matrix; a single one isn't copied."""
     if len(chunks) == 1:
@@ -168,6 +177,19 @@ def as_floats(values: Array, name: str = "X") -> Array:
         raise ValueError(f"{name} must hold numbers only: {error}") from None
 
 
+def first_bad(X: Any) -> tuple[int, int] | None:
+    """Return row and column of the first value that isn't finite, row by row."""
+    if hasattr(X, "tocoo"):
+        entries = X.tocoo()
+        bad = ~np.isfinite(entries.data)
+        found = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
+        return found
+    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if not len(rows):
+        return None
+    return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
+
+
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
@@ -181,7 +203,7 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
         hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
         raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}{hint}")
     for sample, label in enumerate(y):
-        if _is_missing(label):
+        if is_missing(label):
             raise ValueError(f"y has no label ({label}) for sample {sample}")
     if y.dtype.kind == "f":
         continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
@@ -201,7 +223,14 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
     return classes, codes.astype(np.int64).reshape(-1)
 
 
-def _is_missing(label: Any) -> bool:
+def require_classes(classes: Array) -> None:
+    if len(classes) == 0:
+        raise ValueError("X needs samples, but has none")
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+
+
+def is_missing(label: Any) -> bool:
     if label is None:
         return True
     try:
@@ -262,6 +291,14 @@ def as_float(name: str, value: Any) -> float:
         number = None
     if number is None or isinstance(value, str | bytes | bool | np.bool_):
         raise TypeError(f"{name} must be a number, not {value!r}")
+    return number
+
+
+def as_not_negative(name: str, value: Any) -> float:
+    """Return value as a finite float of at least 0, or say which parameter isn't one."""
+    number = as_float(name, value)
+    if not 0 <= number < np.inf:
+        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
     return number
 
 
@@ -371,14 +408,14 @@ class _Report:
 _NOT_THE_CALLER = ("fastfs", "sklearn", "joblib")
 
 
-def warn_data(messages: list[str]) -> None:
-    """Issue each message as a DataWarning that points to the caller of the library."""
+def warn_data(messages: list[str], category: type[Warning] = DataWarning) -> None:
+    """Issue each message as a warning that points to the caller of the library."""
     for message in messages:
         level = 1
         with contextlib.suppress(ValueError):
             while sys._getframe(level).f_globals.get("__name__", "").startswith(_NOT_THE_CALLER):
                 level += 1
-        warnings.warn(message, DataWarning, stacklevel=level + 1)
+        warnings.warn(message, category, stacklevel=level + 1)
 
 
 def rank_features(scores: Array) -> npt.NDArray[np.int64]:

@@ -20,6 +20,7 @@ from fastfs._base import (
     check_progress,
     choose,
     core,
+    first_bad,
     kernel_address,
     parse_memory,
     some_of,
@@ -382,19 +383,6 @@ def _where_bad(sets: Sequence[Any], names: Sequence[str]) -> str | None:
         if (bad := first_bad(X)) is not None:
             return f"{name} contains NaN or infinity: first at row {bad[0]}, column {bad[1]}"
     return None
-
-
-def first_bad(X: Any) -> tuple[int, int] | None:
-    """Return row and column of the first value that isn't finite, row by row."""
-    if hasattr(X, "tocoo"):
-        entries = X.tocoo()
-        bad = ~np.isfinite(entries.data)
-        found = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
-        return found
-    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if not len(rows):
-        return None
-    return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
 
 
 def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tuple[list[Any], Array, Array]:

@@ -16,7 +16,9 @@ from fastfs._base import (
     choose,
     count_selected,
     count_threads,
+    first_bad,
     rank_features,
+    require_classes,
     stack,
 )
 from fastfs._estimators import _Selector
@@ -225,8 +227,7 @@ class DiSC(_Selector):
         chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
         n_features = chunks[0].shape[1]
         count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work, not after
-        if len(classes) < 2:
-            raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+        require_classes(classes)
         if n_features < 4:
             raise ValueError(f"Found array with {n_features} feature(s) while a minimum of 4 is required by DiSC")
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
@@ -258,7 +259,7 @@ class DiSC(_Selector):
                 progress=as_progress(self.verbose),
             )
         except ValueError as error:
-            if "NaN or infinity" not in str(error) or (bad := _disc.first_bad(table)) is None:
+            if "NaN or infinity" not in str(error) or (bad := first_bad(table)) is None:
                 raise
             # Rows of X, not those of a class, are what the caller knows.
             raise ValueError(f"X contains NaN or infinity: first at row {bad[0]}, column {bad[1]}") from None

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs import _margin
-from fastfs._base import Array, Progress, as_float, as_floats, as_int, choose, some_of, warn_data
+from fastfs._base import Array, Progress, as_float, as_floats, as_int, as_not_negative, choose, some_of, warn_data
 from fastfs._margin import Codes, Stage
 
 # sigma="auto" is this times the median distance to the nearest hit under the first weights. Of the factors from 0.1 to
@@ -251,7 +251,7 @@ def iteration_options(method: str, sigma: Any, max_iter: Any, tol: Any) -> dict[
         "sigma_rule": rule,
         "sigma": value,
         "max_iter": as_int("max_iter", max_iter, low=1, high=1_000_000),
-        "tol": _not_negative("tol", tol),
+        "tol": as_not_negative("tol", tol),
     }
 
 
@@ -265,16 +265,9 @@ def immigrate_options(
     if isinstance(smallest, str):
         options["smallest"] = choose("smallest", smallest, ("auto",), "a number or None")
     else:
-        options["smallest"] = 0.0 if smallest is None else _not_negative("smallest", smallest)
-    options["negligible"] = _not_negative("negligible", negligible)
+        options["smallest"] = 0.0 if smallest is None else as_not_negative("smallest", smallest)
+    options["negligible"] = as_not_negative("negligible", negligible)
     return options
-
-
-def _not_negative(name: str, value: Any) -> float:
-    number = as_float(name, value)
-    if not 0 <= number < np.inf:
-        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
-    return number
 
 
 def class_factors(class_weight: Any, classes: Array) -> npt.NDArray[np.float64] | None:

@@ -17,6 +17,8 @@ from fastfs._base import (
     core,
     encode_labels,
     parse_memory,
+    require_classes,
+    require_dense,
     some_of,
 )
 
@@ -41,22 +43,6 @@ def read(X: Any, y: Any, max_memory: int | str | None) -> tuple[Array, int, Arra
     classes, codes = encode_labels(y, *data.shape)
     require_classes(classes)
     return data, budget, classes, codes
-
-
-def require_dense(X: Any) -> None:
-    if hasattr(X, "tocsr"):
-        raise TypeError("X is sparse, but this method needs a dense array: give X.toarray()")
-    if hasattr(X, "__next__"):
-        raise TypeError(
-            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
-        )
-
-
-def require_classes(classes: Array) -> None:
-    if len(classes) == 0:
-        raise ValueError("X needs samples, but has none")
-    if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
 
 
 class Stage:

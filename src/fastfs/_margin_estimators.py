@@ -23,6 +23,8 @@ from fastfs._base import (
     encode_labels,
     parse_memory,
     rank_features,
+    require_classes,
+    require_dense,
     warn_data,
 )
 from fastfs._estimators import _Selector
@@ -46,13 +48,13 @@ class _MarginSelector(_Selector, ABC):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         classes, codes = encode_labels(y, *data.shape)
-        _margin.require_classes(classes)
+        require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
         return data, budget, classes, codes
 
     def _validate_dense(self, X: Any, reset: bool = True) -> Any:
         if hasattr(X, "__next__"):
-            _margin.require_dense(X)
+            require_dense(X)
         return self._validate_matrix(X, reset=reset)
 
     def _stage(self, X: Array, budget: int, scaling: str | None) -> _margin.Stage:

@@ -32,6 +32,7 @@ METHODS = {
     "im4e": "IM4E",
     "immigrate": "Immigrate",
     "disc": "DiSC",
+    "ikdr": "IKDR",
 }
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
@@ -188,6 +189,22 @@ def score(
     normalize: Annotated[
         int | None, typer.Option(metavar="N", help="Symmetric normalisations of the kernels, such as 3.")
     ] = None,
+    n_components: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="For ikdr: dimensions (default: as many as classes).")
+    ] = None,
+    lam: Annotated[
+        float | None, typer.Option(metavar="L", help="For ikdr: weight of the term that keeps classes apart.")
+    ] = None,
+    mu: Annotated[float | None, typer.Option(metavar="M", help="For ikdr: weight of interpretability.")] = None,
+    tau: Annotated[float | None, typer.Option(metavar="T", help="For ikdr: penalty of a slack variable.")] = None,
+    zeta: Annotated[float | None, typer.Option(metavar="Z", help="For ikdr: penalty of the other.")] = None,
+    interpretability: Annotated[
+        str | None, typer.Option(metavar="TERM", help="For ikdr: laplacian or distance.")
+    ] = None,
+    solver: Annotated[str | None, typer.Option(metavar="NAME", help="For ikdr: projected_gradient or admm.")] = None,
+    width: Annotated[
+        str | None, typer.Option(metavar="RULE", help="For ikdr: mean_squared, mean, or the width of the kernels.")
+    ] = None,
     method_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -215,6 +232,8 @@ def score(
 
     options = {"sigma": sigma, "sigma_factor": sigma_factor, "sigma_percentile": sigma_percentile}
     options |= {"normalize": normalize, "n_jobs": threads, "max_memory": max_memory}
+    options |= {"n_components": n_components, "lam": lam, "mu": mu, "tau": tau, "zeta": zeta}
+    options |= {"interpretability": interpretability, "solver": solver, "width": width}
     options = {name: value for name, value in options.items() if value is not None}
     selector = _selector(method, options, method_option or [])
     explained = _names(targets, "--targets") if targets is not None else []
@@ -256,7 +275,11 @@ def score(
     accuracy = {name: value for name, value in accuracy.items() if value}
     n_selected = getattr(selector, "n_selected_", None)
     found_pairs = _pairs(selector, table.feature_names)
-    parameters = {name: value for name, value in selector.get_params().items() if name != "verbose"}
+    parameters = {
+        name: "inf" if isinstance(value, float) and value == np.inf else value  # which JSON has no number for
+        for name, value in selector.get_params().items()
+        if name != "verbose"
+    }
     about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
     about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
     if out is None:
@@ -264,7 +287,7 @@ def score(
         if found_pairs and pairs is None:
             _print_pairs(found_pairs)
     else:
-        more = {**_sensitivity(selector), **_significance(selector)}
+        more = {**_sensitivity(selector), **_significance(selector), **_dimensions(selector)}
         if n_selected is not None:
             more["n_selected"] = n_selected
         if found_pairs:
@@ -348,13 +371,17 @@ def _selector(method: str, options: dict[str, Any], method_options: Sequence[str
             options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
         except ValueError as error:
             raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
-    elif method != "manifest" and "sigma" in options:
-        with suppress(ValueError):
-            options["sigma"] = float(options["sigma"])
+    for name in ("sigma", "width"):
+        if name in options and method != "manifest":
+            with suppress(ValueError):
+                options[name] = float(options[name])
     for name, value in _options(method, method_options).items():
         if name in options:
             raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them.")
         options[name] = value
+    for name, value in (("groups", "all"), ("kernel", "precomputed")):
+        if method == "ikdr" and options.get(name) == value:
+            raise ValueError(f"--method-option {name}={value} leaves no features to rank: use it from Python.")
     # Each of the two is read under its own rule only, and an option without effect would mislead.
     for name, rules in (("sigma_factor", ("median", "grid")), ("sigma_percentile", ("percentile",))):
         if name in options and options.setdefault("sigma", rules[0]) not in rules:
@@ -412,6 +439,18 @@ def _significance(selector: Any) -> dict[str, Any]:
             str(label): {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
             for s, label in enumerate(selector.classes_)
         }
+    }
+
+
+def _dimensions(selector: Any) -> dict[str, Any]:
+    """What I-KDR says of its dimensions."""
+    if not hasattr(selector, "class_profile_"):
+        return {}
+    profile = zip(selector.classes_, selector.class_profile_.tolist(), strict=True)
+    names = ("interpretability", "objective", "similarity", "n_iter", "converged")
+    return {
+        "ikdr": {name: getattr(selector, f"{name}_") for name in names}
+        | {"class_profile": {str(label): shares for label, shares in profile}}
     }
 
 
@@ -508,6 +547,10 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
         figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(8, 5))
         pl.significance(selector, ax=right, title="how many vectors matter")
+    elif hasattr(selector, "class_profile_"):
+        figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(8, 5))
+        pl.class_profile(selector, ax=right, title="classes of each dimension")
     else:
         figure = Figure(figsize=(8, height), layout="constrained")
         left = figure.add_subplot()

@@ -187,6 +187,33 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     return selector
 
 
+def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    from . import IKDR
+
+    selector = IKDR(verbose=report or False).fit(X, y)
+    figure.suptitle(
+        "I-KDR: which pixels make a few digits enough to tell the classes apart?  A dimension is a mixture of these",
+        color="#444444",
+    )
+    weights, *mixtures, profile, plane = figure.subplots(1, 5)
+    pl.image(selector.feature_weights_, SHAPE, ax=weights, title="weight, the best 5 numbered")
+    for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
+        _number(weights, int(j), rank)
+    for j, ax in enumerate(mixtures):
+        shares = selector.dual_coef_[:, j]
+        pl.image(shares @ X, SHAPE, ax=ax, title=f"dimension {j}: {np.count_nonzero(shares)} digits, mixed")
+        ax.images[0].set_cmap("gray_r")
+    pl.class_profile(selector, ax=profile)
+    for label, colour in zip(selector.classes_, ("#2f6f8f", "#b5523b"), strict=True):
+        plane.plot(*selector.embedding_[y == label].T, ".", color=colour, label=str(label), alpha=0.6)
+    plane.set_title("embedding: all digits")
+    plane.set_xlabel("likeness to dimension 0")
+    plane.set_ylabel("likeness to dimension 1")
+    plane.spines[["top", "right"]].set_visible(False)
+    plane.legend(frameon=False)
+    return selector
+
+
 # One row of pictures per method. A row fits its method, draws into its part of the figure and returns the estimator.
 ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {
     "manifest": _manifest,
@@ -194,6 +221,7 @@ ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], A
     "relieff": _relieff,
     "immigrate": _immigrate,
     "disc": _disc,
+    "ikdr": _ikdr,
 }
 
 

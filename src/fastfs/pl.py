@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["components", "explanation", "group", "image", "interactions", "ranking", "significance"]
+__all__ = ["class_profile", "components", "explanation", "group", "image", "interactions", "ranking", "significance"]
 
 _BAR = "#2f6f8f"
 _PALE = "#b5ccd8"
@@ -609,6 +609,76 @@ def interactions(
         title = f"the {n} strongest of {len(features)} features"
     if title is not None:
         ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw of which classes each dimension of I-KDR is made, as a heat map.
+
+    A column adds up to 1, and a dimension of one class has one dark field. Dimensions stand in the order of their main
+    classes, their numbers, counted from 0, below.
+
+    Parameters
+    ----------
+    source : fastfs.IKDR or fastfs.IkdrResult
+        A fitted estimator, or what the function has returned.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: I_p, the mean share of the main class.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `source` has no class profile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 50))
+    >>> model = fastfs.IKDR().fit(X, np.where(X[:, 3] > 0, "high", "low"))
+    >>> ax = fastfs.pl.class_profile(model, ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['high', 'low']
+    """
+    ending = "_" if hasattr(source, "class_profile_") else ""
+    if not hasattr(source, f"class_profile{ending}"):
+        raise ValueError("class_profile needs a fitted IKDR or the result of fastfs.ikdr.")
+    names = ("class_profile", "classes", "interpretability")
+    profile, classes, interpretability = (getattr(source, name + ending) for name in names)
+    order = np.lexsort((-profile.max(axis=0), profile.argmax(axis=0)))
+    n_classes, n_dimensions = profile.shape
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (3.2 + 0.45 * n_dimensions, 1.6 + 0.35 * n_classes)
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+
+    drawn = ax.imshow(profile[:, order], cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, label="share of the class")
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize="small")
+    ax.set_xticks(np.arange(n_dimensions), [str(j) for j in order])
+    ax.set_yticks(np.arange(n_classes), [_middle_cut(str(label), 24) for label in classes])
+    for text in ax.get_yticklabels():
+        text.set_parse_math(False)
+    ax.set_xlabel("dimension")
+    ax.tick_params(length=0)
+    ax.spines[:].set_color("#c8c8c8")
+    if n_dimensions <= 12 and n_classes <= 12:
+        for row, shares in enumerate(profile[:, order]):
+            for column, share in enumerate(shares):
+                if share >= 0.005:
+                    colour = "white" if share > 0.6 else "black"
+                    ax.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize="small", color=colour)
+    title = f"main classes have {interpretability:.0%} on average" if title is None else title
+    ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
     return ax
 
 
