@@ -463,7 +463,6 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
         require(missing == seen.end(), "group " + std::to_string(missing - seen.begin()) + " has no feature");
         source.groups = given.groups;
     }
-    X.row_maxima(run);
     return source;
 }
 

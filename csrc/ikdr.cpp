@@ -5,13 +5,17 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "kernels/isa/tiles.hpp"
 #include "kernels/simplex.hpp"
+#include "kernels/spectral.hpp"
 #include "support/errors.hpp"
+#include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -74,6 +78,8 @@ struct Terms {
           tau(o.tau == 0 ? kInfinity : o.tau),
           zeta(o.zeta == 0 ? kInfinity : o.zeta),
           distance(o.interpretability == FASTFS_IKDR_DISTANCE) {}
+
+    double constant(std::int64_t k) const { return distance ? mu * static_cast<double>(k) : 0; }
 
     // om_q, for class q of `size` samples and |P_q|^2
     double omega(std::int64_t size, double square) const {
@@ -161,7 +167,7 @@ class Reduced : public SimplexFunction {
         });
         for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(classes_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
         linear_ = interpretability_part();
-        return similarity + terms_.lambda * lambda_part + linear_;
+        return similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
     }
 
     void gradient(double* G) override {
@@ -204,7 +210,8 @@ class Reduced : public SimplexFunction {
     // mu times the interpretability term.
     const Numbers& omega() const { return omega_; }
     const Numbers& P() const { return P_; }
-    double linear() const { return linear_; }
+    const Numbers& residuals() const { return r_; }
+    double linear() const { return linear_; }  // without the constant mu k
     Numbers point() const {
         Numbers x = r_;
         for (double& c : x) c = 1 - c;
@@ -236,7 +243,7 @@ class Reduced : public SimplexFunction {
     double interpretability_part() {
         if (terms_.mu == 0) return 0;
         embed(A_, B_.data());
-        double sum = terms_.distance ? static_cast<double>(k_) : 0;
+        double sum = 0;
         for (std::int64_t j = 0; j < k_; ++j) {
             double column = 0;
             for (std::int64_t i = 0; i < N_; ++i) {
@@ -313,12 +320,13 @@ struct MixtureObjective {
     }
 };
 
-// W of (c, T) or, if `omega` is empty, of B, whose rows are the T of a class each.
+// W of (c, T) or.
 MixtureObjective reduced_objective(const Classes& classes, const Terms& terms, const Numbers& omega, std::int64_t k) {
     const std::int64_t N = classes.n_samples(), C = classes.n();
     MixtureObjective F;
     F.size = N + C * k;
     F.h = numbers(F.size);
+    F.constant = terms.constant(k);
     for (std::int64_t i = 0; i < N; ++i) {
         const double om = omega[at(classes.classes[at(i)])];
         F.constant += om;
@@ -601,6 +609,613 @@ class BetaStep {
     Run& run_;
 };
 
+// What the products of each kernel are taken with.
+Support support_of(const Classes& classes, const Terms& terms, const Numbers& A, const Numbers& P, std::int64_t k) {
+    const std::int64_t N = classes.n_samples(), C = classes.n();
+    Support support;
+    support.k = k;
+    for (std::int64_t t = 0; t < N; ++t) {
+        bool used = false;
+        for (std::int64_t j = 0; j < k; ++j) used = used || A[at(j * N + t)] != 0;
+        if (!used) continue;
+        support.rows.push_back(t);
+        for (std::int64_t j = 0; j < k; ++j) support.A.push_back(A[at(j * N + t)]);
+    }
+    const std::size_t s = support.rows.size(), width = at(k);
+    const auto product = [&](const double* left, const double* right) {
+        return std::inner_product(left, left + width, right, 0.0);
+    };
+    for (std::size_t t = 0; t < s; ++t) {
+        for (std::int64_t q = 0; q < C; ++q) support.by_class.push_back(product(&support.A[t * width], &P[at(q * k)]));
+    }
+    if (terms.mu == 0) return support;
+    for (std::size_t t = 0; t < s; ++t) {
+        const double* row = &support.A[t * width];
+        support.row_factors.push_back(terms.distance ? 0 : terms.mu * product(row, row));
+        for (std::size_t u = 0; u < s; ++u)
+            support.pair_factors.push_back(-terms.mu * product(row, &support.A[u * width]));
+    }
+    return support;
+}
+
+// ---- 5: where it starts ---------------------------------------------------------------------------------------------
+
+// How many columns of A each class gets: one, the largest classes first, and then those with most samples a column.
+std::vector<std::int64_t> share_columns(const Classes& classes, std::int64_t k) {
+    std::vector<std::int64_t> columns(at(classes.n()));
+    const auto per_column = [&](std::int64_t q) {
+        const std::int64_t n = columns[at(q)];
+        if (n == classes.size(q)) return 0.0;
+        return static_cast<double>(classes.size(q)) *
+               (n == 0 ? static_cast<double>(classes.n_samples()) : 1.0 / static_cast<double>(n));
+    };
+    for (std::int64_t j = 0; j < k; ++j) {
+        std::int64_t most = 0;
+        for (std::int64_t q = 1; q < classes.n(); ++q) {
+            if (per_column(q) > per_column(most)) most = q;
+        }
+        ++columns[at(most)];
+    }
+    return columns;
+}
+
+// Each class in cells around its medoid and the samples that are farthest from the centres before them; a column is
+// half of a centre and half of the mean of its cell.
+template <class T>
+Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
+    const std::int64_t N = classes.n_samples();
+    const std::vector<std::int64_t> n_columns = share_columns(classes, k);
+    const auto distance = [&](std::int64_t i, std::int64_t j) {
+        return static_cast<double>(K[i * N + i]) + static_cast<double>(K[j * N + j]) -
+               2 * static_cast<double>(K[i * N + j]);
+    };
+    Numbers A = numbers(N * k);
+    double* column = A.data();
+    for (std::int64_t q = 0; q < classes.n(); ++q) {
+        const std::int64_t begin = classes.begins[at(q)], end = classes.begins[at(q + 1)];
+        std::vector<std::int64_t> centres, cell(at(end - begin));
+        Numbers nearest(at(end - begin), kInfinity);
+        for (std::int64_t c = 0; c < n_columns[at(q)]; ++c) {
+            std::int64_t centre = begin;
+            double best = kInfinity;
+            for (std::int64_t i = begin; i < end; ++i) {
+                double sum = 0;
+                if (c == 0) {
+                    for (std::int64_t j = begin; j < end; ++j) sum += distance(i, j);
+                } else {
+                    sum = nearest[at(i - begin)] < 0 ? kInfinity : -nearest[at(i - begin)];
+                }
+                if (sum < best) {
+                    best = sum;
+                    centre = i;
+                }
+            }
+            centres.push_back(centre);
+            for (std::int64_t i = begin; i < end; ++i) {
+                const double d = i == centre ? -1 : distance(i, centre);  // no duplicate takes a centre's place
+                if (d >= nearest[at(i - begin)]) continue;
+                nearest[at(i - begin)] = d;
+                cell[at(i - begin)] = c;
+            }
+        }
+        for (std::int64_t c = 0; c < n_columns[at(q)]; ++c, column += N) {
+            const auto size = static_cast<double>(std::count(cell.begin(), cell.end(), c));
+            for (std::int64_t i = begin; i < end; ++i) column[i] = cell[at(i - begin)] == c ? 0.5 / size : 0.0;
+            column[centres[at(c)]] += 0.5;
+        }
+    }
+    return A;
+}
+
+// ---- 6: the paper's own alternation, corrected ----------------------------------------------------------------------
+
+// F15 as a function of Gamma, of S, of A (by ADMM with one split) and of beta in turn. Matrices are column-major here,
+// as LAPACK has them: Gamma is k x n, S = A_S Gamma_S + H'E with one number e_i a sample in E, and neither S nor D is
+// formed.
+class Alternation {
+  public:
+    Alternation(const Classes& classes, const Terms& terms, std::int64_t k, double rho, Run& run)
+        : classes_(classes), terms_(terms), run_(run), N_(classes.n_samples()), k_(k), rho_(rho), e_(numbers(N_)) {}
+
+    static std::int64_t memory(std::int64_t n, std::int64_t n_classes, std::int64_t k) {
+        return 8 * (6 * n * n + n * (12 * k + n_classes));
+    }
+
+    // K (n x n) and what the A-step needs of it: Om = 2 (lambda K D K + mu L + zeta K K) = V diag(w) V', with D = 11' -
+    // H'H. The distance term has -K in the place of L.
+    template <class T>
+    void set_kernel(const T* K) {
+        K_.assign(K, K + N_ * N_);
+        Numbers KH = numbers(N_ * classes_.n()), K1 = numbers(N_), Om = numbers(N_ * N_);
+        for (std::int64_t t = 0; t < N_; ++t) {
+            for (std::int64_t i = 0; i < N_; ++i) {
+                KH[at(classes_.classes[at(t)] * N_ + i)] += K_[at(t * N_ + i)];
+                K1[at(i)] += K_[at(t * N_ + i)];
+            }
+        }
+        gemm('N', 'N', N_, N_, N_, 2 * terms_.zeta, K_.data(), N_, K_.data(), N_, 0.0, Om.data(), N_);
+        run_.checkpoint();
+        gemm('N', 'T', N_, N_, 1, 2 * terms_.lambda, K1.data(), N_, K1.data(), N_, 1.0, Om.data(), N_);
+        gemm('N', 'T', N_, N_, classes_.n(), -2 * terms_.lambda, KH.data(), N_, KH.data(), N_, 1.0, Om.data(), N_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            for (std::int64_t j = 0; j < N_; ++j) Om[at(j * N_ + i)] -= 2 * terms_.mu * K_[at(j * N_ + i)];
+            if (!terms_.distance) Om[at(i * N_ + i)] += 2 * terms_.mu * K1[at(i)];
+        }
+        SymmetricEigen eigen(N_, Om.data(), run_);
+        eigen.make_vectors(0, N_, run_);
+        w_ = eigen.values();
+        V_ = eigen.take_vectors();
+    }
+
+    // Gamma and S at the minimum over both, where the iteration starts; r = 1 - P[y_i,:] . B[i,:].
+    void start(const Numbers& A, const Numbers& r) {
+        const Numbers P = profile(A);
+        Gamma_ = times_kernel(A);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const std::int64_t q = classes_.classes[at(i)];
+            const double w = terms_.tau / (terms_.tau + static_cast<double>(classes_.size(q)));
+            double square = 0;
+            for (std::int64_t j = 0; j < k_; ++j) square += P[at(q * k_ + j)] * P[at(q * k_ + j)];
+            const double factor = w * r[at(i)] / (terms_.zeta + w * square);
+            for (std::int64_t j = 0; j < k_; ++j) Gamma_[at(i * k_ + j)] += factor * P[at(q * k_ + j)];
+        }
+        S_step(A);
+    }
+
+    // Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K)
+    void Gamma_step(const Numbers& A) {
+        const Numbers P = profile(A);
+        Numbers right = times_kernel(A), M = numbers(k_ * k_), product = numbers(k_ * k_);
+        gemm('T', 'N', k_, k_, N_, terms_.tau, A.data(), N_, A_S_.data(), N_, 0.0, product.data(), k_);
+        gemm('N', 'N', k_, N_, k_, 1.0, product.data(), k_, Gamma_.data(), k_, terms_.zeta, right.data(), k_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const double* P_q = &P[at(classes_.classes[at(i)] * k_)];
+            for (std::int64_t j = 0; j < k_; ++j) right[at(i * k_ + j)] += terms_.tau * e_[at(i)] * P_q[j];
+        }
+        syrk_lower('T', k_, N_, terms_.tau, A.data(), N_, 0.0, M.data(), k_);
+        for (std::int64_t j = 0; j < k_; ++j) M[at(j * k_ + j)] += terms_.zeta;
+        if (!potrf_lower(k_, M.data())) throw NumericError("tau A'A + zeta I isn't positive definite");
+        trsm_lower(k_, N_, M.data(), k_, right.data(), k_);
+        Numbers upper = numbers(k_ * k_);
+        for (std::int64_t i = 0; i < k_; ++i) {
+            for (std::int64_t j = 0; j <= i; ++j) upper[at(i * k_ + j)] = M[at(j * k_ + i)];
+        }
+        trsm_upper(k_, N_, upper.data(), k_, right.data(), k_);
+        Gamma_ = std::move(right);
+    }
+
+    // s_i = A gamma_i + u_i' e_i, e_i = (1 - P[y_i,:] gamma_i) / (tau + n_q)
+    void S_step(const Numbers& A) {
+        const Numbers P = profile(A);
+        A_S_ = A;
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const std::int64_t q = classes_.classes[at(i)];
+            double fit = 0;
+            for (std::int64_t j = 0; j < k_; ++j) fit += P[at(q * k_ + j)] * Gamma_[at(i * k_ + j)];
+            e_[at(i)] = (1 - fit) / (terms_.tau + static_cast<double>(classes_.size(q)));
+        }
+    }
+
+    // min 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi = -2 (tau S Gamma' + zeta K
+    // Gamma'): (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A - Z. rho is in units of the mean
+    // eigenvalue, and large enough for the first of these to have one solution.
+    void A_step(Numbers& A, std::int64_t max_iter, double tol) {
+        Numbers Th = numbers(k_ * k_), Psi = numbers(N_ * k_), products = numbers(k_ * k_), some = numbers(N_ * k_);
+        gemm('N', 'T', k_, k_, N_, 1.0, Gamma_.data(), k_, Gamma_.data(), k_, 0.0, products.data(), k_);
+        gemm('N', 'T', N_, k_, N_, -2 * terms_.zeta, K_.data(), N_, Gamma_.data(), k_, 0.0, Psi.data(), N_);
+        gemm('N', 'N', N_, k_, k_, -2 * terms_.tau, A_S_.data(), N_, products.data(), k_, 1.0, Psi.data(), N_);
+        Numbers by_class = numbers(classes_.n() * k_);
+        for (std::int64_t i = 0; i < N_; ++i) {
+            for (std::int64_t j = 0; j < k_; ++j) {
+                by_class[at(classes_.classes[at(i)] * k_ + j)] += e_[at(i)] * Gamma_[at(i * k_ + j)];
+            }
+        }
+        for (std::int64_t t = 0; t < N_; ++t) {
+            for (std::int64_t j = 0; j < k_; ++j) {
+                Psi[at(j * N_ + t)] -= 2 * terms_.tau * by_class[at(classes_.classes[at(t)] * k_ + j)];
+            }
+        }
+        for (std::size_t e = 0; e < Th.size(); ++e) Th[e] = 2 * terms_.tau * products[e];
+        Numbers theta = numbers(k_), W = numbers(k_ * k_);
+        eigh_range_lower(k_, Th.data(), 0, k_ - 1, theta.data(), W.data());
+
+        // X -> V'X W, and back
+        const auto forward = [&](const Numbers& X, Numbers& out) {
+            gemm('T', 'N', N_, k_, N_, 1.0, V_.data(), N_, X.data(), N_, 0.0, some.data(), N_);
+            gemm('N', 'N', N_, k_, k_, 1.0, some.data(), N_, W.data(), k_, 0.0, out.data(), N_);
+        };
+        const auto backward = [&](const Numbers& X, Numbers& out) {
+            gemm('N', 'T', N_, k_, k_, 1.0, X.data(), N_, W.data(), k_, 0.0, some.data(), N_);
+            gemm('N', 'N', N_, k_, N_, 1.0, V_.data(), N_, some.data(), N_, 0.0, out.data(), N_);
+        };
+        Numbers Psi_hat = Psi, hat = Psi, Z = A, U = numbers(N_ * k_), X = Z, work = numbers(N_);
+        forward(Psi, Psi_hat);
+        const auto value = [&](const Numbers& at_Z) {
+            forward(at_Z, hat);
+            double sum = 0;
+            for (std::int64_t j = 0; j < k_; ++j) {
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    const double a = hat[at(j * N_ + i)];
+                    sum += a * (0.5 * (w_[at(i)] + theta[at(j)]) * a + Psi_hat[at(j * N_ + i)]);
+                }
+            }
+            return sum;
+        };
+        const double mean = std::accumulate(w_.begin(), w_.end(), 0.0) / static_cast<double>(N_) +
+                            std::accumulate(theta.begin(), theta.end(), 0.0) / static_cast<double>(k_);
+        const double rho = std::max(rho_ * std::abs(mean), -2 * w_.front());
+        for (std::int64_t iteration = 0; iteration < max_iter; ++iteration) {
+            run_.checkpoint(static_cast<double>(iteration) / static_cast<double>(max_iter));
+            for (std::size_t e = 0; e < X.size(); ++e) X[e] = Z[e] - U[e];
+            forward(X, hat);
+            for (std::int64_t j = 0; j < k_; ++j) {
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    double& a = hat[at(j * N_ + i)];
+                    a = (rho * a - Psi_hat[at(j * N_ + i)]) / (w_[at(i)] + rho + theta[at(j)]);
+                }
+            }
+            backward(hat, X);
+            double primal = 0, dual = 0, size = 0;
+            for (std::int64_t j = 0; j < k_; ++j) {
+                Numbers column = numbers(N_);
+                for (std::int64_t i = 0; i < N_; ++i) column[at(i)] = X[at(j * N_ + i)] + U[at(j * N_ + i)];
+                Numbers z = column;
+                project_on_simplex(z.data(), N_, work.data());
+                for (std::int64_t i = 0; i < N_; ++i) {
+                    double& before = Z[at(j * N_ + i)];
+                    U[at(j * N_ + i)] = column[at(i)] - z[at(i)];
+                    primal += std::pow(X[at(j * N_ + i)] - z[at(i)], 2);
+                    dual += std::pow(before - z[at(i)], 2);
+                    size += z[at(i)] * z[at(i)];
+                    before = z[at(i)];
+                }
+            }
+            if (std::max(primal, dual) <= tol * tol * size) break;
+        }
+        if (value(Z) < value(A)) A = std::move(Z);
+    }
+
+    // F15 as a function of beta for this Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, of B = K A, whose
+    // row i is that of sample i.
+    MixtureObjective objective(double scale) const {
+        MixtureObjective F;
+        F.size = N_ * k_;
+        F.constant = scale;
+        F.h = Gamma_;
+        for (double& h : F.h) h *= -2 * terms_.zeta;
+        F.W = [this](const Numbers& B) {
+            Numbers T = numbers(classes_.n() * k_), st = numbers(k_), y = B;
+            for (std::int64_t i = 0; i < N_; ++i) {
+                for (std::int64_t j = 0; j < k_; ++j) {
+                    T[at(classes_.classes[at(i)] * k_ + j)] += B[at(i * k_ + j)];
+                    st[at(j)] += B[at(i * k_ + j)];
+                }
+            }
+            for (std::int64_t i = 0; i < N_; ++i) {
+                for (std::int64_t j = 0; j < k_; ++j) {
+                    double& b = y[at(i * k_ + j)];
+                    b = 2 * terms_.zeta * b + 2 * terms_.lambda * (st[at(j)] - T[at(classes_.classes[at(i)] * k_ + j)]);
+                }
+            }
+            return y;
+        };
+        return F;
+    }
+
+    // (K A)', k x n
+    Numbers times_kernel(const Numbers& A) const {
+        Numbers B = numbers(k_ * N_);
+        gemm('T', 'N', k_, N_, N_, 1.0, A.data(), N_, K_.data(), N_, 0.0, B.data(), k_);
+        return B;
+    }
+
+  private:
+    Numbers profile(const Numbers& A) const {  // P = H A
+        Numbers P = numbers(classes_.n() * k_);
+        for (std::int64_t j = 0; j < k_; ++j) {
+            for (std::int64_t i = 0; i < N_; ++i) P[at(classes_.classes[at(i)] * k_ + j)] += A[at(j * N_ + i)];
+        }
+        return P;
+    }
+
+    const Classes& classes_;
+    const Terms terms_;
+    Run& run_;
+    const std::int64_t N_, k_;
+    const double rho_;
+    Numbers K_, w_;
+    Buffer<double> V_;
+    Numbers Gamma_, A_S_, e_;
+};
+
+// ---- 7: all of it ---------------------------------------------------------------------------------------------------
+
+// Products of all kernels are kept up to this size; exponentials of more kernels than this aren't taken for the start
+// alone, but those of a few kernels.
+constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
+
+// Steps on A after the first time.
+constexpr std::int64_t kLaterSteps = 50;
+
+// Beyond these a kernel says nothing: the mean of K off its diagonal.
+constexpr double kIdentity = 0.01, kConstant = 0.98;
+
+template <class T>
+double mean_off_diagonal(const T* K, std::int64_t n) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < i; ++j) sum += static_cast<double>(K[i * n + j]);
+    }
+    return 2 * sum / static_cast<double>(n * (n - 1));
+}
+
+template <class T>
+class Fit {
+  public:
+    Fit(const KernelSource& source, const Classes& classes, const fastfs_ikdr_options& options, std::int64_t n_results,
+        Run& run)
+        : options_(options),
+          classes_(classes),
+          run_(run),
+          N_(classes.n_samples()),
+          k_(options.n_components),
+          store_(ask(source, n_results)),
+          kernels_(source, classes.order, classes.begins, run),
+          K_(N_ * N_) {
+        if (options.solver != FASTFS_IKDR_ADMM) return;
+        // With each sample as a class of its own the totals of the products are K_m A.
+        std::vector<std::int64_t> begins(at(N_ + 1));
+        std::iota(begins.begin(), begins.end(), 0);
+        single_.emplace(source, classes.order, std::move(begins), run);
+    }
+
+    Ikdr fit() {
+        run_.step("first kernel", 0.2);
+        start_mixture(options_.weights);
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        if (options_.A) {
+            set(options_.A);
+        } else {
+            A_ = class_wise_start(classes_, K_.data(), k_);
+        }
+        Ikdr all;
+        all.n_samples = N_;
+        all.n_features = static_cast<std::int64_t>(kernels_.means().size());
+        all.n_kernels = kernels_.n_kernels();
+        all.n_classes = classes_.n();
+        all.n_components = k_;
+        all.deltas = kernels_.deltas();
+        all.means = kernels_.means();
+        all.scales = kernels_.scales();
+        for (std::int64_t l = 0; l < options_.n_lambdas; ++l) {
+            run_.step("optimization", 0.2 + 0.8 * static_cast<double>(l + 1) / static_cast<double>(options_.n_lambdas));
+            all.steps.push_back(solve(options_.lambdas[l]));
+        }
+        return all;
+    }
+
+    Numbers prices(const double* A, const double* weights) {
+        run_.step("prices", 1.0);
+        start_mixture(weights);
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        set(A);
+        const Terms terms(options_, options_.lambdas[0], N_);
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        F.value(A_.data());
+        const Support support = support_of(classes_, terms, A_, F.P(), k_);
+        return Products<T>(kernels_, support, true, false, run_)
+            .prices(reduced_objective(classes_, terms, F.omega(), k_).gradient(F.point()));
+    }
+
+  private:
+    // Whether there is room for the products of all kernels.
+    bool ask(const KernelSource& source, std::int64_t n_results) const {
+        constexpr std::int64_t size = sizeof(T);
+        const bool admm = options_.solver == FASTFS_IKDR_ADMM;
+        const std::int64_t d = source.n_kernels, C = classes_.n(), phi = std::max(N_ + C * k_, admm ? N_ * k_ : 0);
+        const std::int64_t always = (admm ? Alternation::memory(N_, C, k_) : 0) +
+                                    SampleKernels<T>::memory(source, admm ? N_ : C, run_.n_threads()) +
+                                    3 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+                                    8 * (kSingle + 2 * kAdded) * (phi + kSingle) + 8 * 6 * d +
+                                    8 * n_results * (2 * d + 2 * N_ * k_);
+        const std::int64_t stored = (size * phi + 8) * d;
+        run_.require_memory(always,
+                            "I-KDR of " + std::to_string(d) + " kernels between " + std::to_string(N_) + " samples",
+                            "raise max_memory (or FASTFS_MAX_MEMORY)");
+        return d > 1 && stored <= kMostStored && run_.allows(always + stored);
+    }
+
+    // Equal weights, of a sample of the kernels if there are very many, or those given.
+    void start_mixture(const double* weights) {
+        std::vector<std::int64_t> varying;
+        for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
+            if (!kernels_.is_constant(m) && (!weights || weights[m] > 0)) varying.push_back(m);
+        }
+        require(!varying.empty(), "the start's weights are those of constant features alone: give weight to others");
+        const auto n = static_cast<std::int64_t>(varying.size());
+        if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
+            std::vector<std::int64_t> some;
+            for (std::int64_t m : Random(options_.seed).subset(n, kFirstKernels)) some.push_back(varying[at(m)]);
+            varying = std::move(some);
+        }
+        mixture_.which = std::move(varying);
+        mixture_.weights.assign(mixture_.which.size(), 1.0);
+        double sum = 0;
+        for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
+            if (weights) mixture_.weights[a] = weights[mixture_.which[a]];
+            sum += mixture_.weights[a];
+        }
+        for (double& weight : mixture_.weights) weight /= sum;
+    }
+
+    void set(const double* A) {
+        A_ = classes_.sorted(A, k_);
+        Numbers work = numbers(N_);
+        for (std::int64_t j = 0; j < k_; ++j) project_on_simplex(&A_[at(j * N_)], N_, work.data());
+    }
+
+    IkdrResult solve(double lambda) {
+        const Terms terms(options_, lambda, N_);
+        IkdrResult result;
+        result.lambda = lambda;
+        products_.reset();
+        std::optional<Alternation> alternation;
+        if (single_) alternation.emplace(start_alternation(terms));
+        Best best;
+        double previous = kInfinity;
+        for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {
+            const auto share = [&](std::int64_t i) {
+                return static_cast<double>(i) / static_cast<double>(options_.max_iter);
+            };
+            const Run::Part part(run_, share(iteration), share(iteration + 1));
+            double value = 0;
+            bool exact = false;
+            if (alternation) {
+                value = alternate(*alternation, terms);
+                if (value < best.value) best = {value, A_, mixture_};
+            } else {
+                exact = step(terms, iteration, value);
+            }
+            result.history.push_back(value);
+            result.converged = exact || std::abs(previous - value) <= options_.tol * std::abs(value);
+            previous = value;
+        }
+        if (alternation && previous > best.value) {
+            A_ = std::move(best.A);
+            mixture_ = std::move(best.mixture);
+            kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        }
+        finish(terms, result);
+        return result;
+    }
+
+    struct Best {
+        double value = kInfinity;
+        Numbers A;
+        Mixture mixture;
+    };
+
+    Alternation start_alternation(const Terms& terms) {
+        Alternation alternation(classes_, terms, k_, options_.rho, run_);
+        alternation.set_kernel(K_.data());
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        F.value(A_.data());
+        alternation.start(A_, F.residuals());
+        return alternation;
+    }
+
+    double alternate(Alternation& alternation, const Terms& terms) {
+        alternation.Gamma_step(A_);
+        alternation.S_step(A_);
+        alternation.A_step(A_, options_.max_inner, options_.tol);
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        const double value = F.value(A_.data());
+        if (kernels_.n_kernels() == 1) return value;
+        Support support = support_of(classes_, terms, A_, F.P(), k_);
+        support.by_class.assign(support.rows.size() * at(N_), 0.0);
+        const Products<T> products(*single_, support, false, store_, run_);
+        const MixtureObjective objective = alternation.objective(value);
+        mixture_ = BetaStep<T>(objective, products, options_.tol, run_)
+                       .minimize(mixture_, alternation.times_kernel(A_), F.linear());
+        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        alternation.set_kernel(K_.data());
+        return Reduced<T>(K_.data(), classes_, terms, k_, run_).value(A_.data());
+    }
+
+    void find_products(const Reduced<T>& F, const Terms& terms) {
+        products_.reset();
+        support_ = support_of(classes_, terms, A_, F.P(), k_);
+        products_.emplace(kernels_, support_, true, store_, run_);
+        objective_ = reduced_objective(classes_, terms, F.omega(), k_);
+    }
+
+    // One step on A, one on beta. True if it needs no other.
+    bool step(const Terms& terms, std::int64_t iteration, double& value) {
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        const SimplexMinimum found = minimize_on_simplex(
+            F, N_, k_, options_.tol, iteration == 0 ? options_.max_inner : std::min(options_.max_inner, kLaterSteps),
+            run_, A_.data());
+        value = F.value(A_.data());
+        if (kernels_.n_kernels() == 1) return found.converged;
+        find_products(F, terms);
+        Mixture next =
+            BetaStep<T>(objective_, *products_, options_.tol, run_).minimize(mixture_, F.point(), F.linear());
+        Buffer<T> K(N_ * N_);
+        kernels_.sum(next.which, next.weights, run_, K.data());
+        const double after = Reduced<T>(K.data(), classes_, terms, k_, run_).value(A_.data());
+        if (after > value) return true;  // rounding leaves no descent
+        value = after;
+        mixture_ = std::move(next);
+        K_ = std::move(K);
+        return false;
+    }
+
+    void finish(const Terms& terms, IkdrResult& result) {
+        Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        result.objective = F.value(A_.data());
+        const auto n = at(N_ * k_);
+        Numbers B(n);
+        F.embed(A_.data(), B.data());
+        result.A.resize(n);
+        result.embedding.resize(n);
+        classes_.unsort(A_.data(), k_, result.A.data());
+        classes_.unsort(B.data(), k_, result.embedding.data());
+        result.profile = F.P();
+        for (std::int64_t j = 0; j < k_; ++j) {
+            double largest = 0, sum = 0;
+            for (std::int64_t q = 0; q < classes_.n(); ++q) {
+                largest = std::max(largest, result.profile[at(q * k_ + j)]);
+                sum += result.profile[at(q * k_ + j)];
+            }
+            result.interpretability += largest / sum / static_cast<double>(k_);
+        }
+        result.weights = numbers(kernels_.n_kernels());
+        for (std::size_t a = 0; a < mixture_.which.size(); ++a)
+            result.weights[at(mixture_.which[a])] = mixture_.weights[a];
+        result.prices = numbers(kernels_.n_kernels());
+        if (kernels_.n_kernels() > 1) {
+            if (!products_) find_products(F, terms);
+            result.prices = products_->prices(objective_.gradient(F.point()));
+            const double least = *std::min_element(result.prices.begin(), result.prices.end());
+            for (double& price : result.prices) price -= least;
+        }
+        result.similarity = mean_off_diagonal(K_.data(), N_);
+        if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
+        if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
+        if (k_ < classes_.n()) result.warnings |= FASTFS_IKDR_FEW;
+        if (k_ > 2 * classes_.n()) result.warnings |= FASTFS_IKDR_MANY;
+        Buffer<T> one(N_ * N_);
+        for (std::int64_t m : mixture_.which) {
+            kernels_.sum({m}, {1.0}, run_, one.data());
+            if (mean_off_diagonal(one.data(), N_) > kConstant) {
+                result.warnings |= FASTFS_IKDR_CONSTANT;
+                break;
+            }
+        }
+    }
+
+    const fastfs_ikdr_options& options_;
+    const Classes& classes_;
+    Run& run_;
+    const std::int64_t N_, k_;
+    const bool store_;
+    SampleKernels<T> kernels_;
+    std::optional<SampleKernels<T>> single_;
+    Buffer<T> K_;
+    Mixture mixture_;
+    Numbers A_;
+    // Of the last beta-step.
+    Support support_;
+    MixtureObjective objective_;
+    std::optional<Products<T>> products_;
+};
+
+template <class F>
+auto with_type(const KernelSource& source, F&& f) {
+    if (source.X && source.X->is_float32()) return f(float{});
+    return f(double{});
+}
+
 }  // namespace
 
 double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n_classes,
@@ -633,13 +1248,21 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
     });
 }
 
-Ikdr ikdr(const KernelSource&, const std::int64_t*, std::int64_t, const fastfs_ikdr_options&, Run&) {
-    throw NumericError("I-KDR's fit isn't there yet");
+Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+          const fastfs_ikdr_options& options, Run& run) {
+    const SingleThreadedBlas held;
+    const Classes classes(labels, source.n_samples, n_classes);
+    return with_type(
+        source, [&](auto zero) { return Fit<decltype(zero)>(source, classes, options, options.n_lambdas, run).fit(); });
 }
 
-void ikdr_prices(const KernelSource&, const std::int64_t*, std::int64_t, const fastfs_ikdr_options&, const double*,
-                 const double*, Run&, double*) {
-    throw NumericError("I-KDR's prices aren't there yet");
+void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+                 const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices) {
+    const Classes classes(labels, source.n_samples, n_classes);
+    with_type(source, [&](auto zero) {
+        const Numbers found = Fit<decltype(zero)>(source, classes, options, 0, run).prices(A, weights);
+        std::copy(found.begin(), found.end(), prices);
+    });
 }
 
 void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out) {
