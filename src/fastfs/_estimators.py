@@ -334,13 +334,9 @@ class ManiFeSt(_Selector):
 
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
-        call: dict[str, Any] = {"n_threads": count_threads(self.n_jobs), "budget": budget}
         # Low-rank kernels take no distances between all features.
         exact = self.accuracy == "exact" or (self.accuracy == "auto" and chunks[0].shape[1] <= _manifest.EXACT_AT_MOST)
-        try:
-            stage = _manifest.Stage(chunks, keep_distances=exact, **call)
-        except MemoryError:
-            stage = _manifest.Stage(chunks, **call)
+        stage = _manifest.Stage(chunks, keep_distances=exact, n_threads=count_threads(self.n_jobs), budget=budget)
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for labels in labelings:
