@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastfs import io as io
     from fastfs import pl as pl
+    from fastfs import tl as tl
     from fastfs._affinity import GramAccumulator as GramAccumulator
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
@@ -85,7 +86,7 @@ _HOMES = {
     "relieff_scores": "_relief",
     "stability": "_stability",
 }
-_MODULES = ("io", "pl")
+_MODULES = ("io", "pl", "tl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
@@ -125,6 +126,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "info",
     "io",
     "pl",
+    "tl",
 ]
 
 
