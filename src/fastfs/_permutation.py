@@ -55,7 +55,7 @@ class PermutationResult:
     >>> y = np.arange(40) % 2
     >>> X[:, 3] += 3 * y
     >>> found = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
-    >>> found.pvalues[3], found.pvalues_adjusted[3].round(2), found.resolution
+    >>> found.pvalues[3].item(), found.pvalues_adjusted[3].round(2).item(), found.resolution
     (0.01, 0.2, 0.01)
     """
 
