@@ -118,6 +118,9 @@ def test_any_number_of_jobs(model):
         assert np.array_equal(found.pvalues, alone.pvalues)
         assert np.array_equal(found.pvalues_max, alone.pvalues_max)
         np.testing.assert_allclose(found.null_statistics, alone.null_statistics, rtol=1e-12)
+    with parallel_config("threading", n_jobs=2):
+        found = fastfs.permutation_test(model, X, y, n_permutations=21)
+    assert np.array_equal(found.pvalues, alone.pvalues)
     other = fastfs.permutation_test(model, X, y, n_permutations=21, random_state=1)
     assert not np.array_equal(other.null_statistics, alone.null_statistics)
 

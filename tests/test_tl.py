@@ -228,6 +228,17 @@ def test_dask(sparse):
         tl.disc(lazy, "state")
 
 
+def test_groups_side_by_side():
+    from joblib import parallel_config
+
+    alone, together = cells(), cells()
+    tl.relieff(alone, "state", n_permutations=19)
+    with parallel_config("loky", n_jobs=2):
+        tl.relieff(together, "state", n_permutations=19)
+    for column in ("scores", "pvals", "logfoldchanges"):
+        assert np.array_equal(alone.uns["relieff"][column]["gamma"], together.uns["relieff"][column]["gamma"])
+
+
 def test_counts_as_integers():
     adata = cells(make=lambda X: csr_matrix(np.rint(X).astype("int64")))
     tl.projse(adata, "state", center=True)

@@ -99,8 +99,8 @@ def permutation_test(
         Of the permutations; the estimator has its own.
     n_jobs : int or None
         Joblib workers, each of which takes a share of the permutations on one thread: processes, or machines under
-        ``joblib.parallel_config("dask")``. None: this process alone, with the threads of the estimator. The result
-        doesn't depend on it.
+        ``joblib.parallel_config("dask")``. None: what that says about `n_jobs`, else this process alone, with the
+        threads of the estimator. The result doesn't depend on it.
     verbose : bool or callable
         True prints progress on stderr once the test takes over two seconds; a callable gets ``(step, fraction)``.
 
@@ -161,7 +161,7 @@ def permutation_test(
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
     limits = scores - TIE * np.abs(scores)
 
-    if n_jobs is None:
+    if not wants_workers(n_jobs):
         parts: Any = [_share(scorer, codes, seeds, limits, report)]
     else:
         from joblib import Parallel, delayed, effective_n_jobs
@@ -191,6 +191,13 @@ def permutation_test(
         resolution=1 / total,
         fdr=fdr,
     )
+
+
+def wants_workers(n_jobs: int | None) -> bool:
+    """Whether joblib is asked for: by n_jobs, or by ``joblib.parallel_config`` around the call."""
+    from joblib import effective_n_jobs
+
+    return n_jobs is not None or effective_n_jobs(None) > 1
 
 
 def make_scorer(model: Any, X: Any, y: Any) -> tuple[Codes, Scorer]:

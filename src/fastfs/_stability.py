@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._base import Array, DataWarning, Progress, as_float, as_int, as_progress, as_seed, encode_labels
+from fastfs._permutation import wants_workers
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ def stability(
     random_state : int, Generator, RandomState or None
         Of the subsamples; the estimator has its own.
     n_jobs : int or None
-        Joblib workers: processes, or machines under ``joblib.parallel_config("dask")``. None: this process alone, with
-        the threads of the estimator. The result doesn't depend on it.
+        Joblib workers: processes, or machines under ``joblib.parallel_config("dask")``. None: what that says about
+        `n_jobs`, else this process alone, with the threads of the estimator. The result doesn't depend on it.
     verbose : bool or callable
         True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
 
@@ -126,7 +127,7 @@ def stability(
     _, codes = encode_labels(y, n_samples, -1)
     rows = _subsamples(codes, fraction, np.random.SeedSequence(as_seed(random_state)).spawn(n_subsamples))
     found = []
-    if n_jobs is None:
+    if not wants_workers(n_jobs):
         for m, part in enumerate(rows):
             found.append(_select(clone(estimator), X, y, part))
             if report is not None:

@@ -79,7 +79,8 @@ _DOC = """{summary}
 
     Notes
     -----
-    One fit more than there are groups. {notes}
+    One fit more than there are groups; those of the groups run side by side under ``joblib.parallel_config``, on
+    machines under ``parallel_config("dask", n_jobs=-1)``. {notes}
 
     Examples
     --------
@@ -320,41 +321,54 @@ def _compare(
     """Fit all groups together and each pair; a pair's scores, p-values and mean values by its first group."""
     from sklearn.base import clone
 
+    whole = clone(model).fit(source.of(cells), labels)
+    two = len(set(labels)) == 2
+    rows = [np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs]
+    is_group = [labels[r] == group for r, (group, _) in zip(rows, pairs, strict=True)]
+    known = None
+    if two and not n_permutations:
+        known = [whole.scores_ for _ in pairs]
+    elif own and not n_permutations and pairs[0][1] is None:
+        known = [whole.class_scores_[list(whole.classes_).index(group)] for group, _ in pairs]
+    if known is not None:
+        found = [_without_pvalues(np.asarray(scores)) for scores in known]
+    else:
+        # With two groups the second comparison is the first one seen from the other side.
+        different = range(1 if two else len(pairs))
+        tasks = ((clone(model), source.of(cells[rows[p]]), is_group[p], n_permutations) for p in different)
+        if source.is_backed:  # an open file is for this process alone
+            found = [_compare_pair(*task) for task in tasks]
+        else:
+            from joblib import Parallel, delayed
+
+            found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+        found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
+    by_group = {}
+    for (group, _), one, r, ours in zip(pairs, found, rows, is_group, strict=True):
+        masks = []
+        for part in (ours, ~ours):
+            masks.append(np.zeros(source.X.shape[0], bool))
+            masks[-1][cells[r][part]] = True
+        by_group[group] = one | dict(zip(("mean", "mean_rest"), source.means(masks), strict=True))
+    return {"whole": whole, "groups": by_group}
+
+
+def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Array]:
+    """Scores and p-values of some cells against the others."""
     from fastfs._permutation import permutation_test
 
-    whole = clone(model).fit(source.of(cells), labels)
-    by_group: dict[str, dict[str, Array]] = {}
-    two = len(set(labels)) == 2
-    before: dict[str, Array] | None = None
-    for group, other in pairs:
-        rows = np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other])
-        is_group = labels[rows] == group
-        found: dict[str, Array] = {}
-        if two and before is not None:  # the same comparison seen from the other side
-            found.update({name: before[name] for name in ("scores", "pvals", "pvals_adj")})
-        elif n_permutations:
-            names = np.where(is_group, "group", "rest")
-            test = permutation_test(model, source.of(cells[rows]), names, n_permutations=n_permutations)
-            found.update(scores=test.scores, pvals=test.pvalues, pvals_adj=test.pvalues_adjusted)
-        else:
-            if two:
-                scores = whole.scores_
-            elif own and other is None:
-                scores = whole.class_scores_[list(whole.classes_).index(group)]
-            else:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # all groups together have warned
-                    scores = clone(model).fit(source.of(cells[rows]), np.where(is_group, "group", "rest")).scores_
-            nothing = np.full(len(scores), np.nan)
-            found.update(scores=np.asarray(scores), pvals=nothing, pvals_adj=nothing)
-        before = found
-        everyone = np.zeros(source.X.shape[0], bool)
-        ours, rest = everyone.copy(), everyone
-        ours[cells[rows][is_group]] = True
-        rest[cells[rows][~is_group]] = True
-        found = {**found, **dict(zip(("mean", "mean_rest"), source.means([ours, rest]), strict=True))}
-        by_group[group] = found
-    return {"whole": whole, "groups": by_group}
+    y = np.where(is_group, "group", "rest")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all groups together have warned
+        if not n_permutations:
+            return _without_pvalues(np.asarray(model.fit(X, y).scores_))
+        test = permutation_test(model, X, y, n_permutations=n_permutations)
+    return {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+
+
+def _without_pvalues(scores: Array) -> dict[str, Array]:
+    nothing = np.full(len(scores), np.nan)
+    return {"scores": scores, "pvals": nothing, "pvals_adj": nothing}
 
 
 def _write(
