@@ -3,8 +3,11 @@
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,7 +136,7 @@ def test_there_are_examples():
 
 # ------------------------------------------------------------------------------------------------------------ documents
 
-DOCUMENTS = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if path.exists()]
+DOCUMENTS = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))] if path.exists()]
 
 
 def blocks(path):
@@ -164,6 +167,24 @@ def test_python_blocks_of_documents(path, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     for line, code in blocks(path):
         run_block(code, str(path), line, namespace)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda path: path.name)
+def test_shell_blocks_of_tutorials(path, tmp_path):
+    """In one shell, in an empty folder; the first failure ends it."""
+    code = re.findall(r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(code)],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": folders},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    if path.name == "cli.md":
+        assert "is number" in ran.stdout
+        assert (tmp_path / "relieff.png").stat().st_size > 10_000
 
 
 def test_blocks_are_found_and_skipped(tmp_path):

@@ -248,3 +248,67 @@ def test_explanation_refuses(ax, immigrate):
     with pytest.raises(ValueError, match="of must be 'features' here"):
         pl.explanation(found, of="pairs", ax=ax)
     assert len(pl.explanation(found, ax=ax).patches) == min(15, found.n_features)
+
+
+# ------------------------------------------------------------------------------------------- what goes with a ranking
+
+
+@pytest.fixture(scope="module")
+def tested():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
+    X[:, :3] += 2 * y[:, None]
+    return X, y
+
+
+def test_comparison_names_the_best_of_both(ax):
+    a, b = np.arange(20.0), np.arange(20.0)[::-1]
+    pl.comparison(a, b, [f"g${j}" for j in range(20)], labels=("one", "other"), top=2, ax=ax)
+    assert sorted(text.get_text() for text in ax.texts) == ["g$0", "g$1", "g$18", "g$19"]
+    assert not any(text.get_parse_math() for text in ax.texts)
+    assert sorted(len(dots.get_offsets()) for dots in ax.collections) == [4, 16]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("one", "other")
+    assert ax.get_title(loc="left") == "rank correlation -1.00"
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([1, 2], [1, 2, 3]), "of the same features"),
+        (([1], [1]), "of the same features"),
+        (([1, 2], [1, 2], ["a"]), "1 feature_names for 2"),
+    ],
+)
+def test_comparison_refuses(ax, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pl.comparison(*arguments, ax=ax)
+
+
+def test_permutation_shows_the_null_and_the_truth(ax, tested):
+    result = fastfs.permutation_test(fastfs.ReliefF(), *tested, n_permutations=99)
+    pl.permutation(result, ax=ax)
+    assert sum(bar.get_height() for bar in ax.patches) == 99
+    assert [line.get_xdata()[0] for line in ax.lines] == [result.statistic]
+    assert ax.get_title(loc="left") == "p = 0.01 (99 permutations)"
+    ax.figure.canvas.draw()
+
+
+def test_stability_shows_frequencies(ax, tested):
+    result = fastfs.stability(fastfs.ReliefF(3), *tested, n_subsamples=8)
+    pl.stability(result, [f"g{j}" for j in range(30)], top=4, ax=ax)
+    assert [bar.get_width() for bar in ax.patches] == sorted(result.frequencies)[:-5:-1]
+    assert ax.get_xlabel() == "share of 8 subsamples that select it"
+    assert ax.get_title(loc="left").startswith(f"stability {result.stability:.2f} (")
+
+
+def test_consensus_shows_ranks(ax):
+    result = fastfs.consensus({"a": [5.0, 1.0, 3.0, 3.0], "b": [4.0, 2.0, 3.0, 1.0]})
+    pl.consensus(result, ["w", "x", "y", "z"], top=3, ax=ax, title="all")
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["1  w", "2  y", "3  z"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in ax.texts] == ["1", "1", "2.5", "2", "2.5", "4"]
+    assert ax.get_title(loc="left") == "all"
+    ax.figure.canvas.draw()
+    with pytest.raises(ValueError, match="1 feature_names for 4"):
+        pl.consensus(result, ["w"], ax=ax)

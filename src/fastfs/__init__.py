@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastfs import io as io
     from fastfs import pl as pl
+    from fastfs import tl as tl
     from fastfs._affinity import GramAccumulator as GramAccumulator
     from fastfs._affinity import affinity as affinity
     from fastfs._affinity import affinity_product as affinity_product
     from fastfs._base import DataWarning as DataWarning
+    from fastfs._consensus import ConsensusResult as ConsensusResult
+    from fastfs._consensus import consensus as consensus
     from fastfs._disc import DiscResult as DiscResult
     from fastfs._disc import disc as disc
     from fastfs._disc import nearest_features as nearest_features
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from fastfs._margin_estimators import MultiSURF as MultiSURF
     from fastfs._margin_estimators import Relief as Relief
     from fastfs._margin_estimators import ReliefF as ReliefF
+    from fastfs._permutation import PermutationResult as PermutationResult
+    from fastfs._permutation import permutation_test as permutation_test
     from fastfs._projse import ProjSeResult as ProjSeResult
     from fastfs._projse import projse_from_kernels as projse_from_kernels
     from fastfs._projse import projse_scores as projse_scores
@@ -47,10 +52,13 @@ if TYPE_CHECKING:
     from fastfs._relief import multisurf_scores as multisurf_scores
     from fastfs._relief import relief_scores as relief_scores
     from fastfs._relief import relieff_scores as relieff_scores
+    from fastfs._stability import StabilityResult as StabilityResult
+    from fastfs._stability import stability as stability
 
     __version__: str
 
 _HOMES = {
+    "ConsensusResult": "_consensus",
     "DataWarning": "_base",
     "DiSC": "_disc_estimator",
     "DiscResult": "_disc",
@@ -64,12 +72,15 @@ _HOMES = {
     "ImmigrateResult": "_immigrate",
     "ManiFeSt": "_estimators",
     "MultiSURF": "_margin_estimators",
+    "PermutationResult": "_permutation",
     "ProjSe": "_estimators",
     "ProjSeResult": "_projse",
     "Relief": "_margin_estimators",
     "ReliefF": "_margin_estimators",
+    "StabilityResult": "_stability",
     "affinity": "_affinity",
     "affinity_product": "_affinity",
+    "consensus": "_consensus",
     "disc": "_disc",
     "get_cmake_dir": "_embed",
     "get_include": "_embed",
@@ -83,13 +94,15 @@ _HOMES = {
     "manifest_scores": "_manifest",
     "multisurf_scores": "_relief",
     "nearest_features": "_disc",
+    "permutation_test": "_permutation",
     "projse_from_kernels": "_projse",
     "projse_scores": "_projse",
     "projse_two_view": "_projse",
     "relief_scores": "_relief",
     "relieff_scores": "_relief",
+    "stability": "_stability",
 }
-_MODULES = ("io", "numba", "pl")
+_MODULES = ("io", "numba", "pl", "tl")
 
 __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
@@ -123,6 +136,12 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "affinity",
     "affinity_product",
     "nearest_features",
+    "permutation_test",
+    "PermutationResult",
+    "stability",
+    "StabilityResult",
+    "consensus",
+    "ConsensusResult",
     "DataWarning",
     "info",
     "link_blas",
@@ -131,6 +150,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "get_pkgconfig_dir",
     "io",
     "pl",
+    "tl",
 ]
 
 

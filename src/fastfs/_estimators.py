@@ -1,7 +1,7 @@
 """The scikit-learn estimators: one class a method over the functions in ``_<method>.py``."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from fastfs._base import (
     same_columns,
     warn_data,
 )
+from fastfs._permutation import Scorer, refit
 
 
 class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -291,22 +292,7 @@ class ManiFeSt(_Selector):
             chunks, n_threads=count_threads(self.n_jobs), budget=budget, progress=as_progress(self.verbose)
         )
         others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[codes])
-        fitted = stage.fit(
-            codes,
-            classes,
-            kernel=self.kernel,
-            sigma=self.sigma,
-            sigma_factor=self.sigma_factor,
-            sigma_percentile=self.sigma_percentile,
-            normalize=self.normalize,
-            form=self.form,
-            accuracy=self.accuracy,
-            rank=self.rank,
-            multiclass=self.multiclass,
-            n_components=self.n_components,
-            random_state=self.random_state,
-            top=None if self.n_features_to_select is None else top,
-        )
+        fitted = self._fit_stage(stage, codes, classes, None if self.n_features_to_select is None else top)
         self.classes_ = classes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]
@@ -327,6 +313,39 @@ class ManiFeSt(_Selector):
             setattr(self, f"{part}_eigenvectors_", vectors if several else vectors[0])
         if "sensitivity" in fitted:
             self.sensitivity_ = fitted["sensitivity"]
+
+    def _fit_stage(self, stage: _manifest.Stage, codes: Array, classes: Array, top: int | None) -> dict[str, Any]:
+        return stage.fit(
+            codes,
+            classes,
+            kernel=self.kernel,
+            sigma=self.sigma,
+            sigma_factor=self.sigma_factor,
+            sigma_percentile=self.sigma_percentile,
+            normalize=self.normalize,
+            form=self.form,
+            accuracy=self.accuracy,
+            rank=self.rank,
+            multiclass=self.multiclass,
+            n_components=self.n_components,
+            random_state=self.random_state,
+            top=top,
+        )
+
+    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        # Low-rank kernels take no distances between all features.
+        exact = self.accuracy == "exact" or (self.accuracy == "auto" and chunks[0].shape[1] <= _manifest.EXACT_AT_MOST)
+        stage = _manifest.Stage(chunks, keep_distances=exact, n_threads=count_threads(self.n_jobs), budget=budget)
+
+        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for labels in labelings:
+                scores = self._fit_stage(stage, labels, classes, None)["scores"]
+                if self.combine is not None:
+                    scores = _manifest.blend(scores, _manifest.other_scores(self.combine, chunks, classes[labels]))
+                yield scores, float(scores.max())
+
+        return codes, scorer
 
     def __sklearn_clone__(self) -> "ManiFeSt":
         # A C function can't be copied, but needn't be: clones share it.
@@ -581,6 +600,19 @@ class ProjSe(_Selector):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         self._keep(*_projse.select(self.__dict__["_sums"], self.n_features_to_select, self._options(), self._call()))
         return self.__dict__[name]
+
+    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        options = self._options()
+        if not options.is_linear() or _projse.is_stream(X):
+            return refit(self, X, y)
+        data = self._call().matrix(self._validate_matrix(X))
+        classes, codes = encode_labels(y, *data.shape)
+
+        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for scores in _projse.scores_of_labels(data, labelings, len(classes), options):
+                yield scores, float(scores.max())
+
+        return codes, scorer
 
     def _options(self) -> _projse.Options:
         return _projse.Options(self.kernel, self.degree, self.sigma, self.center, self.normalize, self.eps)

@@ -124,6 +124,10 @@ def manifest_scores(
     return scores if others is None else blend(scores, others)
 
 
+# accuracy="auto" is exact for up to so many features (the core's number), if they fit the memory.
+EXACT_AT_MOST = 5000
+
+
 class Stage:
     """The label-free stage: what fits of the same X with different labels have in common.
 
@@ -262,7 +266,7 @@ def _reason(plan: dict[str, Any], n_features: int, form: str, rank: int) -> str:
     relation = "no more" if plan["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
-        "size": f"{n_features} features are {relation} than 5000",
+        "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
         "rank": f"rank {rank} is more than a quarter of the {n_features} features",
         "form": f"form='{form}' exists as an exact one only",

@@ -1,7 +1,7 @@
 """The scikit-learn estimators of the margin methods: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,7 @@ from fastfs._base import (
 )
 from fastfs._estimators import _Selector
 from fastfs._immigrate import Explanation
+from fastfs._permutation import Scorer
 
 
 class _MarginSelector(_Selector, ABC):
@@ -57,9 +58,27 @@ class _MarginSelector(_Selector, ABC):
             require_dense(X)
         return self._validate_matrix(X, reset=reset)
 
-    def _stage(self, X: Array, budget: int, scaling: str | None) -> _margin.Stage:
-        threads, progress = count_threads(self.n_jobs), as_progress(self.verbose)
-        return _margin.Stage(X, scaling, n_threads=threads, budget=budget, progress=progress)
+    def _stage(self, X: Array, budget: int, scaling: str | None, keep: str | None = None) -> _margin.Stage:
+        threads, progress = count_threads(self.n_jobs), None if keep else as_progress(self.verbose)
+        return _margin.Stage(X, scaling, keep=keep, n_threads=threads, budget=budget, progress=progress)
+
+    # The distances that fits with different labels have in common.
+    _KEEP: str
+
+    @abstractmethod
+    def _scores_of(self, stage: _margin.Stage, codes: _margin.Codes, classes: Array) -> Array:
+        """The scores for these labels."""
+
+    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        data, budget, classes, codes = self._read(X, y)
+        stage = self._stage(data, budget, self.scaling, self._KEEP)  # which keeps nothing that exceeds the budget
+
+        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for labels in labelings:
+                scores = self._scores_of(stage, labels, classes)
+                yield scores, float(scores.max())
+
+        return codes, scorer
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -74,6 +93,8 @@ def _algorithm(stored: bool) -> str:
 
 class _ReliefSelector(_MarginSelector):
     """RELIEF, ReliefF and MultiSURF: one fit, which differs by the options alone."""
+
+    _KEEP = "manhattan"
 
     @abstractmethod
     def _options(self) -> dict[str, Any]:
@@ -102,6 +123,9 @@ class _ReliefSelector(_MarginSelector):
             self.algorithm_ = _algorithm(stored)
             warn_data(said)
         return self
+
+    def _scores_of(self, stage: _margin.Stage, codes: _margin.Codes, classes: Array) -> Array:
+        return _relief.score(stage, codes, classes, self._options())[0]
 
 
 class Relief(_ReliefSelector):
@@ -201,6 +225,8 @@ class Relief(_ReliefSelector):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.verbose = verbose
+
+    _KEEP = "sqeuclidean"
 
     def _options(self) -> dict[str, Any]:
         return _relief.relief_options(self.n_targets, self.closed_form, self.random_state)
@@ -660,7 +686,7 @@ class IM4E(_MarginClassifier):
             Itself.
         """
         with self._all_or_nothing():
-            options = _immigrate.iteration_options("im4e", self.sigma, self.max_iter, self.tol)
+            options = self._options()
             data, budget, self.classes_, codes = self._read(X, y)
             options["class_factors"] = _immigrate.class_factors(self.class_weight, self.classes_)
             stage = self._stage(data, budget, self.scaling)
@@ -673,6 +699,15 @@ class IM4E(_MarginClassifier):
             self._keep(data, codes, np.flatnonzero(self.weights_))
             warn_data(said)
         return self
+
+    _KEEP = "manhattan"
+
+    def _options(self) -> dict[str, Any]:
+        return _immigrate.iteration_options("im4e", self.sigma, self.max_iter, self.tol)
+
+    def _scores_of(self, stage: _margin.Stage, codes: _margin.Codes, classes: Array) -> Array:
+        options = self._options() | {"class_factors": _immigrate.class_factors(self.class_weight, classes)}
+        return _immigrate.fit_im4e(stage, codes, classes, options)[0].weights
 
     def _metric(self) -> Any:
         return core().MarginMetric(self.sigma_, self.weights_[self._used], None, None)
@@ -851,9 +886,7 @@ class Immigrate(_MarginClassifier):
             Itself.
         """
         with self._all_or_nothing():
-            options = _immigrate.immigrate_options(
-                self.sigma, self.max_iter, self.tol, self.prefilter, self.clip, self.smallest, self.negligible
-            )
+            options = self._options()
             data, budget, self.classes_, codes = self._read(X, y)
             W0 = _immigrate.start_matrix(self.W0, data.shape[1], self.prefilter, self.clip)
             stage = self._stage(data, budget, self.scaling)
@@ -894,6 +927,17 @@ class Immigrate(_MarginClassifier):
         check_is_fitted(self, "ranking_")
         vectors = np.ascontiguousarray(self.eigenvectors_.T)
         return _margin.top_pairs(self.kept_features_, self.eigenvalues_, vectors, n, by)
+
+    _KEEP = "sqeuclidean"
+
+    def _options(self) -> dict[str, Any]:
+        return _immigrate.immigrate_options(
+            self.sigma, self.max_iter, self.tol, self.prefilter, self.clip, self.smallest, self.negligible
+        )
+
+    def _scores_of(self, stage: _margin.Stage, codes: _margin.Codes, classes: Array) -> Array:
+        W0 = _immigrate.start_matrix(self.W0, stage.X.shape[1], self.prefilter, self.clip)
+        return _immigrate.fit_immigrate(stage, codes, classes, self._options(), W0)[0].scores
 
     def _metric(self) -> Any:
         return core().MarginMetric(self.sigma_, None, self.eigenvalues_, np.ascontiguousarray(self.eigenvectors_.T))

@@ -3,7 +3,7 @@
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ProjSe`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -282,6 +282,9 @@ def projse_from_kernels(
 
 
 # ------------------------------------------------------------------------------------------------------- what is asked
+
+
+Codes = npt.NDArray[np.int64]
 
 
 class Options:
@@ -680,6 +683,41 @@ def _merged(a: Any, b: Any) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------- the choice
+
+
+# Stacked targets: so many bytes of products with X at a time.
+_STACKED = 1 << 26
+
+
+def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options: Options) -> Iterator[Array]:
+    """Yield the scores, before any choice, of several labelings of the same samples, with the linear kernel.
+
+    The targets of many labelings are one matrix, so that X is read once for all of them.
+    """
+    n, d = X.shape
+    sparse = hasattr(X, "tocsr")
+    # About the mean, or about what is nearly it: columns with an offset keep their digits.
+    shift = np.zeros(d) if sparse or not options.center else np.asarray(X.mean(axis=0, dtype=np.float64))
+    centered = X if not shift.any() else X - shift.astype(X.dtype)
+    squares = centered.multiply(centered).sum(axis=0) if sparse else np.einsum("ij,ij->j", centered, centered)
+    norms = np.asarray(squares, dtype=np.float64).ravel()
+    at_once = max(1, _STACKED // (8 * d * n_classes))
+    for begin in range(0, len(labelings), at_once):
+        some = labelings[begin : begin + at_once]
+        stacked = np.zeros((len(some) * n_classes, n), dtype=X.dtype)
+        for place, codes in enumerate(some):
+            stacked[place * n_classes + codes, np.arange(n)] = 1
+        sums = np.asarray(stacked @ centered, dtype=np.float64).reshape(len(some), n_classes, d)
+        for codes, of_class in zip(some, sums, strict=True):
+            sizes = np.bincount(codes, minlength=n_classes)[:, None]
+            explained = (of_class**2 / sizes).sum(axis=0)
+            total = norms
+            if options.center:
+                rest = of_class.sum(axis=0) ** 2 / n
+                explained, total = explained - rest, norms - rest
+            if options.normalize:
+                explained = np.divide(explained, total, out=np.zeros(d), where=total > 0)
+            yield explained
 
 
 def score(

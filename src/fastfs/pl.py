@@ -12,7 +12,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["class_profile", "components", "explanation", "group", "image", "interactions", "ranking", "significance"]
+    from fastfs._consensus import ConsensusResult
+    from fastfs._permutation import PermutationResult
+    from fastfs._stability import StabilityResult
+
+__all__ = [
+    "class_profile",
+    "comparison",
+    "components",
+    "consensus",
+    "explanation",
+    "group",
+    "image",
+    "interactions",
+    "permutation",
+    "ranking",
+    "significance",
+    "stability",
+]
 
 _BAR = "#2f6f8f"
 _PALE = "#b5ccd8"
@@ -131,6 +148,245 @@ def ranking(
     ax.set_xlabel(label)
     if title is not None:
         ax.set_title(title, loc="left", pad=20, fontweight="bold", parse_math=False)
+    return ax
+
+
+def comparison(
+    a: ArrayLike,
+    b: ArrayLike,
+    feature_names: Sequence[str] | None = None,
+    *,
+    labels: tuple[str, str] = ("scores a", "scores b"),
+    top: int = 5,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the scores of two methods, groups or data sets against each other, one dot a feature.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_features,)
+        Of the same features; larger is better.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    labels : tuple of two str
+        What the scores are.
+    top : int
+        So many best features of each are named.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the rank correlation.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        The scores are of different features, or `feature_names` has another length.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> ax = pl.comparison([1, 2, 9], [1, 3, 2], labels=("ReliefF", "IM4E"), top=1, ax=Figure().add_subplot())
+    >>> sorted(text.get_text() for text in ax.texts), ax.get_title(loc="left")
+    (['x1', 'x2'], 'rank correlation 0.50')
+    """
+    from scipy.stats import spearmanr
+
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if a.ndim != 1 or a.shape != b.shape or a.size < 2:
+        raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}.")
+    if feature_names is not None and len(feature_names) != a.size:
+        raise ValueError(f"There are {len(feature_names)} feature_names for {a.size} scores.")
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(6, 6), layout="constrained")
+    best = [np.argsort(-scores, kind="stable")[:top] for scores in (a, b)]
+    named = np.union1d(*best)
+    others = np.setdiff1d(np.arange(a.size), named)
+    ax.scatter(a[others], b[others], s=12, color=_PALE, zorder=2, rasterized=a.size > 5000)
+    ax.scatter(a[named], b[named], s=22, color=_BAR, zorder=3)
+    for j in named:
+        name = f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j]))
+        ax.annotate(
+            name,
+            (a[j], b[j]),
+            xytext=(4, 3),
+            textcoords="offset points",
+            fontsize="small",
+            color=_QUIET,
+            parse_math=False,
+        )
+    ax.set_xlabel(labels[0], parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    ax.grid(color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title is None:
+        title = f"rank correlation {spearmanr(a, b).statistic:.2f}"
+    ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw the statistic under permuted labels, and where that of the true labels lies.
+
+    Parameters
+    ----------
+    result : PermutationResult
+        Of :func:`fastfs.permutation_test`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the p-value.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(30, 5)), np.arange(30) % 2
+    >>> X[:, 0] += 3 * y
+    >>> ax = fastfs.pl.permutation(fastfs.permutation_test(fastfs.ReliefF(), X, y), ax=Figure().add_subplot())
+    >>> ax.get_title(loc="left")
+    'p = 0.001 (999 permutations)'
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    n = len(result.null_statistics)
+    ax.hist(result.null_statistics, bins=min(50, max(10, n // 20)), color=_PALE, zorder=2, label="permuted labels")
+    ax.axvline(result.statistic, color=_AGAINST, linewidth=2, zorder=3, label="true labels")
+    ax.set_xlabel("statistic of all features: the largest score, or significance")
+    ax.set_ylabel("permutations")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title is None:
+        title = f"p = {result.pvalue:.{max(1, int(np.ceil(np.log10(n + 1))))}f} ({n} permutations)"
+    ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    return ax
+
+
+def stability(
+    result: StabilityResult,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 20,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw in which share of the subsamples the most frequent features were selected.
+
+    Parameters
+    ----------
+    result : StabilityResult
+        Of :func:`fastfs.stability`.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    top : int
+        How many bars.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the stability and its confidence interval.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
+    >>> X[:, :3] += 3 * y[:, None]
+    >>> found = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
+    >>> fastfs.pl.stability(found, ax=Figure().add_subplot()).get_title(loc="left")
+    'stability 1.00 (1.00 to 1.00)'
+    """
+    if title is None:
+        low, high = result.interval
+        title = f"stability {result.stability:.2f} ({low:.2f} to {high:.2f})"
+    ax = ranking(result.frequencies, feature_names, top=top, ax=ax, title=title)
+    ax.set_xlabel(f"share of {len(result.selected)} subsamples that select it")
+    return ax
+
+
+def consensus(
+    result: ConsensusResult,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 20,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the ranks that each method gives to the best features of all.
+
+    Parameters
+    ----------
+    result : ConsensusResult
+        Of :func:`fastfs.consensus`.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    top : int
+        How many features.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> found = fastfs.consensus({"ReliefF": [3.0, 2.0, 1.0], "IM4E": [2.0, 3.0, 0.0]})
+    >>> ax = fastfs.pl.consensus(found, top=2, ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
+    (['1  x0', '2  x1'], ['1', '2', '2', '1'])
+    """
+    from matplotlib.colors import LogNorm
+
+    n_methods, n_features = result.ranks.shape
+    if feature_names is not None and len(feature_names) != n_features:
+        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} scores.")
+    order = np.argsort(result.ranking)[:top]
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(2.5 + 0.9 * n_methods, 1.4 + 0.28 * len(order)), layout="constrained")
+    ranks = result.ranks[:, order].T
+    # Ranks matter by ratio: 1 and 10 are far apart, 1001 and 1010 are the same.
+    norm = LogNorm(1, max(n_features, 2))
+    ax.imshow(ranks, cmap="Blues_r", norm=norm, aspect="auto")
+    for i, row in enumerate(ranks):
+        for m, rank in enumerate(row):
+            shade = "white" if norm(rank) < 0.5 else "black"
+            ax.text(m, i, f"{rank:.10g}", ha="center", va="center", color=shade, fontsize="small")
+    names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j])) for j in order]
+    ax.set_yticks(np.arange(len(order)), [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
+    ax.set_xticks(np.arange(n_methods), result.names)
+    for text in [*ax.get_yticklabels(), *ax.get_xticklabels()]:
+        text.set_parse_math(False)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    ax.set_xlabel(f"rank of {n_features} by each method")
+    if title is not None:
+        ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
     return ax
 
 

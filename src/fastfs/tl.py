@@ -1,0 +1,480 @@
+"""Tools for AnnData: the methods on cells x genes, with results where scanpy keeps those of `rank_genes_groups`.
+
+They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_groups_df`` and
+``scanpy.pl.rank_genes_groups*`` read the results as they read scanpy's own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._base import Array, as_int, parse_memory, rank_features, some_of
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+__all__ = ["disc", "ikdr", "im4e", "immigrate", "manifest", "multisurf", "projse", "relief", "relieff"]
+
+# Rows of a matrix on disk that are read at once.
+_CHUNK_BYTES = 1 << 26
+
+_DOC = """{summary}
+
+    Runs :class:`fastfs.{estimator}` on all groups together, for `adata.var`, and on each group against the rest (or
+    against `reference`), for `adata.uns`; with two groups both are the same comparison{own}.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells x genes. {data}
+    groupby : str
+        Column of `adata.obs` with the groups.
+    groups : sequence of str, optional
+        Those to compare; default: all. With ``reference="rest"`` the others stay in the rest.
+    reference : str
+        "rest", or the group that each of `groups` is compared with.
+    layer : str, optional
+        Of `adata.layers`, in place of `adata.X`.
+    use_raw : bool, optional
+        Take `adata.raw`; default: if there is one and `layer` isn't given, as in scanpy.
+    mask_var : str or array-like of bool, optional
+        The genes to compare, or the column of `adata.var` that tells, such as "highly_variable".
+    key_added : str, optional
+        Default: "{word}".
+    n_permutations : int
+        For p-values by :func:`fastfs.permutation_test`; 0: none, so that `pvals` and `pvals_adj` are NaN.
+    drop_unlabelled : bool
+        Leave out cells whose group is missing, rather than raise.
+    copy : bool
+        Return a copy with the results, rather than write them into `adata`.
+    **parameters
+        Of :class:`fastfs.{estimator}`.
+
+    Returns
+    -------
+    anndata.AnnData or None
+        Sets ``adata.var["KEY_scores"]``, ``["KEY_rank"]`` (1 is best; 0 for genes that weren't compared) and
+        ``["KEY_selected"]``, and ``adata.uns["KEY"]`` in the shape of `rank_genes_groups`: `names`, `scores`,
+        `logfoldchanges` (computed as by scanpy, which takes X for log1p values), `pvals`, `pvals_adj` and `params`.
+
+    Raises
+    ------
+    KeyError
+        No such column, layer, group or mask.
+    ValueError
+        A group with fewer than two cells; cells without a group; gene names that occur twice; what the estimator
+        raises.
+    MemoryError
+        X would have to be made dense, and exceeds `max_memory`.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        What the estimator warns of.
+
+    Notes
+    -----
+    One fit more than there are groups; those of the groups run side by side under ``joblib.parallel_config``, on
+    machines under ``parallel_config("dask", n_jobs=-1)``. {notes}
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import fastfs.tl
+    >>> X = np.random.default_rng(0).normal(size=(40, 12)).astype("float32")
+    >>> adata = anndata.AnnData(X, obs={{"state": ["a", "b"] * 20}})
+    >>> fastfs.tl.{word}(adata, "state"{call})
+    >>> adata.uns["{word}"]["names"].dtype.names, sorted(adata.var["{word}_rank"].tolist()) == list(range(1, 13))
+    (('a', 'b'), True)
+    """
+
+
+def _tool(
+    word: str,
+    estimator: str,
+    summary: str,
+    *,
+    dense: bool = True,
+    own: bool = False,
+    streams: bool = False,
+    call: str = "",
+    notes: str = "",
+) -> Callable[..., AnnData | None]:
+    def tool(
+        adata: AnnData,
+        groupby: str,
+        *,
+        groups: Sequence[str] | None = None,
+        reference: str = "rest",
+        layer: str | None = None,
+        use_raw: bool | None = None,
+        mask_var: str | npt.ArrayLike | None = None,
+        key_added: str | None = None,
+        n_permutations: int = 0,
+        drop_unlabelled: bool = False,
+        copy: bool = False,
+        **parameters: Any,
+    ) -> AnnData | None:
+        import fastfs
+
+        model = getattr(fastfs, estimator)(**parameters)
+        n_permutations = as_int("n_permutations", n_permutations, low=0)
+        adata = adata.copy() if copy else adata
+        source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
+        cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
+        other = None if reference == "rest" else reference
+        pairs = [(group, other) for group in wanted if group != reference]
+        result = _compare(model, source, cells, labels, pairs, n_permutations, own)
+        _write(adata, key_added or word, source, result, groupby, reference, layer, word, n_permutations, model)
+        return adata if copy else None
+
+    tool.__name__ = tool.__qualname__ = word
+    data = "Sparse values are made dense, those of the cells and genes that are compared."
+    if not dense:
+        data = "Sparse values stay sparse" + ("; read in chunks of cells if on disk." if streams else ".")
+    tool.__doc__ = _DOC.format(
+        summary=summary,
+        estimator=estimator,
+        word=word,
+        data=data,
+        notes=notes or "Nothing is shared between the fits but the memory of X.",
+        own=", and so they are with more, whose scores the method has itself" if own else "",
+        call=call,
+    )
+    return tool
+
+
+class _Source:
+    """The matrix that is compared: where it is, which genes, and how to hand some cells of it to an estimator."""
+
+    def __init__(
+        self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any, model: Any, loads: str
+    ) -> None:
+        if layer is not None:
+            if use_raw:
+                raise ValueError("layer and use_raw=True exclude each other: choose one")
+            if layer not in adata.layers:
+                raise KeyError(f"adata has no layer {layer!r}; there are {_names(adata.layers)}")
+            self.X, names, self.use_raw = adata.layers[layer], adata.var_names, False
+        else:
+            if use_raw and adata.raw is None:
+                raise ValueError("use_raw=True, but adata.raw is empty")
+            self.use_raw = adata.raw is not None if use_raw is None else use_raw
+            self.X, names = (adata.raw.X, adata.raw.var_names) if self.use_raw else (adata.X, adata.var_names)
+        if self.X is None:
+            raise ValueError("adata has no X: give a layer")
+        if not names.is_unique:
+            twice = names[names.duplicated()].unique()
+            raise ValueError(
+                f"gene names must be unique, but {some_of(list(twice))} occur more than once: call "
+                "adata.var_names_make_unique()"
+            )
+        self.genes = None if mask_var is None else _mask(adata, mask_var, names, self.use_raw)
+        self.names = names if self.genes is None else names[self.genes]
+        self.is_dask = hasattr(self.X, "to_delayed")
+        if self.is_dask and hasattr(self.X._meta, "tocsr"):  # a block at a time is made dense where it is read
+            self.X = self.X.map_blocks(_to_array, dtype=self.X.dtype, meta=np.empty((0, 0), self.X.dtype))
+        self.is_backed = not self.is_dask and not isinstance(self.X, np.ndarray) and not hasattr(self.X, "tocsr")
+        if loads and (self.is_dask or self.is_backed):
+            raise ValueError(
+                f"{loads} needs its cells in memory, but X is {'a Dask array' if self.is_dask else 'on disk'}: choose "
+                "cells and genes and call adata.to_memory(), or take projse, which streams"
+            )
+        self.model = model
+
+    def of(self, cells: Array) -> Any:
+        """What the estimator is given; cells ascending."""
+        if self.is_dask:
+            part = self.X[cells]
+            return part if self.genes is None else part[:, self.genes]
+        if self.is_backed:
+            return self.chunks(cells)
+        part = self.X if len(cells) == self.X.shape[0] else self.X[cells]
+        if self.genes is not None:
+            part = part[:, self.genes]
+        if not hasattr(part, "tocsr"):
+            return np.asarray(part)
+        if part.dtype.kind != "f":
+            part = part.astype(np.float32 if part.dtype.itemsize <= 2 else np.float64)
+        return part if self.model.__sklearn_tags__().input_tags.sparse else self._dense(part)
+
+    def chunks(self, cells: Array) -> Iterator[Any]:
+        """Rows of a matrix on disk, about 64 MB at a time."""
+        step = max(1, _CHUNK_BYTES // (8 * self.X.shape[1]))
+        for begin in range(0, self.X.shape[0], step):
+            wanted = cells[(cells >= begin) & (cells < begin + step)] - begin
+            if len(wanted):
+                part = self.X[begin : begin + step][wanted]
+                yield part if self.genes is None else part[:, self.genes]
+
+    def _dense(self, part: Any) -> Array:
+        from fastfs import _core
+
+        n_bytes = part.shape[0] * part.shape[1] * part.dtype.itemsize
+        available = parse_memory(self.model.max_memory) or _core.info()["max_memory"]
+        if n_bytes > available:
+            raise MemoryError(
+                f"{type(self.model).__name__} needs dense values, {n_bytes} bytes for {part.shape[0]} cells x "
+                f"{part.shape[1]} genes, but the memory budget is {available} bytes: take fewer cells or genes "
+                "(mask_var), or raise max_memory"
+            )
+        dense: Array = part.toarray()
+        return dense
+
+    def means(self, masks: Sequence[Array]) -> list[Array]:
+        """Mean values of the genes over some sets of cells."""
+        if self.is_backed:
+            sums = [np.zeros(len(self.names)) for _ in masks]
+            for place, mask in enumerate(masks):
+                for part in self.chunks(np.flatnonzero(mask)):
+                    sums[place] += np.asarray(part.sum(axis=0), dtype=np.float64).ravel()
+            return [total / mask.sum() for total, mask in zip(sums, masks, strict=True)]
+        found = []
+        for mask in masks:
+            part = self.X[np.flatnonzero(mask)]
+            mean = part.mean(axis=0) if self.is_dask or hasattr(part, "tocsr") else part.mean(axis=0, dtype=np.float64)
+            mean = np.asarray(mean.compute() if hasattr(mean, "compute") else mean, dtype=np.float64).ravel()
+            found.append(mean if self.genes is None else mean[self.genes])
+        return found
+
+
+def _to_array(block: Any) -> Array:
+    dense: Array = block.toarray()
+    return dense
+
+
+def _names(mapping: Any) -> str:
+    return ", ".join(repr(name) for name in mapping) or "none"
+
+
+def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
+    if isinstance(mask_var, str):
+        if mask_var not in adata.var:
+            raise KeyError(f"adata.var has no column {mask_var!r}; there are {_names(adata.var)}")
+        column = adata.var[mask_var]
+        mask = column.reindex(names, fill_value=False).to_numpy() if use_raw else column.to_numpy()
+    else:
+        mask = np.asarray(mask_var)
+    if mask.dtype != bool or mask.shape != (len(names),):
+        raise ValueError(
+            f"mask_var must tell for each of the {len(names)} genes whether to compare it, as True or False, but is of "
+            f"type {mask.dtype} and shape {mask.shape}"
+        )
+    if mask.sum() < 2:
+        raise ValueError(f"mask_var leaves {mask.sum()} genes, but at least two are needed")
+    return np.flatnonzero(mask)
+
+
+def _grouping(
+    adata: AnnData, groupby: str, groups: Sequence[str] | None, reference: str, drop_unlabelled: bool
+) -> tuple[Array, Array, list[str]]:
+    """Return the cells that take part, ascending, their groups as strings, and the groups that are compared."""
+    if groupby not in adata.obs:
+        raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
+    column = adata.obs[groupby]
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if len(missing) and not drop_unlabelled:
+        raise ValueError(
+            f"{len(missing)} cells have no {groupby}: {some_of([adata.obs_names[i] for i in missing])}; give "
+            "drop_unlabelled=True to leave them out"
+        )
+    cells = np.flatnonzero(column.notna().to_numpy())
+    labels = column.to_numpy()[cells].astype(str)
+    if hasattr(column, "cat"):
+        present = [str(c) for c in column.cat.categories if str(c) in set(labels)]
+    else:
+        present = sorted(set(labels))
+    if len(present) < 2:
+        raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
+    if isinstance(groups, str):
+        raise TypeError(f"groups must be a list of groups, not the string {groups!r}")
+    wanted = present if groups is None else [str(group) for group in groups]
+    for group in [*wanted, *([] if reference == "rest" else [reference])]:
+        if group not in present:
+            raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
+    if reference != "rest" and not [group for group in wanted if group != reference]:
+        raise ValueError(f"groups must name one other than the reference {reference!r}")
+    if reference != "rest":
+        kept = np.isin(labels, [*wanted, reference])
+        cells, labels = cells[kept], labels[kept]
+    for group in sorted({*wanted, *([] if reference == "rest" else [reference])}):
+        if np.count_nonzero(labels == group) < 2:
+            raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
+    return cells, labels, wanted
+
+
+def _compare(
+    model: Any,
+    source: _Source,
+    cells: Array,
+    labels: Array,
+    pairs: Sequence[tuple[str, str | None]],
+    n_permutations: int,
+    own: bool,
+) -> dict[str, Any]:
+    """Fit all groups together and each pair; a pair's scores, p-values and mean values by its first group."""
+    from sklearn.base import clone
+
+    whole = clone(model).fit(source.of(cells), labels)
+    two = len(set(labels)) == 2
+    rows = [np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs]
+    is_group = [labels[r] == group for r, (group, _) in zip(rows, pairs, strict=True)]
+    known = None
+    if two and not n_permutations:
+        known = [whole.scores_ for _ in pairs]
+    elif own and not n_permutations and pairs[0][1] is None:
+        known = [whole.class_scores_[list(whole.classes_).index(group)] for group, _ in pairs]
+    if known is not None:
+        found = [_without_pvalues(np.asarray(scores)) for scores in known]
+    else:
+        # With two groups the second comparison is the first one seen from the other side.
+        different = range(1 if two else len(pairs))
+        tasks = ((clone(model), source.of(cells[rows[p]]), is_group[p], n_permutations) for p in different)
+        if source.is_backed:  # an open file is for this process alone
+            found = [_compare_pair(*task) for task in tasks]
+        else:
+            from joblib import Parallel, delayed
+
+            found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+        found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
+    by_group = {}
+    for (group, _), one, r, ours in zip(pairs, found, rows, is_group, strict=True):
+        masks = []
+        for part in (ours, ~ours):
+            masks.append(np.zeros(source.X.shape[0], bool))
+            masks[-1][cells[r][part]] = True
+        by_group[group] = one | dict(zip(("mean", "mean_rest"), source.means(masks), strict=True))
+    return {"whole": whole, "groups": by_group}
+
+
+def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Array]:
+    """Scores and p-values of some cells against the others."""
+    from fastfs._permutation import permutation_test
+
+    y = np.where(is_group, "group", "rest")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all groups together have warned
+        if not n_permutations:
+            return _without_pvalues(np.asarray(model.fit(X, y).scores_))
+        test = permutation_test(model, X, y, n_permutations=n_permutations)
+    return {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+
+
+def _without_pvalues(scores: Array) -> dict[str, Array]:
+    nothing = np.full(len(scores), np.nan)
+    return {"scores": scores, "pvals": nothing, "pvals_adj": nothing}
+
+
+def _write(
+    adata: AnnData,
+    key: str,
+    source: _Source,
+    result: dict[str, Any],
+    groupby: str,
+    reference: str,
+    layer: str | None,
+    word: str,
+    n_permutations: int,
+    model: Any,
+) -> None:
+    import pandas as pd
+
+    import fastfs
+
+    base = adata.uns.get("log1p", {}).get("base")
+    columns: dict[str, dict[str, Array]] = {
+        name: {} for name in ("names", "scores", "logfoldchanges", "pvals", "pvals_adj")
+    }
+    for group, found in result["groups"].items():
+        order = np.argsort(-found["scores"], kind="stable")
+        levels = []
+        with np.errstate(all="ignore"):  # values that aren't logarithms of counts give whatever they give in scanpy
+            for mean in (found["mean"], found["mean_rest"]):
+                levels.append(np.expm1(mean if base is None else mean * np.log(base)) + 1e-9)
+            changes = np.log2(levels[0] / levels[1])
+        for name, values in (
+            ("names", np.asarray(source.names, dtype=object)),
+            ("scores", found["scores"].astype(np.float32)),
+            ("logfoldchanges", changes.astype(np.float32)),
+            ("pvals", found["pvals"]),
+            ("pvals_adj", found["pvals_adj"]),
+        ):
+            columns[name][group] = values[order]
+    results: dict[str, Any] = {
+        name: pd.DataFrame(by_group).to_records(index=False) for name, by_group in columns.items()
+    }
+    results["params"] = {
+        "groupby": groupby,
+        "reference": reference,
+        "method": f"fastfs.{word}",
+        "use_raw": source.use_raw,
+        "layer": layer,
+        "corr_method": "benjamini-hochberg",
+        "n_permutations": n_permutations,
+        "estimator": " ".join(repr(model).split()),
+        "fastfs_version": fastfs.__version__,
+    }
+    whole = result["whole"]
+    scores = pd.Series(whole.scores_, index=source.names)
+    ranks = pd.Series(getattr(whole, "ranking_", rank_features(whole.scores_)), index=source.names)
+    chosen = pd.Series(whole.get_support(), index=source.names)
+    adata.var[f"{key}_scores"] = scores.reindex(adata.var_names).to_numpy()
+    adata.var[f"{key}_rank"] = ranks.reindex(adata.var_names, fill_value=0).to_numpy()
+    adata.var[f"{key}_selected"] = chosen.reindex(adata.var_names, fill_value=False).to_numpy()
+    adata.uns[key] = results
+
+
+_ONCE = "All groups against their rests come from one fit."
+_DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
+
+manifest = _tool(
+    "manifest",
+    "ManiFeSt",
+    "Genes whose relations to the other genes differ between groups.",
+    dense=False,
+    own=True,
+    notes=_ONCE,
+)
+projse = _tool(
+    "projse",
+    "ProjSe",
+    "Few genes that together tell the groups apart, without saying the same thing twice.",
+    dense=False,
+    streams=True,
+    call=", center=True",
+    notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.",
+)
+relief = _tool(
+    "relief",
+    "Relief",
+    "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
+    notes=_DISTANCES,
+)
+relieff = _tool(
+    "relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther.", notes=_DISTANCES
+)
+multisurf = _tool("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose.", notes=_DISTANCES)
+im4e = _tool("im4e", "IM4E", "Weights of genes that enlarge the margins between groups.", notes=_DISTANCES)
+immigrate = _tool(
+    "immigrate", "Immigrate", "Genes, and pairs of genes, that enlarge the margins between groups.", notes=_DISTANCES
+)
+disc = _tool(
+    "disc",
+    "DiSC",
+    "Groups of genes that are connected in one group of cells and not in the others.",
+    dense=False,
+    own=True,
+    call=", n_components=3, bandwidth_neighbors=5",
+    notes=_ONCE,
+)
+ikdr = _tool("ikdr", "IKDR", "Few genes whose kernels let mixtures of cells tell the groups apart.", notes=_DISTANCES)
+
+
+def __dir__() -> list[str]:
+    return __all__

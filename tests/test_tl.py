@@ -1,0 +1,330 @@
+"""Tools for AnnData, with the real scanpy."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csc_matrix, csr_matrix
+
+import fastfs
+from fastfs import tl
+
+anndata = pytest.importorskip("anndata")
+
+CALLS = {
+    "manifest": {},
+    "projse": {"center": True},
+    "relief": {},
+    "relieff": {},
+    "multisurf": {},
+    "im4e": {},
+    "immigrate": {},
+    "disc": {"n_components": 3, "bandwidth_neighbors": 5},
+}
+SPARSE = ("manifest", "projse", "disc")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::fastfs.DataWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+
+def cells(n_groups=3, n=60, d=20, seed=0, make=np.asarray):
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(1.0, size=(n, d)).astype("float32")
+    codes = np.arange(n) % n_groups
+    for g in range(n_groups):
+        X[codes == g, g] += rng.poisson(6.0, size=np.sum(codes == g))
+    X = np.log1p(X)
+    state = pd.Categorical(np.array(["alpha", "beta", "gamma"])[codes])
+    return anndata.AnnData(
+        make(X),
+        obs=pd.DataFrame({"state": state}, index=[f"cell{i}" for i in range(n)]),
+        var=pd.DataFrame(index=[f"gene{j}" for j in range(d)]),
+    )
+
+
+def fitted(word, X, y):
+    names = {"disc": "DiSC", "manifest": "ManiFeSt", "projse": "ProjSe", "relief": "Relief", "relieff": "ReliefF"}
+    names |= {"multisurf": "MultiSURF", "im4e": "IM4E", "immigrate": "Immigrate"}
+    return getattr(fastfs, names[word])(**CALLS[word]).fit(X, y)
+
+
+@pytest.mark.parametrize("word", CALLS)
+def test_each_against_the_rest(word):
+    adata = cells()
+    assert getattr(tl, word)(adata, "state", **CALLS[word]) is None
+    y = adata.obs["state"].astype(str).to_numpy()
+    whole = fitted(word, adata.X, y)
+    np.testing.assert_allclose(adata.var[f"{word}_scores"], whole.scores_, rtol=1e-6)
+    assert np.array_equal(adata.var[f"{word}_rank"], whole.ranking_)
+    assert np.array_equal(adata.var[f"{word}_selected"], whole.get_support())
+    found = adata.uns[word]
+    assert found["names"].dtype.names == ("alpha", "beta", "gamma")
+    for place, group in enumerate(("alpha", "beta", "gamma")):
+        if word in ("manifest", "disc"):
+            expected = whole.class_scores_[place]
+        else:
+            expected = fitted(word, adata.X, np.where(y == group, "group", "rest")).scores_
+        scores = pd.Series(found["scores"][group], index=found["names"][group])
+        np.testing.assert_allclose(scores[adata.var_names], expected, rtol=1e-6)
+        assert np.all(np.diff(found["scores"][group]) <= 0)
+        assert np.isnan(found["pvals"][group]).all()
+        assert np.isnan(found["pvals_adj"][group]).all()
+    assert found["params"]["method"] == f"fastfs.{word}"
+    assert found["params"]["fastfs_version"] == fastfs.__version__
+
+
+@pytest.mark.parametrize("make", [csr_matrix, csc_matrix])
+@pytest.mark.parametrize("word", CALLS)
+def test_sparse_is_dense(word, make):
+    plain, sparse = cells(), cells(make=make)
+    getattr(tl, word)(plain, "state", **CALLS[word])
+    getattr(tl, word)(sparse, "state", **CALLS[word])
+    for group in ("alpha", "beta", "gamma"):
+        tables = [
+            pd.DataFrame(
+                {c: a.uns[word][c][group] for c in ("scores", "logfoldchanges")}, index=a.uns[word]["names"][group]
+            )
+            for a in (plain, sparse)
+        ]
+        np.testing.assert_allclose(tables[1].loc[plain.var_names], tables[0].loc[plain.var_names], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("word", SPARSE)
+def test_sparse_stays_sparse(word, monkeypatch):
+    adata = cells(make=csr_matrix)
+
+    def refuse(*_, **__):
+        raise AssertionError("made dense")
+
+    for method in ("toarray", "todense"):
+        monkeypatch.setattr(csr_matrix, method, refuse)
+    getattr(tl, word)(adata, "state", **CALLS[word])
+
+
+def test_two_groups_and_a_reference():
+    adata = cells()
+    tl.relieff(adata, "state", groups=["alpha"], reference="gamma")
+    two = adata[adata.obs["state"] != "beta"].copy()
+    tl.relieff(two, "state")
+    expected = fastfs.ReliefF().fit(two.X, two.obs["state"].astype(str)).scores_
+    for found, group in ((adata.uns["relieff"], "alpha"), (two.uns["relieff"], "alpha"), (two.uns["relieff"], "gamma")):
+        scores = pd.Series(found["scores"][group], index=found["names"][group])
+        np.testing.assert_allclose(scores[adata.var_names], expected, rtol=1e-6)
+    assert adata.uns["relieff"]["names"].dtype.names == ("alpha",)
+    assert two.uns["relieff"]["names"].dtype.names == ("alpha", "gamma")
+    assert adata.uns["relieff"]["params"]["reference"] == "gamma"
+    changes = [
+        pd.Series(two.uns["relieff"]["logfoldchanges"][g], two.uns["relieff"]["names"][g]) for g in ("alpha", "gamma")
+    ]
+    np.testing.assert_allclose(changes[0][adata.var_names], -changes[1][adata.var_names], rtol=1e-5)
+
+
+@pytest.mark.parametrize("reference", ["rest", "beta"])
+@pytest.mark.parametrize("base", [None, 2])
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_fold_changes_are_scanpys(reference, base, make):
+    sc = pytest.importorskip("scanpy")
+    adata = cells(make=make)
+    adata.uns["log1p"] = {"base": base}
+    tl.projse(adata, "state", reference=reference, center=True)
+    sc.tl.rank_genes_groups(adata, "state", reference=reference, method="t-test")
+    for group in adata.uns["projse"]["names"].dtype.names:
+        ours = sc.get.rank_genes_groups_df(adata, group, key="projse").set_index("names")
+        theirs = sc.get.rank_genes_groups_df(adata, group).set_index("names")
+        np.testing.assert_allclose(
+            ours["logfoldchanges"][adata.var_names], theirs["logfoldchanges"][adata.var_names], rtol=1e-4, atol=1e-6
+        )
+
+
+def test_scanpys_functions():
+    sc = pytest.importorskip("scanpy")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    adata = cells()
+    tl.multisurf(adata, "state", n_permutations=19)
+    table = sc.get.rank_genes_groups_df(adata, None, key="multisurf")
+    assert list(table.columns) == ["group", "names", "scores", "logfoldchanges", "pvals", "pvals_adj"]
+    assert len(table) == 60
+    best = sc.get.rank_genes_groups_df(adata, "beta", key="multisurf", pval_cutoff=0.5)
+    assert best["names"].iloc[0] == "gene1"
+    assert best["pvals"].iloc[0] == 0.05
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pl.rank_genes_groups(adata, key="multisurf", n_genes=5, show=False)
+        for kind in ("dotplot", "heatmap", "matrixplot", "stacked_violin", "violin", "tracksplot"):
+            draw = getattr(sc.pl, f"rank_genes_groups_{kind}")
+            draw(adata, key="multisurf", n_genes=3, show=False, **({} if kind == "violin" else {"dendrogram": False}))
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def test_layers_raw_masks_and_names(tmp_path):
+    adata = cells()
+    adata.layers["other"] = np.ascontiguousarray(adata.X[:, ::-1])
+    adata.raw = adata.copy()
+    adata.var["chosen"] = np.arange(20) < 12
+    subset = adata[:, 3:].copy()
+    tl.relieff(subset, "state")  # takes raw, as scanpy does
+    assert len(subset.uns["relieff"]["names"]["alpha"]) == 20
+    assert subset.uns["relieff"]["params"]["use_raw"] is True
+    assert (
+        subset.var["relieff_rank"].iloc[0] == fastfs.ReliefF().fit(adata.X, adata.obs["state"].astype(str)).ranking_[3]
+    )
+    tl.relieff(adata, "state", layer="other", mask_var="chosen", key_added="mine")
+    expected = fastfs.ReliefF().fit(adata.layers["other"][:, :12], adata.obs["state"].astype(str))
+    np.testing.assert_allclose(adata.var["mine_scores"].iloc[:12], expected.scores_, rtol=1e-6)
+    assert adata.var["mine_scores"].iloc[12:].isna().all()
+    assert (adata.var["mine_rank"].iloc[12:] == 0).all()
+    assert not adata.var["mine_selected"].iloc[12:].any()
+    twin = tl.relieff(adata, "state", use_raw=False, key_added="again", copy=True)
+    assert "again" in twin.uns
+    assert "again" not in adata.uns
+    twin.write_h5ad(tmp_path / "twin.h5ad")
+    back = anndata.read_h5ad(tmp_path / "twin.h5ad")
+    for column in ("names", "scores", "pvals"):
+        for group in ("alpha", "gamma"):
+            assert np.array_equal(
+                back.uns["again"][column][group], twin.uns["again"][column][group], equal_nan=column == "pvals"
+            )
+    assert back.uns["again"]["params"]["method"] == "fastfs.relieff"
+    assert back.var["again_rank"].tolist() == twin.var["again_rank"].tolist()
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_backed(tmp_path, make):
+    adata = cells(make=make)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    tl.projse(adata, "state", center=True)
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    tl.projse(backed, "state", center=True)
+    for column in ("scores", "logfoldchanges"):
+        np.testing.assert_allclose(
+            backed.uns["projse"][column]["beta"], adata.uns["projse"][column]["beta"], rtol=1e-4, atol=1e-6
+        )
+    with pytest.raises(ValueError, match=r"relieff needs its cells in memory, but X is on disk.*to_memory"):
+        tl.relieff(backed, "state")
+    backed.file.close()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_dask(sparse):
+    da = pytest.importorskip("dask.array")
+    adata = cells()
+    lazy = adata.copy()
+    lazy.X = da.from_array(adata.X, chunks=(17, 20))
+    if sparse:
+        lazy.X = lazy.X.map_blocks(csr_matrix)
+    tl.projse(adata, "state", center=True)
+    tl.projse(lazy, "state", center=True)
+    for column in ("scores", "logfoldchanges"):
+        np.testing.assert_allclose(
+            lazy.uns["projse"][column]["beta"], adata.uns["projse"][column]["beta"], rtol=1e-4, atol=1e-6
+        )
+    with pytest.raises(ValueError, match="disc needs its cells in memory, but X is a Dask array"):
+        tl.disc(lazy, "state")
+
+
+def test_groups_side_by_side():
+    from joblib import parallel_config
+
+    alone, together = cells(), cells()
+    tl.relieff(alone, "state", n_permutations=19)
+    with parallel_config("loky", n_jobs=2):
+        tl.relieff(together, "state", n_permutations=19)
+    for column in ("scores", "pvals", "logfoldchanges"):
+        assert np.array_equal(alone.uns["relieff"][column]["gamma"], together.uns["relieff"][column]["gamma"])
+
+
+def test_counts_as_integers():
+    adata = cells(make=lambda X: csr_matrix(np.rint(X).astype("int64")))
+    tl.projse(adata, "state", center=True)
+    assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        ({"groupby": "kind"}, KeyError, "no column 'kind'; there are 'state'"),
+        ({"layer": "counts"}, KeyError, "no layer 'counts'; there are none"),
+        ({"layer": "counts", "use_raw": True}, ValueError, "exclude each other"),
+        ({"use_raw": True}, ValueError, r"adata\.raw is empty"),
+        ({"mask_var": "chosen"}, KeyError, "no column 'chosen'"),
+        ({"mask_var": [True, False]}, ValueError, "each of the 20 genes"),
+        ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
+        ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
+        ({"groups": "alpha"}, TypeError, "must be a list of groups"),
+        ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
+        ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
+        ({"n_permutations": -1}, ValueError, "n_permutations"),
+        ({"n_neighbours": 3}, TypeError, "n_neighbours"),
+    ],
+)
+def test_bad_calls(call, error, message):
+    adata = cells()
+    groupby = call.pop("groupby", "state")
+    with pytest.raises(error, match=message):
+        tl.relieff(adata, groupby, **call)
+    assert not adata.uns
+    assert not len(adata.var.columns)
+
+
+def test_groups_that_are_too_small():
+    adata = cells()
+    adata.obs["few"] = pd.Categorical(
+        ["one"] + ["two"] * 30 + ["three"] * 29, categories=["none", "one", "three", "two"]
+    )
+    with pytest.raises(ValueError, match="at least two cells, but 'one' has one"):
+        tl.relieff(adata, "few")
+    tl.relieff(adata, "few", groups=["two", "three"])
+    assert adata.uns["relieff"]["names"].dtype.names == ("two", "three")  # "none" has no cells, and is none
+    adata.obs["same"] = "a"
+    with pytest.raises(ValueError, match="at least two groups with cells"):
+        tl.relieff(adata, "same")
+
+
+def test_missing_labels():
+    adata = cells()
+    adata.obs["partly"] = adata.obs["state"].where(np.arange(60) != 7)
+    with pytest.raises(ValueError, match=r"1 cells have no partly: cell7; give drop_unlabelled=True"):
+        tl.relieff(adata, "partly")
+    tl.relieff(adata, "partly", drop_unlabelled=True)
+    rest = adata[np.arange(60) != 7].copy()
+    tl.relieff(rest, "state")
+    assert np.array_equal(adata.uns["relieff"]["scores"]["beta"], rest.uns["relieff"]["scores"]["beta"])
+
+
+def test_names_that_occur_twice():
+    adata = cells()
+    adata.var_names = ["gene0", *adata.var_names[:-1]]
+    with pytest.raises(ValueError, match="gene0 occur more than once: call"):
+        tl.relieff(adata, "state")
+
+
+def test_genes_without_counts():
+    adata = cells(make=csr_matrix)
+    X = adata.X.toarray()
+    X[:, 5] = 0
+    adata.X = csr_matrix(X)
+    for word in ("projse", "relieff", "manifest"):
+        getattr(tl, word)(adata, "state", **CALLS[word])
+        assert np.isfinite(adata.var[f"{word}_scores"]).all()
+        assert (adata.uns[word]["logfoldchanges"]["alpha"][adata.uns[word]["names"]["alpha"] == "gene5"] == 0).all()
+
+
+def test_too_large_to_be_dense():
+    with pytest.raises(MemoryError, match="ReliefF needs dense values, 4800 bytes for 60 cells x 20 genes"):
+        tl.relieff(cells(make=csr_matrix), "state", max_memory=1000)
+
+
+def test_integers_as_groups():
+    adata = cells()
+    adata.obs["cluster"] = np.arange(60) % 3
+    tl.relieff(adata, "cluster", groups=["0", 2])
+    assert adata.uns["relieff"]["names"].dtype.names == ("0", "2")
