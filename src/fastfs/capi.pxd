@@ -384,6 +384,93 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     void fastfs_disc_free(fastfs_disc *fitted)
+    enum:
+        FASTFS_WIDTH_MEAN_SQUARED
+        FASTFS_WIDTH_MEAN
+        FASTFS_WIDTH_GIVEN
+    ctypedef struct fastfs_ikdr_kernels:
+        size_t struct_size
+        const fastfs_matrix *X
+        int64_t n_kernels
+        const int64_t *groups
+        int32_t scaling
+        int32_t width
+        double delta
+        const double *matrices
+        int64_t n_samples
+    enum:
+        FASTFS_IKDR_LAPLACIAN
+        FASTFS_IKDR_DISTANCE
+    enum:
+        FASTFS_IKDR_PROJECTED_GRADIENT
+        FASTFS_IKDR_ADMM
+    ctypedef struct fastfs_ikdr_options:
+        size_t struct_size
+        int64_t n_components
+        const double *lambdas
+        int64_t n_lambdas
+        double mu
+        double tau
+        double zeta
+        int32_t interpretability
+        int32_t solver
+        int64_t max_iter
+        int64_t max_inner
+        double tol
+        double rho
+        const double *A
+        const double *weights
+        uint64_t seed
+    enum:
+        FASTFS_IKDR_NOT_CONVERGED
+        FASTFS_IKDR_IDENTITY
+        FASTFS_IKDR_CONSTANT
+        FASTFS_IKDR_FEW
+        FASTFS_IKDR_MANY
+    ctypedef struct fastfs_ikdr:
+        pass
+    ctypedef struct fastfs_ikdr_result:
+        size_t struct_size
+        int32_t warnings
+        int32_t converged
+        int64_t n_samples
+        int64_t n_features
+        int64_t n_kernels
+        int64_t n_classes
+        int64_t n_components
+        int64_t n_iter
+        double lambda
+        double objective
+        double interpretability
+        double similarity
+        const double *history
+        const double *A
+        const double *embedding
+        const double *profile
+        const double *weights
+        const double *prices
+        const double *deltas
+        const double *means
+        const double *scales
+    fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const fastfs_run *run, fastfs_ikdr **fitted)
+    fastfs_status fastfs_ikdr_get(const fastfs_ikdr *fitted, int64_t step, fastfs_ikdr_result *result)
+    void fastfs_ikdr_free(fastfs_ikdr *fitted)
+    fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix *K, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const double *A, int32_t repeats, const fastfs_run *run, double *objective, double *gradient)
+    fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const double *A, const double *weights, const fastfs_run *run, double *prices)
+    ctypedef struct fastfs_ikdr_model:
+        size_t struct_size
+        int64_t n_kernels
+        const double *weights
+        const double *deltas
+        const int64_t *begins
+        const int64_t *features
+        const double *means
+        const double *scales
+        int64_t n_support
+        const double *support
+        int64_t n_components
+        const double *coefficients
+    fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model *model, const fastfs_matrix *X, const fastfs_run *run, double *out)
 
 cdef extern from *:
     """
@@ -407,6 +494,10 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_disc_set fastfs_disc_set_init(void) { fastfs_disc_set v = FASTFS_DISC_SET_INIT; return v; }
     static CYTHON_INLINE fastfs_disc_options fastfs_disc_options_init(void) { fastfs_disc_options v = FASTFS_DISC_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_disc_result fastfs_disc_result_init(void) { fastfs_disc_result v = FASTFS_DISC_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_ikdr_kernels fastfs_ikdr_kernels_init(void) { fastfs_ikdr_kernels v = FASTFS_IKDR_KERNELS_INIT; return v; }
+    static CYTHON_INLINE fastfs_ikdr_options fastfs_ikdr_options_init(void) { fastfs_ikdr_options v = FASTFS_IKDR_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_ikdr_result fastfs_ikdr_result_init(void) { fastfs_ikdr_result v = FASTFS_IKDR_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
     """
     fastfs_matrix fastfs_matrix_init() noexcept nogil
     fastfs_run fastfs_run_init() noexcept nogil
@@ -427,3 +518,7 @@ cdef extern from *:
     fastfs_disc_set fastfs_disc_set_init() noexcept nogil
     fastfs_disc_options fastfs_disc_options_init() noexcept nogil
     fastfs_disc_result fastfs_disc_result_init() noexcept nogil
+    fastfs_ikdr_kernels fastfs_ikdr_kernels_init() noexcept nogil
+    fastfs_ikdr_options fastfs_ikdr_options_init() noexcept nogil
+    fastfs_ikdr_result fastfs_ikdr_result_init() noexcept nogil
+    fastfs_ikdr_model fastfs_ikdr_model_init() noexcept nogil
