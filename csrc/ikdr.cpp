@@ -320,7 +320,7 @@ struct MixtureObjective {
     }
 };
 
-// W of (c, T) or.
+// (R) as a function of beta, x = (c, T).
 MixtureObjective reduced_objective(const Classes& classes, const Terms& terms, const Numbers& omega, std::int64_t k) {
     const std::int64_t N = classes.n_samples(), C = classes.n();
     MixtureObjective F;
@@ -519,6 +519,7 @@ class BetaStep {
             active.weights.resize(active.weights.size() + added.size());
             solve(active);
         }
+        if (active.whole && active.count() > 1) active = without_whole(active);
         return result(active, mixture);
     }
 
@@ -532,6 +533,7 @@ class BetaStep {
                                       F_.size, false, x.data());
         const Numbers g = F_.gradient(x);
         value = F_.constant;
+        current = 0;
         for (std::size_t e = 0; e < x.size(); ++e) {
             value += 0.5 * x[e] * (g[e] + F_.h[e]);
             current += x[e] * g[e];
@@ -543,7 +545,24 @@ class BetaStep {
         return g;
     }
 
-    void solve(Active& active) {
+    // The same without the whole mixture, if that costs no more than the tolerance: what is left of its weight would
+    // keep all of its kernels.
+    Active without_whole(const Active& active) const {
+        Active fewer = active;
+        fewer.whole = false;
+        fewer.weights.erase(fewer.weights.begin());
+        fewer.v.erase(fewer.v.begin());
+        fewer.phi.erase(fewer.phi.begin(), fewer.phi.begin() + F_.size);
+        const double sum = std::accumulate(fewer.weights.begin(), fewer.weights.end(), 0.0);
+        for (double& weight : fewer.weights) weight /= sum;
+        solve(fewer);
+        double before = 0, after = 0, price = 0;
+        at_point(active, before, price);
+        at_point(fewer, after, price);
+        return after <= before + tol_ * std::abs(before) ? fewer : active;
+    }
+
+    void solve(Active& active) const {
         const auto n = static_cast<std::int64_t>(active.count());
         Quadratic f;
         f.constant = F_.constant;
@@ -937,8 +956,8 @@ constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 10000000
 // than the best of 21 starts after one step, and 1.6 times after 200.
 constexpr std::int64_t kFirstSteps = 1;
 
-// Beyond these a kernel says nothing: the mean of K off its diagonal.
-constexpr double kIdentity = 0.01, kConstant = 0.98;
+// Beyond these a kernel says nothing, if it matters at all: the mean of K off its diagonal; its weight.
+constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
 
 template <class T>
 double mean_off_diagonal(const T* K, std::int64_t n) {
@@ -1013,11 +1032,11 @@ class Fit {
         constexpr std::int64_t size = sizeof(T);
         const bool admm = options_.solver == FASTFS_IKDR_ADMM;
         const std::int64_t d = source.n_kernels, C = classes_.n(), phi = std::max(N_ + C * k_, admm ? N_ * k_ : 0);
+        const std::int64_t active = std::min(d + 1, kSingle + (admm ? kRounds : 2) * kAdded);
         const std::int64_t always = (admm ? Alternation::memory(N_, C, k_) : 0) +
                                     SampleKernels<T>::memory(source, admm ? N_ : C, run_.n_threads()) +
-                                    3 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
-                                    8 * (kSingle + 2 * kAdded) * (phi + kSingle) + 8 * 6 * d +
-                                    8 * n_results * (2 * d + 2 * N_ * k_);
+                                    2 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+                                    8 * active * (2 * phi + active) + 8 * 6 * d + 8 * n_results * (2 * d + 2 * N_ * k_);
         const std::int64_t stored = (size * phi + 8) * d;
         run_.require_memory(always,
                             "I-KDR of " + std::to_string(d) + " kernels between " + std::to_string(N_) + " samples",
@@ -1143,7 +1162,7 @@ class Fit {
         Buffer<T> K(N_ * N_);
         kernels_.sum(next.which, next.weights, run_, K.data());
         const double after = Reduced<T>(K.data(), classes_, terms, k_, run_).value(A_.data());
-        if (after > value) return true;  // rounding leaves no descent
+        if (after > value) return found.converged;  // rounding leaves beta no descent
         value = after;
         mixture_ = std::move(next);
         K_ = std::move(K);
@@ -1185,8 +1204,9 @@ class Fit {
         if (k_ < classes_.n()) result.warnings |= FASTFS_IKDR_FEW;
         if (k_ > 2 * classes_.n()) result.warnings |= FASTFS_IKDR_MANY;
         Buffer<T> one(N_ * N_);
-        for (std::int64_t m : mixture_.which) {
-            kernels_.sum({m}, {1.0}, run_, one.data());
+        for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
+            if (mixture_.weights[a] < kNotable) continue;
+            kernels_.sum({mixture_.which[a]}, {1.0}, run_, one.data());
             if (mean_off_diagonal(one.data(), N_) > kConstant) {
                 result.warnings |= FASTFS_IKDR_CONSTANT;
                 break;

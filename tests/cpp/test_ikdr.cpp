@@ -292,7 +292,7 @@ void check_result(const fastfs::ikdr_result& r) {
     CHECK(*std::min_element(r.weights, r.weights + r.n_kernels) >= 0);
     CHECK(*std::min_element(r.prices, r.prices + r.n_kernels) == 0);
     CHECK(r.interpretability >= 1 / static_cast<double>(r.n_classes) && r.interpretability <= 1 + 1e-12);
-    for (std::int64_t t = 1; t < r.n_iter; ++t) CHECK(r.history[t] <= r.history[t - 1]);
+    for (std::int64_t t = 1; t < r.n_iter; ++t) CHECK(r.history[t] <= r.history[t - 1] * (1 + 1e-12));
     CHECK(r.history[r.n_iter - 1] == r.objective);
 }
 
@@ -332,6 +332,10 @@ void check_embedding(const fastfs::ikdr_result& r, const Planted<T>& data, bool 
     fastfs::ikdr_embed(model, data.matrix(), again.data(), threads(3));
     CHECK(B == again);
     for (std::size_t e = 0; e < B.size(); ++e) CHECK(std::abs(B[e] - r.embedding[e]) <= 2e-6);
+    // What is far from everything is near nothing.
+    const std::vector<T> far(at(d), std::numeric_limits<T>::max());
+    fastfs::ikdr_embed(model, fastfs::matrix(far.data(), 1, d), B.data(), threads(1));
+    for (std::int64_t j = 0; j < r.n_components; ++j) CHECK(B[at(j)] == 0);
 }
 
 template <class T>
