@@ -63,6 +63,12 @@ def interface(session: nox.Session) -> None:
 
 
 @nox.session
+def wheels(session: nox.Session) -> None:
+    """The sdist and the wheels, built, repaired and checked: `nox -s wheels -- --glibc 2.17`."""
+    session.run("python", "wheels/build.py", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """One benchmark: `nox -s bench -- bench_affinity`."""
     session.install(".[bench]")

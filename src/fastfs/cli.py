@@ -92,7 +92,10 @@ def _fastfs(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
 ) -> None:
-    """Multivariate feature selection for wide data."""
+    """Multivariate feature selection for wide data.
+
+    Builds ask for paths by --includes, --cflags, --libs, --cmakedir and --pkgconfigdir.
+    """
     if version:
         print(fastfs.__version__)
         raise typer.Exit

@@ -50,7 +50,7 @@ FASTFS_API const char* fastfs_version(void);
 
 /* The version of this interface: of the header that you compile with, and of the library that you have loaded. It grows
  * when something that was is changed or taken away, not when functions, or fields at the end of structs, are added. Who
- * loads the library by its path compares the two; the linker's SONAME does it for all others. */
+ * loads the library of a Python package, or any by its path, compares the two; the SONAME does it for all others. */
 #define FASTFS_ABI_VERSION 1
 FASTFS_API int32_t fastfs_abi_version(void);
 
