@@ -436,6 +436,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
         require(!given.groups, "groups are of features: there are none with matrices");
         source.matrices = given.matrices;
         source.n_samples = n;
+        if (run.is_question()) return source;  // the method asks for more than these checks
         run.require_memory(8 * n * n, "the check of kernels between " + std::to_string(n) + " samples",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");
         for (std::int64_t m = 0; m < given.n_kernels; ++m) {
@@ -1148,8 +1149,8 @@ void fastfs_disc_free(fastfs_disc* fitted) { std::unique_ptr<fastfs_disc> owner(
 fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                               const fastfs_ikdr_options* options, const fastfs_run* run_, fastfs_ikdr** fitted) {
     return guarded([&] {
-        require(fitted != nullptr, "fitted is null");
         Run run = read_run(run_);
+        require_output(run, fitted != nullptr, "fitted is null");
         auto o = read(options, FASTFS_IKDR_OPTIONS_INIT, "options");
         const KernelSource source = read_ikdr_kernels(kernels, o.interpretability == FASTFS_IKDR_DISTANCE, run);
         require_labels(labels, source.n_samples, n_classes);
@@ -1167,32 +1168,33 @@ fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ik
         require(
             step >= 0 && step < static_cast<int64_t>(fit.steps.size()),
             "there are " + std::to_string(fit.steps.size()) + " lambdas, and none is number " + std::to_string(step));
-        require(result != nullptr && result->struct_size == sizeof(fastfs_ikdr_result),
-                "result is null or of another size: start from FASTFS_IKDR_RESULT_INIT");
+        require(result != nullptr, "result is null");
         const IkdrResult& f = fit.steps[static_cast<std::size_t>(step)];
         const auto data_or_null = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
-        *result = {sizeof(fastfs_ikdr_result),
-                   f.warnings,
-                   f.converged,
-                   fit.n_samples,
-                   fit.n_features,
-                   fit.n_kernels,
-                   fit.n_classes,
-                   fit.n_components,
-                   static_cast<int64_t>(f.history.size()),
-                   f.lambda,
-                   f.objective,
-                   f.interpretability,
-                   f.similarity,
-                   f.history.data(),
-                   f.A.data(),
-                   f.embedding.data(),
-                   f.profile.data(),
-                   f.weights.data(),
-                   f.prices.data(),
-                   data_or_null(fit.deltas),
-                   data_or_null(fit.means),
-                   data_or_null(fit.scales)};
+        fill(result, FASTFS_IKDR_RESULT_INIT, "result", [&](fastfs_ikdr_result& r) {
+            r = {sizeof(fastfs_ikdr_result),
+                 f.warnings,
+                 f.converged,
+                 fit.n_samples,
+                 fit.n_features,
+                 fit.n_kernels,
+                 fit.n_classes,
+                 fit.n_components,
+                 static_cast<int64_t>(f.history.size()),
+                 f.lambda,
+                 f.objective,
+                 f.interpretability,
+                 f.similarity,
+                 f.history.data(),
+                 f.A.data(),
+                 f.embedding.data(),
+                 f.profile.data(),
+                 f.weights.data(),
+                 f.prices.data(),
+                 data_or_null(fit.deltas),
+                 data_or_null(fit.means),
+                 data_or_null(fit.scales)};
+        });
     });
 }
 
@@ -1206,11 +1208,12 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
         require(!K.is_sparse() && K.n_rows() == K.n_cols(), "K must be dense and square, but is " +
                                                                 std::to_string(K.n_rows()) + " x " +
                                                                 std::to_string(K.n_cols()) + ", or sparse");
-        require(A != nullptr && objective != nullptr, "A or objective is null");
+        Run run = read_run(run_);
+        require(A != nullptr, "A is null");
+        require_output(run, objective != nullptr, "objective is null");
         require(repeats >= 1, "repeats must be at least 1, not " + std::to_string(repeats));
         require_labels(labels, K.n_rows(), n_classes);
         const auto o = checked(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), K.n_rows(), n_classes);
-        Run run = read_run(run_);
         *objective = ikdr_evaluate(K, labels, n_classes, o, A, repeats, run, gradient);
     });
 }
@@ -1219,8 +1222,9 @@ fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64
                                  const fastfs_ikdr_options* options, const double* A, const double* weights,
                                  const fastfs_run* run_, double* prices) {
     return guarded([&] {
-        require(A != nullptr && weights != nullptr && prices != nullptr, "A, weights or prices is null");
         Run run = read_run(run_);
+        require(A != nullptr && weights != nullptr, "A or weights is null");
+        require_output(run, prices != nullptr, "prices is null");
         auto o = read(options, FASTFS_IKDR_OPTIONS_INIT, "options");
         const KernelSource source = read_ikdr_kernels(kernels, o.interpretability == FASTFS_IKDR_DISTANCE, run);
         require_labels(labels, source.n_samples, n_classes);
@@ -1234,7 +1238,9 @@ fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64
 fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_matrix* X_, const fastfs_run* run_,
                                 double* out) {
     return guarded([&] {
-        require(model != nullptr && out != nullptr, "model or out is null");
+        Run run = read_run(run_);
+        require(model != nullptr, "model is null");
+        require_output(run, out != nullptr, "out is null");
         const auto m = read(model, FASTFS_IKDR_MODEL_INIT, "model");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
@@ -1253,7 +1259,6 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
                     "features must lie in the " + std::to_string(X.n_cols()) + " columns of X, but one is " +
                         std::to_string(m.features[c]));
         }
-        Run run = read_run(run_);
         ikdr_embed(m, X, run, out);
     });
 }

@@ -1286,13 +1286,13 @@ void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::in
 }
 
 void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out) {
-    run.step("embedding", 1.0);
-    X.row_maxima(run);
     constexpr std::int64_t kRows = 32;  // samples side by side
     const std::int64_t n = X.n_rows(), s = model.n_support, k = model.n_components,
                        width = model.begins[model.n_kernels];
     run.require_memory(24 * run.n_threads() * kRows * s, "the embedding of " + std::to_string(n) + " samples",
                        "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.step("embedding", 1.0);
+    X.row_maxima(run);
     std::vector<Numbers> scratch(at(run.n_threads()), numbers(2 * kRows * s));
     const auto exp_neg = tile_kernels<double>().exp_neg;
     visit_dense(X.description(), [&](auto* values) {

@@ -2,6 +2,7 @@
 // newer headers in blocks of exactly their size, BLAS tables that are incomplete, of the wrong kind or too late,
 // kernels that return NaN. And the question what a call would take.
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -156,6 +157,11 @@ void test_null() {
     CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_prices(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_embed(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
     fastfs_gram_free(nullptr);
@@ -164,6 +170,7 @@ void test_null() {
     fastfs_margin_free(nullptr);
     fastfs_immigrate_free(nullptr);
     fastfs_disc_free(nullptr);
+    fastfs_ikdr_free(nullptr);
 
     fastfs_matrix empty = X;
     empty.values = nullptr;
@@ -558,6 +565,48 @@ void test_questions() {
         });
         fastfs_disc_free(disc);
     }
+
+    const std::vector<double> uniform_A(n * 2, 1.0 / n), weights(d, 1.0 / d);
+    std::vector<double> identity(n * n, 0.0);
+    for (std::int64_t i = 0; i < n; ++i) identity[static_cast<std::size_t>(i * n + i)] = 1;
+    const fastfs::matrix square(identity.data(), n, n);
+    const fastfs::matrix samples(values.data(), n, d);
+    auto options = fastfs::default_ikdr_options();
+    for (const int solver : {FASTFS_IKDR_PROJECTED_GRADIENT, FASTFS_IKDR_ADMM}) {
+        options.solver = solver;
+        options.tau = options.zeta = 10;
+        for (const auto& kernels : {fastfs::ikdr_features(samples), fastfs::ikdr_matrices(identity.data(), 1, n)}) {
+            fastfs_ikdr* ikdr = nullptr;
+            test_question("ikdr_fit", [&](const fastfs_run& how, bool given) {
+                return fastfs_ikdr_fit(&kernels, labels.data(), 2, &options, &how, give(given, &ikdr));
+            });
+            fastfs_ikdr_result whole = FASTFS_IKDR_RESULT_INIT, part = FASTFS_IKDR_RESULT_INIT;
+            part.struct_size = offsetof(fastfs_ikdr_result, similarity);  // of an older header
+            CHECK(fastfs_ikdr_get(ikdr, 0, &whole) == FASTFS_OK && fastfs_ikdr_get(ikdr, 0, &part) == FASTFS_OK);
+            CHECK(part.objective == whole.objective && part.A == nullptr && whole.A != nullptr);
+            fastfs_ikdr_free(ikdr);
+        }
+    }
+    test_question("ikdr_evaluate", [&](const fastfs_run& how, bool given) {
+        return fastfs_ikdr_evaluate(square.get(), labels.data(), 2, &options, uniform_A.data(), 1, &how,
+                                    give(given, out.data()), nullptr);
+    });
+    const auto features = fastfs::ikdr_features(samples);
+    test_question("ikdr_prices", [&](const fastfs_run& how, bool given) {
+        return fastfs_ikdr_prices(&features, labels.data(), 2, &options, uniform_A.data(), weights.data(), &how,
+                                  give(given, out.data()));
+    });
+    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
+    const std::vector<std::int64_t> begins{0, 1}, columns{0};
+    const std::vector<double> one(n, 1.0);
+    model.n_kernels = model.n_components = 1;
+    model.n_support = 2;
+    model.weights = model.deltas = model.scales = model.support = model.coefficients = model.means = one.data();
+    model.begins = begins.data();
+    model.features = columns.data();
+    test_question("ikdr_embed", [&](const fastfs_run& how, bool given) {
+        return fastfs_ikdr_embed(&model, &X, &how, give(given, out.data()));
+    });
 }
 
 // ---- kernels that return NaN ----------------------------------------------------------------------------------------
