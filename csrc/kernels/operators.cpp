@@ -198,7 +198,7 @@ void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, Lea
 }
 
 // Vectors of the basis. Measured with DiSC's graphs of 20,000 features.
-std::int64_t basis_size(std::int64_t k) { return 3 * k + 6 * kBlock; }
+std::int64_t basis_size(std::int64_t k) { return 2 * k + 10 * kBlock; }
 
 // Of a repeated eigenvalue a Krylov space sees as many copies as its block has vectors: where that many of the k
 // values agree, there may be more.
