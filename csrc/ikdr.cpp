@@ -659,8 +659,8 @@ std::vector<std::int64_t> share_columns(const Classes& classes, std::int64_t k) 
     return columns;
 }
 
-// Each class in cells around its medoid and the samples that are farthest from the centres before them; a column is
-// half of a centre and half of the mean of its cell.
+// Each class in cells around its medoid and the samples that are farthest from the centres before them; a column is the
+// mean of a cell. With more weight on the centres fits end higher, see docs.
 template <class T>
 Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
     const std::int64_t N = classes.n_samples();
@@ -673,7 +673,7 @@ Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
     double* column = A.data();
     for (std::int64_t q = 0; q < classes.n(); ++q) {
         const std::int64_t begin = classes.begins[at(q)], end = classes.begins[at(q + 1)];
-        std::vector<std::int64_t> centres, cell(at(end - begin));
+        std::vector<std::int64_t> cell(at(end - begin));
         Numbers nearest(at(end - begin), kInfinity);
         for (std::int64_t c = 0; c < n_columns[at(q)]; ++c) {
             std::int64_t centre = begin;
@@ -690,7 +690,6 @@ Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
                     centre = i;
                 }
             }
-            centres.push_back(centre);
             for (std::int64_t i = begin; i < end; ++i) {
                 const double d = i == centre ? -1 : distance(i, centre);  // no duplicate takes a centre's place
                 if (d >= nearest[at(i - begin)]) continue;
@@ -700,8 +699,7 @@ Numbers class_wise_start(const Classes& classes, const T* K, std::int64_t k) {
         }
         for (std::int64_t c = 0; c < n_columns[at(q)]; ++c, column += N) {
             const auto size = static_cast<double>(std::count(cell.begin(), cell.end(), c));
-            for (std::int64_t i = begin; i < end; ++i) column[i] = cell[at(i - begin)] == c ? 0.5 / size : 0.0;
-            column[centres[at(c)]] += 0.5;
+            for (std::int64_t i = begin; i < end; ++i) column[i] = cell[at(i - begin)] == c ? 1 / size : 0.0;
         }
     }
     return A;
@@ -934,8 +932,10 @@ class Alternation {
 // alone, but those of a few kernels.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
-// Steps on A after the first time.
-constexpr std::int64_t kLaterSteps = 50;
+// Steps on A before the weights of many kernels are looked at: a solution for equal ones has committed itself to what
+// all features say together. Of 13 problems (60 to 310 samples, 4 to 2000 features) the worst ended 1.04 times higher
+// than the best of 21 starts after one step, and 1.6 times after 200.
+constexpr std::int64_t kFirstSteps = 1;
 
 // Beyond these a kernel says nothing: the mean of K off its diagonal.
 constexpr double kIdentity = 0.01, kConstant = 0.98;
@@ -989,7 +989,7 @@ class Fit {
         all.scales = kernels_.scales();
         for (std::int64_t l = 0; l < options_.n_lambdas; ++l) {
             run_.step("optimization", 0.2 + 0.8 * static_cast<double>(l + 1) / static_cast<double>(options_.n_lambdas));
-            all.steps.push_back(solve(options_.lambdas[l]));
+            all.steps.push_back(solve(options_.lambdas[l], l == 0));
         }
         return all;
     }
@@ -1054,7 +1054,7 @@ class Fit {
         for (std::int64_t j = 0; j < k_; ++j) project_on_simplex(&A_[at(j * N_)], N_, work.data());
     }
 
-    IkdrResult solve(double lambda) {
+    IkdrResult solve(double lambda, bool first) {
         const Terms terms(options_, lambda, N_);
         IkdrResult result;
         result.lambda = lambda;
@@ -1074,7 +1074,7 @@ class Fit {
                 value = alternate(*alternation, terms);
                 if (value < best.value) best = {value, A_, mixture_};
             } else {
-                exact = step(terms, iteration, value);
+                exact = step(terms, first && iteration == 0, value);
             }
             result.history.push_back(value);
             result.converged = exact || std::abs(previous - value) <= options_.tol * std::abs(value);
@@ -1129,14 +1129,14 @@ class Fit {
         objective_ = reduced_objective(classes_, terms, F.omega(), k_);
     }
 
-    // One step on A, one on beta. True if it needs no other.
-    bool step(const Terms& terms, std::int64_t iteration, double& value) {
+    // A, then beta. True if it needs no other.
+    bool step(const Terms& terms, bool first, double& value) {
         Reduced<T> F(K_.data(), classes_, terms, k_, run_);
+        const bool single = kernels_.n_kernels() == 1;
         const SimplexMinimum found = minimize_on_simplex(
-            F, N_, k_, options_.tol, iteration == 0 ? options_.max_inner : std::min(options_.max_inner, kLaterSteps),
-            run_, A_.data());
+            F, N_, k_, options_.tol, first && !single ? kFirstSteps : options_.max_inner, run_, A_.data());
         value = F.value(A_.data());
-        if (kernels_.n_kernels() == 1) return found.converged;
+        if (single) return found.converged;
         find_products(F, terms);
         Mixture next =
             BetaStep<T>(objective_, *products_, options_.tol, run_).minimize(mixture_, F.point(), F.linear());

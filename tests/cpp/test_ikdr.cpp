@@ -346,19 +346,19 @@ void test_fit() {
     check_result(r);
     CHECK(r.weights[5] + r.weights[17] + r.weights[30] > 0.99);
     CHECK(r.weights[2] == 0 && r.deltas[2] == 0 && r.scales[2] == 0 && std::isinf(r.prices[2]));
-    CHECK(r.prices[5] < 1e-2 && r.prices[9] > 1e-2);
+    for (std::int64_t m = 0; m < r.n_kernels; ++m) {  // what was left out would cost
+        const bool tells = m == 5 || m == 17 || m == 30;
+        CHECK(tells || r.weights[m] > 0 || r.prices[m] > 0.1 * r.objective);
+        CHECK(r.weights[m] == 0 || r.prices[m] < 1e-2 * r.objective);
+    }
     check_embedding(r, data, false);
     CHECK(same(r, fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3)).result()));
-    {  // too little memory to keep the products of all kernels
-        const fastfs::ikdr anew(kernels, data.y.data(), 3, options, threads(2));
-        CHECK(same(r, anew.result()));
-    }
 
     // Started from its own solution it stays there.
     options.A = r.A;
     options.weights = r.weights;
     const auto again = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(2));
-    CHECK(again.result().objective <= r.objective * (1 + 1e-9) && again.result().n_iter <= 2);
+    CHECK(again.result().objective <= r.objective && again.result().objective > r.objective * (1 - 1e-3));
 
     // One kernel of all, more columns than classes; a path.
     options = fastfs::default_ikdr_options();
