@@ -168,6 +168,7 @@ KERNELS = {
     "all": ({"groups": "all"}, X, NEW),
     "mean": ({"width": "mean"}, X, NEW),
     "given": ({"width": 0.7}, X, NEW),
+    "admm": ({"solver": "admm", "tau": 10.0, "zeta": 10.0, "max_iter": 3, "tol": 1.0}, X, NEW),
     "own": ({"kernel": rbf_kernel}, X, NEW),
     "own, groups": ({"kernel": rbf_kernel, "groups": GROUPS}, X, NEW),
     "own, all": ({"kernel": cosine_similarity, "groups": "all"}, X, NEW),
@@ -187,6 +188,8 @@ def test_embed_of_the_training_data_is_the_embedding(case):
     assert of_new.shape == (9, 3)
     assert np.isfinite(of_new).all()
     np.testing.assert_allclose(model.embed(new[4:5])[0], of_new[4], atol=atol)
+    # Rounding X to float32 moves what is compared by 1e-7, and K by a few times that.
+    np.testing.assert_allclose(model.embed(new.astype("f4")), of_new, atol=1e-5)
 
 
 def test_embed_uses_what_has_weight_only():
@@ -292,6 +295,8 @@ def test_sparse_text():
     other, truth = counts(40, seed=1)
     nearest = KNeighborsClassifier(1).fit(model.embedding_, labels)
     assert nearest.score(model.embed(other), truth) > 0.8
+    as_array = IKDR(groups="all", kernel=cosine_similarity).fit(sparse.csc_array(documents), labels)
+    np.testing.assert_array_equal(as_array.embed(sparse.coo_array(documents)), model.embed(documents))
     in_groups = IKDR(groups=np.arange(40) // 10, kernel=cosine_similarity).fit(documents.tocsc(), labels)
     np.testing.assert_allclose(in_groups.embed(documents), in_groups.embedding_, atol=1e-10)
     assert in_groups.kernel_weights_[:2].sum() > 0.99

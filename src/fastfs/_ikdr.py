@@ -667,7 +667,7 @@ def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrRes
     A = found["A"]
     support = np.flatnonzero(A.any(axis=1))
     return IkdrResult(
-        scores=np.where(own > 0, own, -_share(price, abs(found["objective"]))),
+        scores=np.where(own > 0, own, 0.0 - _share(price, abs(found["objective"]))),
         weights=weights,
         feature_weights=feature_weights,
         A=A,

@@ -55,8 +55,9 @@ class IKDR(_Selector):
     tau, zeta : float
         Penalties of the slack variables. Infinity: they are what they stand for.
     interpretability : {"laplacian", "distance"}
-        "laplacian": samples that are alike get like coefficients, as in the paper's program. "distance": the samples of
-        a dimension lie close together, as in its text; needs kernels with a diagonal of ones. They pull apart.
+        "laplacian": samples that are alike get like coefficients, which is what the paper optimises (15). "distance":
+        the samples of a dimension lie close together, which is what it describes (7); needs kernels with a diagonal of
+        ones. They pull in opposite directions.
     solver : {"projected_gradient", "admm"}
         "projected_gradient" minimises over the coefficients with the slack variables eliminated. "admm" is the paper's
         alternation, corrected, for comparison; needs finite `tau` and `zeta`.
