@@ -34,7 +34,7 @@ class Rows {
   public:
     Rows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
         : x_(static_cast<const T*>(m.values)), rs_(m.row_stride), cs_(m.col_stride), columns_(columns), n_(n) {
-        adjacent_ = columns[n - 1] - columns[0] == n - 1;
+        for (std::int64_t k = 0; k < n; ++k) adjacent_ = adjacent_ && columns[k] == columns[0] + k;
     }
 
     // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
@@ -62,7 +62,7 @@ class Rows {
     std::int64_t rs_, cs_;
     const std::int64_t* columns_;
     std::int64_t n_;
-    bool adjacent_;
+    bool adjacent_ = true;
     alignas(64) T copy_[kRowsRead * kWidth<T>];
 };
 
@@ -176,9 +176,13 @@ std::array<const T*, kSide> tile_rows(const T* rows, std::int64_t width, std::in
 
 // ---- distances -----------------------------------------------------------------------------------------------------
 
-template <class T>
-void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
-               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run) {
+namespace {
+
+// out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums); see
+// pair_sums.
+template <class T, class Kernel>
+void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
+               std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run) {
     const Sides<T> sides{left, right, i0, i1, j0, j1};
     const std::int64_t n_left = i1 - i0, n_right = j1 - j0;
     if (left.n_features() == 0) {
@@ -187,7 +191,6 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
     }
     const bool triangle = sides.inside && i0 == j0 && i1 == j1;
     Panels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run);
-    const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
 
     const std::int64_t side = block_side(n_left);
     std::vector<std::pair<std::int64_t, std::int64_t>> blocks;
@@ -213,7 +216,7 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                     for (std::int64_t j = triangle ? std::max(i, j_first) : j_first; j < j_last; j += kSide) {
                         const auto b = tile_rows(right_rows, panels.width(), j, n_right);
                         T sums[kSide * kSide];
-                        kernel(a.data(), b.data(), n, sums);
+                        kernel(a.data(), b.data(), panels.first_feature(panel), n, sums);
                         const std::int64_t width = std::min(kSide, j_last - j);
                         for (std::int64_t r = 0; r < height; ++r) {
                             double* to = out + (i + r) * ld + j;
@@ -237,6 +240,33 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
             }
         }
     });
+}
+
+}  // namespace
+
+template <class T>
+void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
+               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run) {
+    const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
+    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t, std::int64_t n, T* sums) {
+        kernel(a, b, nullptr, n, sums);
+    };
+    sum_tiles<T>(left, i0, i1, right, j0, j1, of_panel, out, ld, run);
+}
+
+template <class T>
+void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
+                   Run& run) {
+    const std::int64_t n_features = data.n_features(), padded = round_up(n_features, kRowUnit<T>);
+    run.require_memory(padded * static_cast<std::int64_t>(sizeof(T)), "the weights of features", "raise max_memory");
+    Buffer<T> in_t(padded);
+    for (std::int64_t k = 0; k < n_features; ++k) in_t[k] = static_cast<T>(weights[static_cast<std::size_t>(k)]);
+    std::fill(in_t.data() + n_features, in_t.data() + padded, T(0));  // against exp(0)
+    const auto kernel = margin_kernels<T>().pair_sums[2];
+    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
+        kernel(a, b, in_t.data() + k0, n, sums);
+    };
+    sum_tiles<T>(data, 0, data.n_samples(), data, 0, data.n_samples(), of_panel, out, ld, run);
 }
 
 // ---- sums over pairs -----------------------------------------------------------------------------------------------
@@ -607,6 +637,8 @@ template void pair_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t
                                std::int64_t, Difference, double*, std::int64_t, Run&);
 template void pair_sums<double>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&, std::int64_t,
                                 std::int64_t, Difference, double*, std::int64_t, Run&);
+template void gaussian_sums<float>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
+template void gaussian_sums<double>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
 template void feature_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&,
                                   std::int64_t, std::int64_t, Difference, const double*, std::int64_t, bool, double*,
                                   Run&);

@@ -15,7 +15,7 @@ namespace fastfs::core {
 // weight w_k as well makes w'|d| of sums of |d|.
 struct ScaledFeatures {
     const Matrix* X;
-    std::vector<std::int64_t> features;  // ascending
+    std::vector<std::int64_t> features;  // in any order
     std::vector<double> shift, factor;   // of these
 
     std::int64_t n_samples() const { return X->n_rows(); }
@@ -31,9 +31,15 @@ template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run);
 
-// The transpose: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major, ld; tiles of
-// 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same data) g_ij and
-// g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if that is set.
+// The same between all samples for sums of weights[k] exp(-difference^2), weights being rounded to T.
+template <class T>
+void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
+                   Run& run);
+
+// The transpose of pair_sums: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major,
+// ld; tiles of 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same
+// data) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if
+// that is set.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/margin.hpp"
 #include "support/buffer.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
@@ -57,8 +58,8 @@ class SampleKernels {
     const std::vector<double>& means() const { return means_; }    // n_features
     const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
 
-    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w], in float64 where
-    // there are more than a few dozen kernels. `which` has each kernel at most once.
+    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]. What exceeds
+    // 192 terms in T is in float64.
     void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
     // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum over
@@ -79,18 +80,25 @@ class SampleKernels {
 
   private:
     struct Block;
+    struct Prepared;
     struct Scratch;
 
-    void find_features(Run& run);
-    void find_widths(const std::vector<double>& deviations, Run& run);
-    void kernel(std::int64_t m, Run& run, double* K) const;
-    void block(const Block& block, const Support& support, Scratch& scratch, Run& run) const;
+    void find_width(std::int64_t m, const std::vector<double>& deviations, Run& run);
+    double mean_distance(std::int64_t m, double factor, Run& run) const;
+    void add_features(std::int64_t m, double factor, ScaledFeatures& data) const;
+    const double* kernel(std::int64_t m, Run& run, double* to) const;
+    void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
+                     double* total) const;
+    void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
+    void products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c, T* totals,
+                            double* v) const;
+    void products_of_block(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
 
     KernelSource source_;
-    std::vector<std::int64_t> order_, class_begins_, classes_;  // class of sample i
+    std::vector<std::int64_t> order_, class_begins_;
     std::vector<double> deltas_, means_, scales_;
-    // The features of each kernel that vary, kernel after kernel, unless there's one kernel a feature.
-    std::vector<std::int64_t> begins_, features_;
+    std::vector<std::int64_t> begins_, features_;  // the features of each kernel that vary, kernel after kernel
+    bool one_feature_each_ = false;                // at most
 };
 
 }  // namespace fastfs::core

@@ -119,7 +119,7 @@ Plain plain_kernel(const Data<T>& X, const KernelSource& source, const std::vect
         // to 200 terms.
         const double of_d = rounding[e] * unit * unit + ((features.size() > 1 ? 200 : 2) * eps + plain.delta_error) * d;
         plain.error[e] = plain.K[e] * (std::expm1(of_d) + 4 * eps);
-        if (sizeof(T) == 4) plain.error[e] += 1e-37;  // where the vector exponential stops
+        plain.error[e] += sizeof(T) == 4 ? 2e-38 : 4e-308;  // where the vector exponential stops
     }
     return plain;
 }

@@ -730,10 +730,10 @@ typedef struct fastfs_ikdr_options {
     int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
     int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
     int64_t max_iter;         /* outer iterations, >= 1 */
-    int64_t max_inner;        /* steps on A in the first of them, >= 1 */
+    int64_t max_inner;        /* steps on A in each of them, >= 1; of several kernels' first only one */
     double tol;               /* relative decrease of the objective, >= 0 */
     double rho;               /* FASTFS_IKDR_ADMM: > 0 */
-    const double* A;          /* where to start, n_samples x n_components; NULL: class-wise medoids */
+    const double* A;          /* where to start, n_samples x n_components; NULL: means of classes, or of parts */
     const double* weights;    /* n_kernels; NULL: equal ones */
     uint64_t seed;            /* of the features that make the first kernel when there are very many */
 } fastfs_ikdr_options;

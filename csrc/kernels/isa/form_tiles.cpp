@@ -10,35 +10,6 @@ namespace {
 constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
 template <class T>
-inline typename Vector<T>::Type load(const T* at) {
-    return *reinterpret_cast<const typename Vector<T>::InMemory*>(at);
-}
-
-template <class T>
-inline void store(T* at, typename Vector<T>::Type x) {
-    *reinterpret_cast<typename Vector<T>::InMemory*>(at) = x;
-}
-
-template <class T>
-struct Bits;
-template <>
-struct Bits<float> {
-    using Int = std::int32_t;
-    static constexpr Int kAllButSign = 0x7fffffff;
-};
-template <>
-struct Bits<double> {
-    using Int = std::int64_t;
-    static constexpr Int kAllButSign = 0x7fffffffffffffff;
-};
-
-template <class T>
-inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
-    typedef typename Bits<T>::Int Ints __attribute__((vector_size(kRegister)));
-    return __builtin_bit_cast(typename Vector<T>::Type, __builtin_bit_cast(Ints, x) & Bits<T>::kAllButSign);
-}
-
-template <class T>
 void panel(const T* __restrict x, const T* __restrict unit, std::int64_t n, T* __restrict d) {
     constexpr int kLanes = Vector<T>::kLanes;
     for (std::int64_t a = 0; a < n; ++a) {

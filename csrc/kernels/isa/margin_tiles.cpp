@@ -1,4 +1,5 @@
 // Differences of samples, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+#include "kernels/isa/exp.hpp"
 #include "kernels/isa/tiles.hpp"
 #include "kernels/isa/vector.hpp"
 
@@ -8,39 +9,10 @@ namespace {
 // With few registers a tile of 4 x 4 samples is two of 2 x 4.
 constexpr int kTileRows = kManyRegisters ? 4 : 2, kTileCols = 4;
 
-template <class T>
-struct Bits;
-template <>
-struct Bits<float> {
-    using Int = std::int32_t;
-    static constexpr Int kAllButSign = 0x7fffffff;
-};
-template <>
-struct Bits<double> {
-    using Int = std::int64_t;
-    static constexpr Int kAllButSign = 0x7fffffffffffffff;
-};
-
-template <class T>
-inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
-    typedef typename Bits<T>::Int Ints __attribute__((vector_size(kRegister)));
-    return __builtin_bit_cast(typename Vector<T>::Type, __builtin_bit_cast(Ints, x) & Bits<T>::kAllButSign);
-}
-
-template <class T>
-inline typename Vector<T>::Type load(const T* from) {
-    return *reinterpret_cast<const typename Vector<T>::InMemory*>(from);
-}
-
-template <class T>
-inline void store(T* to, typename Vector<T>::Type x) {
-    *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
-}
-
 // Sums of adjacent lanes, of a and then of b.
 template <class T>
 inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
-    typedef typename Bits<T>::Int Mask __attribute__((vector_size(kRegister), unused));
+    using Mask [[maybe_unused]] = typename Vector<T>::Ints;
     if constexpr (Vector<T>::kLanes == 16) {
         return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
                FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
@@ -77,8 +49,10 @@ inline typename Vector<T>::Type hidden_one() {
     return one;
 }
 
-template <class T, bool kSquare>
-inline void pair_tile(const T* const* left, const T* const* right, std::int64_t n, T* sums) {
+enum class Term { kAbsolute, kSquare, kGaussian };
+
+template <class T, Term kTerm>
+inline void pair_tile(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
     using V = typename Vector<T>::Type;
     V sum[kTileRows * kTileCols] = {};
     static_assert(kTileRows * kTileCols >= Vector<T>::kLanes);
@@ -93,10 +67,12 @@ inline void pair_tile(const T* const* left, const T* const* right, std::int64_t 
             const V y = load(b[j] + k);
             for (int i = 0; i < kTileRows; ++i) {
                 const V d = x[i] - y;
-                if constexpr (kSquare) {
+                if constexpr (kTerm == Term::kAbsolute) {
+                    sum[i * kTileCols + j] += absolute<T>(d) * one;
+                } else if constexpr (kTerm == Term::kSquare) {
                     sum[i * kTileCols + j] += d * d;
                 } else {
-                    sum[i * kTileCols + j] += absolute<T>(d) * one;
+                    sum[i * kTileCols + j] += load(weights + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
                 }
             }
         }
@@ -104,9 +80,9 @@ inline void pair_tile(const T* const* left, const T* const* right, std::int64_t 
     add_lanes<T, kTileRows * kTileCols>(sum, sums);
 }
 
-template <class T, bool kSquare>
-void pair_sums(const T* const* left, const T* const* right, std::int64_t n, T* sums) {
-    for (int i = 0; i < 4; i += kTileRows) pair_tile<T, kSquare>(left + i, right, n, sums + i * kTileCols);
+template <class T, Term kTerm>
+void pair_sums(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
+    for (int i = 0; i < 4; i += kTileRows) pair_tile<T, kTerm>(left + i, right, weights, n, sums + i * kTileCols);
 }
 
 template <class T, bool kSquare, int kRows>
@@ -190,7 +166,7 @@ void column_moments(const T* __restrict from, std::int64_t n_rows, std::int64_t 
 
 template <class T>
 constexpr MarginKernels<T> kKernels = {
-    {pair_sums<T, false>, pair_sums<T, true>},
+    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kGaussian>},
     {feature_sums<T, false>, feature_sums<T, true>},
     {row_sums<T, false>, row_sums<T, true>},
     flush<T>,

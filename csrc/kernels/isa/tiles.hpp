@@ -90,13 +90,14 @@ struct BlockKernels {
 template <class T>
 constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
 
-// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. Of each pair of kernels
-// the first takes |differences|, the second their squares.
+// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. Where there are several,
+// the first takes |differences|, the second their squares, and the third exp(-their squares) times weights[k], which
+// the others ignore.
 template <class T>
 struct MarginKernels {
     // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
     // and so do (a, b) and (b, a).
-    void (*pair_sums[2])(const T* const* left, const T* const* right, std::int64_t n, T* sums);
+    void (*pair_sums[3])(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums);
     // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
     void (*feature_sums[2])(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums);
     // The same for one sample by four.
@@ -134,6 +135,27 @@ struct RowIsa {
     RowKernels<double> f64;
 };
 
+// Kernels between samples, one a feature: e_i = exp(-(x_i - y)^2) in each of the kRowUnit features of a unit.
+template <class T>
+struct SampleTileKernels {
+    static constexpr int kAtOnce = 4;
+
+    // For n samples, whose units are at x + rows[i] * ld, with n_y <= kAtOnce others at y[s]: c[i] (a unit) +=
+    // sum_s weights[s] e_is, totals[s] (a unit) += sum_i e_is, and where there are pair_factors, pairs (a unit) +=
+    // sum_is pair_factors[i][first + s] e_is over those i that have some. Sums are in T for the n samples, which should
+    // be few, and added to doubles.
+    void (*products)(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y, int n_y,
+                     const T* weights, const T* const* pair_factors, std::int64_t first, T* c, double* totals,
+                     double* pairs);
+    // out[j] (a unit) = sum of A[s * k + j] totals[s], over n rows s of A.
+    void (*combine)(const double* totals, const double* A, std::int64_t n, std::int64_t k, double* out);
+};
+
+struct SampleIsa {
+    SampleTileKernels<float> f32;
+    SampleTileKernels<double> f64;
+};
+
 struct FormIsa;  // in form_tiles.hpp
 
 struct Isa {
@@ -149,6 +171,7 @@ struct Isa {
     const MarginIsa* margin;
     const RowIsa* rows;
     const FormIsa* forms;
+    const SampleIsa* samples;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
@@ -180,6 +203,15 @@ const RowKernels<T>& row_kernels() {
         return isa().rows->f32;
     } else {
         return isa().rows->f64;
+    }
+}
+
+template <class T>
+const SampleTileKernels<T>& sample_tile_kernels() {
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return isa().samples->f32;
+    } else {
+        return isa().samples->f64;
     }
 }
 

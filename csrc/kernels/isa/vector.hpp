@@ -1,6 +1,8 @@
 // What the files compiled once per instruction set share. Internal linkage only, see tiles.cpp.
 #pragma once
 
+#include <cstdint>
+
 // GCC has had Clang's name for it only since version 12.
 #if __has_builtin(__builtin_shufflevector)
 #define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -32,11 +34,41 @@ constexpr bool kManyRegisters = false;
 #endif
 
 template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+    using Int = std::int32_t;
+    static constexpr Int kAllButSign = 0x7fffffff;
+};
+template <>
+struct Bits<double> {
+    using Int = std::int64_t;
+    static constexpr Int kAllButSign = 0x7fffffffffffffff;
+};
+
+template <class T>
 struct Vector {
     static constexpr int kLanes = kRegister / static_cast<int>(sizeof(T));
     typedef T Type __attribute__((vector_size(kRegister)));
+    typedef typename Bits<T>::Int Ints __attribute__((vector_size(kRegister)));
     typedef T InMemory __attribute__((vector_size(kRegister), aligned(sizeof(T)), may_alias));
 };
+
+template <class T>
+inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
+    return __builtin_bit_cast(typename Vector<T>::Type,
+                              __builtin_bit_cast(typename Vector<T>::Ints, x) & Bits<T>::kAllButSign);
+}
+
+template <class T>
+inline typename Vector<T>::Type load(const T* from) {
+    return *reinterpret_cast<const typename Vector<T>::InMemory*>(from);
+}
+
+template <class T>
+inline void store(T* to, typename Vector<T>::Type x) {
+    *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
+}
 
 }  // namespace
 }  // namespace fastfs::core
