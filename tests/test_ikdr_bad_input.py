@@ -138,8 +138,8 @@ def test_bad_parameters(call, options, error, parts):
         ({"n_threads": -1}, ValueError, ["n_threads"]),
         ({"start": np.full((40, 3), 1 / 40)}, ValueError, ["A of start", "(40, 2)", "(40, 3)"]),
         ({"start": np.full((40, 2), 1 / 39)}, ValueError, ["column"]),
-        ({"start": changed(changed(np.full((40, 2), 1 / 40), 3, 1, -1 / 40), 4, 1, 3 / 40)}, ValueError, ["column 1"]),
-        ({"start": changed(np.full((40, 2), 1 / 40), 3, 1, np.nan)}, ValueError, ["1"]),
+        ({"start": changed(changed(np.full((40, 2), 1 / 40), 3, 1, -1 / 40), 4, 1, 3 / 40)}, ValueError, ["negative"]),
+        ({"start": changed(np.full((40, 2), 1 / 40), 3, 1, np.nan)}, ValueError, ["nan"]),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(5) / 5)}, ValueError, ["weights of start", "(6,)", "(5,)"]),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(6))}, ValueError, ["weights"]),
         ({"start": (np.full((40, 2), 1 / 40), [2, -1, 0, 0, 0, 0])}, ValueError, ["weights"]),
@@ -189,9 +189,9 @@ BAD_KERNELS = {
     "not square": (K[:, :39], ["square", "40 x 39"]),
     "other samples": (K[:39, :39], ["39"]),
     "other shapes": ([K, K[:39, :39]], ["shape", "(40, 40)", "kernel 1", "(39, 39)"]),
-    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "row 3, column 4"]),
-    "infinity": (changed(K, 0, 0, np.inf), ["matrix 0", "row 0, column 0"]),
-    "not symmetric": ([K, changed(K, 3, 4, 0.99)], ["matrix 1", "symmetric", "row 3, column 4"]),
+    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "NaN", "(3, 4)"]),
+    "infinity": (changed(K, 0, 0, np.inf), ["matrix 0", "infinity", "(0, 0)"]),
+    "not symmetric": ([K, changed(K, 3, 4, 0.99)], ["matrix 1", "symmetric", "(3, 4)"]),
     "nearly symmetric": (changed(K, 3, 4, K[3, 4] + 1e-6), ["matrix 0", "symmetric"]),
     "negative eigenvalue": (MINUS, ["matrix 0", "semidefinite"]),
     "distances": (1 - K, ["matrix 0"]),
@@ -243,7 +243,7 @@ def of_feature(m, change):
 
 
 BAD_CALLABLES = {
-    "NaN": (lambda own: changed(own, 3, 4, np.nan), ["the kernel of feature 5", "row 3, column 4"]),
+    "NaN": (lambda own: changed(own, 3, 4, np.nan), ["the kernel of feature 5", "NaN", "(3, 4)"]),
     "not symmetric": (lambda own: changed(own, 3, 4, 2.0), ["the kernel of feature 5", "symmetric"]),
     "indefinite": (lambda own: -own, ["the kernel of feature 5", "semidefinite"]),
     "a column": (lambda own: own[:, :1], ["feature 5", "(40, 40)", "(40, 1)"]),
@@ -317,7 +317,7 @@ def test_embed_of_bad_kernels():
     with pytest.raises(ValueError, match=f"the kernel of matrix {used} contains NaN or infinity: first at row 1"):
         model.embed(both)
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, B) * (np.nan if len(A) < 40 else 1)).fit(X, Y)
-    with pytest.raises(ValueError, match="the kernel of feature 2 contains NaN"):
+    with pytest.raises(ValueError, match=r"the kernel of feature \d contains NaN"):
         own.embed(X[:3])
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, A)).fit(X, Y)
     with pytest.raises(ValueError, match=r"must return an array of shape \(3, \d+\)"):

@@ -34,6 +34,8 @@ NAMES = [f"gene {j}" for j in range(20)]
 GROUPS = np.arange(20) // 4  # 3 is in group 0, 7 in group 1
 # Two sums of products of at most 60 numbers up to 1, in another order.
 ROUNDING = 1e-12
+# Kernels that differ by rounding may stop a step earlier or later: `tol` of the objective.
+TOLERANCE = 1e-4
 
 
 def counts(rows, seed=0):
@@ -164,8 +166,9 @@ KERNELS = {
     "a constant among them": ({"groups": [*GROUPS, 0]}, np.c_[X, np.ones(60)], np.c_[NEW, np.full(9, 7.0)]),
     "groups": ({"groups": GROUPS}, X, NEW),
     "all": ({"groups": "all"}, X, NEW),
-    "mean": ({"groups": "all", "width": "mean"}, X, NEW),
+    "mean": ({"width": "mean"}, X, NEW),
     "given": ({"width": 0.7}, X, NEW),
+    "admm": ({"solver": "admm", "tau": 10.0, "zeta": 10.0, "max_iter": 3, "tol": 1.0}, X, NEW),
     "own": ({"kernel": rbf_kernel}, X, NEW),
     "own, groups": ({"kernel": rbf_kernel, "groups": GROUPS}, X, NEW),
     "own, all": ({"kernel": cosine_similarity, "groups": "all"}, X, NEW),
@@ -185,6 +188,8 @@ def test_embed_of_the_training_data_is_the_embedding(case):
     assert of_new.shape == (9, 3)
     assert np.isfinite(of_new).all()
     np.testing.assert_allclose(model.embed(new[4:5])[0], of_new[4], atol=atol)
+    # Rounding X to float32 moves what is compared by 1e-7, and K by a few times that.
+    np.testing.assert_allclose(model.embed(new.astype("f4")), of_new, atol=1e-5)
 
 
 def test_embed_uses_what_has_weight_only():
@@ -254,12 +259,12 @@ def test_kernels_of_the_caller_equal_our_own():
     ours = IKDR().fit(X, Y)
     kernels = [np.exp(-((z[:, [m]] - z[:, m]) ** 2) / delta) for m, delta in enumerate(ours.deltas_)]
     given = IKDR(kernel="precomputed").fit(kernels, Y)
-    np.testing.assert_allclose(given.kernel_weights_, ours.kernel_weights_, atol=1e-6)
-    np.testing.assert_allclose(given.objective_, ours.objective_, rtol=1e-8)
+    np.testing.assert_allclose(given.kernel_weights_, ours.kernel_weights_, atol=1e-2)
+    np.testing.assert_allclose(given.objective_, ours.objective_, rtol=TOLERANCE)
     width = 60 / 59 * 2
     own = IKDR(kernel=lambda A, B: rbf_kernel(A, B, gamma=1 / width)).fit(z, Y)
-    np.testing.assert_allclose(own.kernel_weights_, ours.kernel_weights_, atol=1e-6)
-    np.testing.assert_allclose(own.objective_, ours.objective_, rtol=1e-8)
+    np.testing.assert_allclose(own.kernel_weights_, ours.kernel_weights_, atol=1e-2)
+    np.testing.assert_allclose(own.objective_, ours.objective_, rtol=TOLERANCE)
 
 
 def test_precomputed_kernels():
@@ -290,6 +295,8 @@ def test_sparse_text():
     other, truth = counts(40, seed=1)
     nearest = KNeighborsClassifier(1).fit(model.embedding_, labels)
     assert nearest.score(model.embed(other), truth) > 0.8
+    as_array = IKDR(groups="all", kernel=cosine_similarity).fit(sparse.csc_array(documents), labels)
+    np.testing.assert_array_equal(as_array.embed(sparse.coo_array(documents)), model.embed(documents))
     in_groups = IKDR(groups=np.arange(40) // 10, kernel=cosine_similarity).fit(documents.tocsc(), labels)
     np.testing.assert_allclose(in_groups.embed(documents), in_groups.embedding_, atol=1e-10)
     assert in_groups.kernel_weights_[:2].sum() > 0.99
@@ -459,7 +466,7 @@ def test_class_profile():
     np.testing.assert_array_equal(drawn, model.class_profile_[:, order])
     assert np.all(np.diff(drawn.argmax(axis=0)) >= 0)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a$b", "c", "d"]
-    assert ax.get_title(loc="left") == f"main classes have {model.interpretability_:.0%} on average"
+    assert ax.get_title(loc="left") == f"I_p = {model.interpretability_:.2f}"
     written = {text.get_position(): text.get_text() for text in ax.texts}
     for (column, row), text in written.items():
         assert text == f"{drawn[row, column]:.2f}"

@@ -55,8 +55,9 @@ class IKDR(_Selector):
     tau, zeta : float
         Penalties of the slack variables. Infinity: they are what they stand for.
     interpretability : {"laplacian", "distance"}
-        "laplacian": samples that are alike get like coefficients, as in the paper's program. "distance": the samples of
-        a dimension lie close together, as in its text; needs kernels with a diagonal of ones. They pull apart.
+        "laplacian": samples that are alike get like coefficients, which is what the paper optimises (15). "distance":
+        the samples of a dimension lie close together, which is what it describes (7); needs kernels with a diagonal of
+        ones. They pull in opposite directions.
     solver : {"projected_gradient", "admm"}
         "projected_gradient" minimises over the coefficients with the slack variables eliminated. "admm" is the paper's
         alternation, corrected, for comparison; needs finite `tau` and `zeta`.
@@ -158,9 +159,9 @@ class IKDR(_Selector):
     --------
     >>> import numpy as np
     >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 50))
-    >>> y = np.where(X[:, 3] > 0, "high", "low")
-    >>> model = fastfs.IKDR().fit(X, y)
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
+    >>> X[:, 3] += 3 * (y == "high")
+    >>> model = fastfs.IKDR(1).fit(X, y)
     >>> model.get_support(indices=True).tolist(), model.embedding_.shape
     ([3], (60, 2))
     >>> new = np.zeros((1, 50))

@@ -196,14 +196,14 @@ def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
         color="#444444",
     )
     weights, *mixtures, profile, plane = figure.subplots(1, 5)
-    pl.image(selector.feature_weights_, SHAPE, ax=weights, title="weight, the best 5 numbered")
-    for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
+    pl.image(selector.feature_weights_, SHAPE, ax=weights, title=f"weight: {selector.n_selected_} of 64 have any")
+    for rank, j in enumerate(np.argsort(selector.ranking_)[: min(5, selector.n_selected_)], start=1):
         _number(weights, int(j), rank)
     for j, ax in enumerate(mixtures):
         shares = selector.dual_coef_[:, j]
         pl.image(shares @ X, SHAPE, ax=ax, title=f"dimension {j}: {np.count_nonzero(shares)} digits, mixed")
         ax.images[0].set_cmap("gray_r")
-    pl.class_profile(selector, ax=profile)
+    pl.class_profile(selector, ax=profile, title="their classes")
     for label, colour in zip(selector.classes_, ("#2f6f8f", "#b5523b"), strict=True):
         plane.plot(*selector.embedding_[y == label].T, ".", color=colour, label=str(label), alpha=0.6)
     plane.set_title("embedding: all digits")

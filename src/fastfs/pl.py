@@ -625,7 +625,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure.
     title : str, optional
-        Default: I_p, the mean share of the main class.
+        Default: I_p, the mean share of the main classes.
 
     Returns
     -------
@@ -641,8 +641,8 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 50))
-    >>> model = fastfs.IKDR().fit(X, np.where(X[:, 3] > 0, "high", "low"))
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
+    >>> model = fastfs.IKDR().fit(X, y)
     >>> ax = fastfs.pl.class_profile(model, ax=Figure().add_subplot())
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['high', 'low']
@@ -677,7 +677,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
                 if share >= 0.005:
                     colour = "white" if share > 0.6 else "black"
                     ax.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize="small", color=colour)
-    title = f"main classes have {interpretability:.0%} on average" if title is None else title
+    title = f"I_p = {interpretability:.2f}" if title is None else title
     ax.set_title(title, loc="left", fontweight="bold", parse_math=False)
     return ax
 
