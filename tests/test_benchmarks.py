@@ -84,3 +84,39 @@ def test_scene_of_disc(papers):
     assert changed.sum() == 32
     scores = fastfs.disc([before, after], graph="knn", n_neighbors=15, bandwidth_neighbors=15).set_scores[1]
     assert disc.roc_auc_score(changed, scores) > 0.9
+
+
+def test_folds_of_ikdr(papers):
+    """Three blobs: every method tells them apart; the test samples change nothing that is chosen."""
+    from benchmarks.papers import ikdr
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 6))
+    X[:, :2] += 4 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    train, test = np.arange(45), np.arange(45, 60)
+    found = ikdr.one_fold(X, y, train, test, tuple(ikdr.METHODS), (2, 3))
+    for name, outcome in found.items():
+        assert outcome.accuracy >= (0.5 if name == "kernel PCA" else 0.8), name
+        assert len(outcome.curve) == (1 if name == "1-NN on the data" else 2)
+    assert found["I-KDR, one kernel"].purity > 0.9
+    assert 1 <= found["I-KDR, features"].n_features < 6
+    other = ikdr.one_fold(np.r_[X[:45], -X[45:]], y, train, test, tuple(ikdr.METHODS), (2, 3))
+    for name, outcome in found.items():
+        assert (outcome.k, outcome.setting) == (other[name].k, other[name].setting)
+
+
+def test_fisher_of_kernels(papers):
+    """With a linear kernel and hardly any ridge, linear discriminant analysis."""
+    from benchmarks.papers import ikdr
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 4)) + 2 * rng.normal(size=(3, 4))[y]
+    data = ikdr.Training(X, y, np.arange(60), np.arange(5))
+    data.K, data.K_test = data.X @ data.X.T, data.X_test @ data.X.T
+    found = ikdr.kernel_fda(data, 2)[min(ikdr.REGULARISATION)].train
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit_transform(data.X, y)
+    for j in range(2):
+        assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 0.999

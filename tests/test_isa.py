@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reference import affinity as oracle
+from reference import ikdr as ikdr_oracle
 from reference import immigrate as immigrate_oracle
 from reference import manifest as manifest_oracle
 from reference import relief as relief_oracle
@@ -63,6 +64,10 @@ margins = {
 for dtype in ("float32", "float64"):
     for name, call in margins.items():
         results[f"margin {name} {dtype}"] = call(given["margins"].astype(dtype), given["margin labels"])
+    fitted = fastfs.ikdr(given["margins"].astype(dtype), given["margin labels"])
+    for name in ("A", "weights", "embedding", "history"):
+        results[f"mixture {dtype} {name}"] = getattr(fitted, name)
+    results[f"mixture {dtype} new"] = fitted.embed(3 * given["margins"][:9].astype(dtype) + 1)
 for dtype in ("float32", "float64"):
     X, y = given["factors"].astype(dtype), given["factor labels"]
     results[f"landmarks {dtype}"] = fastfs.manifest_scores(X, y, accuracy="fast", rank=20)
@@ -198,6 +203,22 @@ def test_margins(result, given, name, dtype):
     np.testing.assert_allclose(result[f"margin {name} {dtype}"], exact, rtol=0, atol=promised)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mixtures_of_kernels(result, given, dtype):
+    """As promised in test_ikdr.py, at the solution of each set; and as low as the oracle comes."""
+    X, y = given[1]["margins"], given[1]["margin labels"]
+    found = {name: result[f"mixture {dtype} {name}"] for name in ("A", "weights", "embedding", "history", "new")}
+    Ks, deltas = ikdr_oracle.kernels(X)
+    problem = ikdr_oracle.Problem(Ks, y, 0.1 / len(y), 0.1 / len(y))
+    promised = {"float32": 1e-6, "float64": 1e-9}[dtype]
+    F = ikdr_oracle.objective(problem, found["A"], found["weights"])
+    assert found["history"][-1] == pytest.approx(F, rel=promised)
+    assert 1.01 * ikdr_oracle.solve(problem, ikdr_oracle.starts(problem, 3)[1])[2] >= F
+    np.testing.assert_allclose(found["embedding"], problem.kernel(found["weights"]) @ found["A"], rtol=0, atol=promised)
+    cross = np.einsum("m,mij->ij", found["weights"], ikdr_oracle.cross_kernels(X, 3 * X[:9] + 1, deltas))
+    np.testing.assert_allclose(found["new"], cross @ found["A"], rtol=0, atol=promised)
+
+
 def test_sets_agree_with_each_other(computed, available):
     if len(available) < 2:
         pytest.skip("this machine has one instruction set only")
@@ -205,7 +226,7 @@ def test_sets_agree_with_each_other(computed, available):
     for other in others:
         for what in (name for name in first if name.startswith(("landmarks", "one pass"))):
             assert_close(other[what], first[what], {"l": 1e-7, "o": SINGULAR}[what[0]])
-        for what in (name for name in first if not name.startswith(("landmarks", "one pass", "margin"))):
+        for what in (name for name in first if not name.startswith(("landmarks", "one pass", "margin", "mixture"))):
             # Both are within the oracle's bound; the sums of 30 terms differ by their order and by contracted products.
             eps = np.finfo(first[what].dtype).eps
             np.testing.assert_allclose(other[what], first[what], rtol=4 * 68 * eps, atol=4 * 68 * eps, err_msg=what)

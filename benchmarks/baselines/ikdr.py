@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-Eigen = tuple[np.ndarray, np.ndarray]
+Eigen = tuple[np.ndarray, np.ndarray, float]
 
 
 def evaluate(
@@ -57,7 +57,7 @@ class Alternation:
     """The paper's Algorithm. Kernels are m x N x N.
 
     split "paper": A >= 0 by a copy of A, the sums of columns by a penalty and multipliers of their own, as in (21);
-    "one": one copy of A, whose columns lie on the simplex.
+    "one": one copy of A, whose columns lie on the simplex. rho is in units of the mean eigenvalue of what A meets.
     """
 
     kernels: np.ndarray
@@ -85,10 +85,11 @@ class Alternation:
         S: np.ndarray | None = None
         for _ in range(rounds):
             A = fit.A
-            Gamma = A.T @ K
-            if S is not None:
+            if S is None:
+                Gamma = self._first_gamma(K, A)
+            else:
                 matrix = self.tau * A.T @ A + self.zeta * np.eye(A.shape[1])
-                Gamma = np.linalg.solve(matrix, self.tau * A.T @ S + self.zeta * Gamma)
+                Gamma = np.linalg.solve(matrix, self.tau * A.T @ S + self.zeta * A.T @ K)
             # S = A Gamma + H'E: one number a sample.
             own = np.einsum("ij,ji->i", (self.H @ A)[self.codes], Gamma)
             S = A @ Gamma + self.H[self.codes].T * ((1 - own) / (self.tau + self.n_q[self.codes]))
@@ -107,27 +108,37 @@ class Alternation:
                 break
         return fit
 
+    def _first_gamma(self, K: np.ndarray, A: np.ndarray) -> np.ndarray:
+        """That of (15)'s minimum over S and Gamma."""
+        B = K @ A
+        own = (self.H @ A)[self.codes]
+        w = (self.tau / (self.tau + self.n_q))[self.codes]
+        r = 1 - np.einsum("ij,ij->i", own, B)
+        return np.asarray((B + own * (w * r / (self.zeta + w * (own**2).sum(axis=1)))[:, None]).T)
+
     def _of_kernel(self, K: np.ndarray) -> Eigen:
-        """Eigenpairs of 2 (lam K D K + mu L + zeta K K), with rho 11' of the sums' penalty."""
+        """Eigenpairs of 2 (lam K D K + mu L + zeta K K), with "paper" and rho 11' of the sums' penalty; rho."""
         sums = K @ self.H.T
         total = sums.sum(axis=1)
         KDK = np.outer(total, total) - sums @ sums.T
         Om = 2 * (self.lam * KDK + self.mu * (np.diag(total) - K) + self.zeta * K @ K)
+        rho = self.rho * float(np.trace(Om)) / len(K)
         if self.split == "paper":
-            Om += self.rho
-        return np.linalg.eigh(Om)
+            Om += rho
+        values, vectors = np.linalg.eigh(Om)
+        return values, vectors, rho
 
     def _admm(self, of_K: Eigen, K: np.ndarray, A: np.ndarray, Gamma: np.ndarray, S: np.ndarray) -> np.ndarray:
         """(Om + rho I) A + A Th = right-hand side, and the copy Z of A, in turn."""
-        om, V = of_K
+        om, V, rho = of_K
         th, W = np.linalg.eigh(2 * self.tau * Gamma @ Gamma.T)
         fixed = 2 * (self.tau * S @ Gamma.T + self.zeta * K @ Gamma.T)
-        inverse = 1 / (om[:, None] + self.rho + th)
+        inverse = 1 / (om[:, None] + rho + th)
         Z, U, u = A, np.zeros_like(A), np.zeros(A.shape[1])
         for _ in range(self.admm_steps):
-            right = fixed + self.rho * (Z - U)
+            right = fixed + rho * (Z - U)
             if self.split == "paper":
-                right += self.rho * (1 - u)
+                right += rho * (1 - u)
             A = V @ ((V.T @ right @ W) * inverse) @ W.T
             before = Z
             if self.split == "paper":

@@ -204,14 +204,19 @@ def products(problem, A):
     return c, T, v
 
 
-def prices(problem, A, weights):
-    """dF/dweights, less the least one."""
+def slopes(problem, A, weights):
+    """dF/dweights."""
     _, omega = shares(problem, A)
     c, T, v = products(problem, A)
     r = 1 - weights @ c
     t = np.einsum("m,mqj->qj", weights, T)
     others = t.sum(axis=0) - t  # of each class: sums over the samples of all others
-    slope = -2 * c @ (omega[problem.codes] * r) + 2 * problem.lam * np.einsum("mqj,qj->m", T, others) + v
+    return -2 * c @ (omega[problem.codes] * r) + 2 * problem.lam * np.einsum("mqj,qj->m", T, others) + v
+
+
+def prices(problem, A, weights):
+    """What each kernel's slope exceeds the least one by."""
+    slope = slopes(problem, A, weights)
     return slope - slope.min()
 
 
