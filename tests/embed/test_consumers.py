@@ -117,8 +117,8 @@ def test_pybind11_extension(build, package, samples):
     arguments = [EXAMPLES / "score_pybind11.cpp", *python_flags(), f"-isystem{pybind11.get_include()}", *package.flags]
     module = load(build("c++17", arguments, f"score_pybind11{SUFFIX}"), "score_pybind11")
     X, y = samples
-    expected = fastfs.disc([X[y == 0], X[y == 1]], n_components=3, bandwidth_neighbors=5)
-    for of_set, scores in zip(module.disc_scores(X[y == 0], X[y == 1]), expected.scores, strict=True):
+    expected = fastfs.disc([X[y == 0], X[y == 1]], n_components=3, bandwidth_neighbors=5, n_differential=3)
+    for of_set, scores in zip(module.disc_scores(X[y == 0], X[y == 1]), expected.set_scores, strict=True):
         np.testing.assert_array_equal(of_set, scores)
     with pytest.raises(ValueError, match="X must be a 2-D array"):
         module.disc_scores(X[0], X[1])
