@@ -22,8 +22,8 @@ constexpr int kMaxThreads = 1024;
 // Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
-// What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of code in
-// a library that holds its own C++ library.
+// What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of
+// code in a library that holds its own C++ library.
 std::string contents(const char* path) {
     std::string text;
     if (std::FILE* file = std::fopen(path, "r")) {
