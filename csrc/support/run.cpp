@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 
 #include "support/errors.hpp"
@@ -23,6 +22,24 @@ constexpr int kMaxThreads = 1024;
 // Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
+// What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of
+// code in a library that holds its own C++ library.
+std::string contents(const char* path) {
+    std::string text;
+    if (std::FILE* file = std::fopen(path, "r")) {
+        char part[4096];
+        while (const std::size_t n = std::fread(part, 1, sizeof part, file)) text.append(part, n);
+        std::fclose(file);
+    }
+    return text;
+}
+
+// The number behind a name that starts a line; 0 where there is none.
+std::int64_t number_behind(const std::string& name, const std::string& lines) {
+    const auto at = ("\n" + lines).find("\n" + name);
+    return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size(), nullptr, 10);
+}
+
 int cpus_of_affinity_mask() {
 #if defined(__linux__)
     cpu_set_t set;
@@ -33,16 +50,13 @@ int cpus_of_affinity_mask() {
 
 // CPUs that the cgroup's quota amounts to, rounded up; a large number where there is none.
 int cpus_of_quota() {
-    double quota = -1, period = 0;
-    std::ifstream v2("/sys/fs/cgroup/cpu.max");
-    if (v2) {
-        std::string first;
-        v2 >> first >> period;
-        if (!first.empty() && first != "max") quota = std::atof(first.c_str());
-    } else {
-        std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-        std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+    std::string quota_and_period = contents("/sys/fs/cgroup/cpu.max");
+    if (quota_and_period.empty()) {
+        quota_and_period = contents("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " ";
+        quota_and_period += contents("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
     }
+    double quota = 0, period = 0;  // and so they stay where the quota is "max"
+    std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
     if (quota <= 0 || period <= 0) return kMaxThreads;
     return std::max(1, static_cast<int>(std::ceil(quota / period)));
 }
@@ -78,25 +92,13 @@ std::int64_t parse_bytes(const char* text) {
 
 std::int64_t available_memory() {
     std::int64_t available = std::numeric_limits<std::int64_t>::max();
-    std::ifstream meminfo("/proc/meminfo");
-    std::string key;
-    std::int64_t kib = 0;
-    while (meminfo >> key >> kib) {
-        if (key == "MemAvailable:") {
-            available = kib * 1024;
-            break;
-        }
-        meminfo.ignore(64, '\n');
-    }
-    std::int64_t limit = 0, used = 0;
-    if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && std::ifstream("/sys/fs/cgroup/memory.current") >> used) {
+    if (const std::int64_t kib = number_behind("MemAvailable:", contents("/proc/meminfo"))) available = kib * 1024;
+    const std::string used = contents("/sys/fs/cgroup/memory.current");
+    const std::int64_t limit = number_behind("", contents("/sys/fs/cgroup/memory.max"));  // or the word "max"
+    if (limit > 0 && !used.empty()) {
         // Cached files count as used, but give way.
-        std::int64_t cached = 0, value = 0;
-        std::ifstream stat("/sys/fs/cgroup/memory.stat");
-        while (stat >> key >> value) {
-            if (key == "inactive_file") cached = value;
-        }
-        available = std::min(available, std::max<std::int64_t>(limit - used + cached, 1));
+        const std::int64_t cached = number_behind("inactive_file ", contents("/sys/fs/cgroup/memory.stat"));
+        available = std::min(available, std::max<std::int64_t>(limit - number_behind("", used) + cached, 1));
     }
     return available;
 }
