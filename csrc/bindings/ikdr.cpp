@@ -74,7 +74,7 @@ py::dict to_dict(const fastfs::ikdr_result& r) {
     result["warnings"] = r.warnings;
     result["converged"] = r.converged != 0;
     result["n_iter"] = r.n_iter;
-    result["lambda"] = r.lambda;
+    result["lambda"] = r.lam;
     result["n_components"] = r.n_components;
     result["objective"] = r.objective;
     result["interpretability"] = r.interpretability;

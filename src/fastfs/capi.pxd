@@ -439,7 +439,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_classes
         int64_t n_components
         int64_t n_iter
-        double lambda
+        double lam
         double objective
         double interpretability
         double similarity

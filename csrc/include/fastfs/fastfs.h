@@ -780,7 +780,7 @@ typedef struct fastfs_ikdr_result {
     int64_t n_classes;
     int64_t n_components;
     int64_t n_iter;          /* outer iterations */
-    double lambda;           /* in units of 1 / n_samples */
+    double lam;              /* in units of 1 / n_samples */
     double objective;        /* F, the reduced problem's */
     double interpretability; /* I_p, in [1 / n_classes, 1] */
     double similarity;       /* mean of K off its diagonal */

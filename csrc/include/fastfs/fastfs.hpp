@@ -609,7 +609,7 @@ class disc {
     std::unique_ptr<fastfs_disc, free> handle_;
 };
 
-// ---- I-KDR ------------------------------------------------------------------------------------------------------------
+// ---- I-KDR
 
 // What these point to must outlive the call.
 using ikdr_kernels = fastfs_ikdr_kernels;
