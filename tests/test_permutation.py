@@ -168,6 +168,28 @@ def test_under_the_null_p_values_are_uniform():
             assert abs(share - q) < 4 * np.sqrt(q * (1 - q) / n_sets)
 
 
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("offset", [0, 1000])
+def test_projse_in_single_precision(make, offset):
+    """Ties stay ties, and columns with an offset keep their digits."""
+    X, y = np.random.default_rng(0).poisson(2.0, size=(24, 60)) + offset, np.arange(24) % 2
+    single, double = (
+        fastfs.permutation_test(fastfs.ProjSe(1, center=True), make(X.astype(kind)), y, n_permutations=99)
+        for kind in ("float32", "float64")
+    )
+    np.testing.assert_allclose(single.scores, double.scores, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(single.pvalues, double.pvalues)
+
+
+def test_scores_that_are_rounding_are_ties():
+    """A feature that is far from all others has the same relations under any labels: none."""
+    X, y = np.random.default_rng(1).normal(size=(30, 12)), np.arange(30) % 2
+    X[:, 6] += 1e6
+    found = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=39)
+    assert 0 < found.scores[6] < 1e-14
+    assert found.pvalues[6] == 1
+
+
 def test_other_peoples_selectors():
     X, y = problem(2)
     found = fastfs.permutation_test(SelectKBest(k=3), X, y, n_permutations=99)
@@ -221,6 +243,8 @@ def test_bad_parameters(parameters, error, message):
 
 
 def test_bad_data():
+    with pytest.raises(ValueError, match="X is an iterator, which can be read once"):
+        fastfs.permutation_test(fastfs.ProjSe(1), iter([np.ones((4, 3))]), [0, 1, 0, 1])
     X, y = problem(2)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="row 3, column 2"):
