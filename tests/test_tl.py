@@ -207,7 +207,45 @@ def test_backed(tmp_path, make):
         )
     with pytest.raises(ValueError, match=r"relieff needs its cells in memory, but X is on disk.*to_memory"):
         tl.relieff(backed, "state")
+    with pytest.raises(ValueError, match=r"permutations need the cells in memory.*to_memory"):
+        tl.projse(backed, "state", n_permutations=9)
+    with pytest.raises(ValueError, match="copy or a view of a file"):
+        tl.projse(backed, "state", copy=True)
+    with pytest.raises(ValueError, match="copy or a view of a file"):
+        tl.projse(backed[:40], "state")
     backed.file.close()
+
+
+def test_backed_and_writable(tmp_path):
+    cells(make=csr_matrix).write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r+")
+    tl.projse(backed, "state", center=True)
+    backed.write()
+    backed.file.close()
+    assert anndata.read_h5ad(tmp_path / "cells.h5ad").uns["projse"]["names"]["beta"][0] == "gene1"
+
+
+def test_lazy(tmp_path):
+    pytest.importorskip("xarray")
+    adata = cells(make=csr_matrix)
+    adata.write_zarr(tmp_path / "cells.zarr")
+    lazy = anndata.experimental.read_lazy(tmp_path / "cells.zarr")
+    for one in (adata, lazy):
+        tl.projse(one, "state", center=True)
+    assert np.array_equal(lazy.uns["projse"]["names"]["beta"], adata.uns["projse"]["names"]["beta"])
+    assert np.array_equal(lazy.var["projse_rank"].to_series(), adata.var["projse_rank"])
+    with pytest.raises(ValueError, match="relieff needs its cells in memory, but X is a Dask array"):
+        tl.relieff(lazy, "state")
+
+
+def test_a_view_becomes_a_copy():
+    adata = cells()
+    view = adata[adata.obs["state"] != "beta", 1:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata says so itself
+        tl.relieff(view, "state")
+    assert view.uns["relieff"]["names"].dtype.names == ("alpha", "gamma")
+    assert not adata.uns
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -260,6 +298,7 @@ def test_counts_as_integers():
         ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
         ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
         ({"groups": "alpha"}, TypeError, "must be a list of groups"),
+        ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma, but is empty"),
         ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
         ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
         ({"n_permutations": -1}, ValueError, "n_permutations"),
@@ -300,6 +339,20 @@ def test_missing_labels():
     assert np.array_equal(adata.uns["relieff"]["scores"]["beta"], rest.uns["relieff"]["scores"]["beta"])
 
 
+def test_no_anndata():
+    with pytest.raises(TypeError, match=r"adata must be an AnnData, not str: anndata\.read_h5ad reads files"):
+        tl.relieff("cells.h5ad", "state")
+
+
+def test_a_group_called_rest():
+    adata = cells()
+    adata.obs["state"] = adata.obs["state"].cat.rename_categories({"beta": "rest"})
+    with pytest.raises(ValueError, match='called "rest", which stands for all other groups: rename it'):
+        tl.relieff(adata, "state")
+    tl.relieff(adata, "state", groups=["rest"], reference="alpha")
+    assert adata.uns["relieff"]["names"].dtype.names == ("rest",)
+
+
 def test_names_that_occur_twice():
     adata = cells()
     adata.var_names = ["gene0", *adata.var_names[:-1]]
@@ -328,3 +381,6 @@ def test_integers_as_groups():
     adata.obs["cluster"] = np.arange(60) % 3
     tl.relieff(adata, "cluster", groups=["0", 2])
     assert adata.uns["relieff"]["names"].dtype.names == ("0", "2")
+    adata.obs["partly"] = pd.array([1, None, 2] * 20, dtype="Int64")
+    tl.relieff(adata, "partly", drop_unlabelled=True)
+    assert adata.uns["relieff"]["names"].dtype.names == ("1", "2")

@@ -67,8 +67,10 @@ _DOC = """{summary}
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells; cells without a group; gene names that occur twice; what the estimator
-        raises.
+        A group with fewer than two cells, or called "rest"; cells without a group; gene names that occur twice; a
+        copy, a view or permutations of a file; what the estimator raises.
+    TypeError
+        `adata` is no AnnData; `groups` is a string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`.
 
@@ -125,8 +127,11 @@ def _tool(
 
         model = getattr(fastfs, estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
+        _check(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
+        if source.is_backed and n_permutations:
+            raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
@@ -244,6 +249,15 @@ class _Source:
         return found
 
 
+def _check(adata: Any, copy: bool) -> None:
+    from anndata import AnnData
+
+    if not isinstance(adata, AnnData):
+        raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}: anndata.read_h5ad reads files")
+    if adata.isbacked and (copy or adata.is_view):
+        raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
+
+
 def _to_array(block: Any) -> Array:
     dense: Array = block.toarray()
     return dense
@@ -278,6 +292,8 @@ def _grouping(
     if groupby not in adata.obs:
         raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
     column = adata.obs[groupby]
+    if hasattr(column, "to_series"):  # of a lazy AnnData
+        column = column.to_series()
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
         raise ValueError(
@@ -285,16 +301,19 @@ def _grouping(
             "drop_unlabelled=True to leave them out"
         )
     cells = np.flatnonzero(column.notna().to_numpy())
-    labels = column.to_numpy()[cells].astype(str)
+    labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
+    present = sorted(set(labels))
     if hasattr(column, "cat"):
-        present = [str(c) for c in column.cat.categories if str(c) in set(labels)]
-    else:
-        present = sorted(set(labels))
+        present = [str(c) for c in column.cat.categories if str(c) in present]
     if len(present) < 2:
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
     if isinstance(groups, str):
         raise TypeError(f"groups must be a list of groups, not the string {groups!r}")
+    if reference == "rest" and "rest" in present:
+        raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
     wanted = present if groups is None else [str(group) for group in groups]
+    if not wanted:
+        raise ValueError(f"groups must name one of {', '.join(present)}, but is empty")
     for group in [*wanted, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
