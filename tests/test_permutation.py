@@ -152,6 +152,30 @@ def test_on_a_cluster(cluster):
     assert np.array_equal(found.frequencies, alone.frequencies)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_blocks_of_dask_arrays_on_a_cluster(cluster):
+    da = pytest.importorskip("dask.array")
+    X, y = problem(3)
+    for model in (fastfs.ProjSe(2, center=True), fastfs.ProjSe(2, kernel="rbf")):
+        alone, found = clone(model).fit(X, y), clone(model).fit(da.from_array(X, chunks=(10, 25)), y)
+        assert np.array_equal(found.selected_, alone.selected_)
+        np.testing.assert_allclose(found.scores_, alone.scores_, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_groups_on_a_cluster(cluster):
+    """Each pair of groups is a task."""
+    anndata = pytest.importorskip("anndata")
+    X, y = problem(3)
+    adata = anndata.AnnData(X, obs={"group": y.astype(str)})
+    adata.obs_names = [f"cell{i}" for i in range(len(y))]
+    alone = fastfs.tl.relieff(adata, "group", reference=str(y[0]), copy=True)
+    with parallel_config("dask", n_jobs=-1):
+        found = fastfs.tl.relieff(adata, "group", reference=str(y[0]), copy=True)
+    for column in ("names", "scores", "logfoldchanges"):
+        assert np.array_equal(found.uns["relieff"][column], alone.uns["relieff"][column])
+
+
 def test_under_the_null_p_values_are_uniform():
     """Of 150 data sets of noise, the share with p <= q is q, within four standard errors."""
     n_sets, rng = 150, np.random.default_rng(0)

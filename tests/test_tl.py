@@ -283,6 +283,20 @@ def test_counts_as_integers():
     assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
 
 
+def test_scikit_learn_prepares_counts_as_scanpy_does():
+    """What docs/omics.md says."""
+    sc = pytest.importorskip("scanpy")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+    counts = csr_matrix(np.random.default_rng(0).poisson(0.5, size=(30, 40)).astype("float32"))
+    adata = anndata.AnnData(counts.copy())
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    steps = make_pipeline(Normalizer("l1"), FunctionTransformer(lambda X: (X * 1e4).log1p()))
+    np.testing.assert_allclose(steps.fit_transform(counts).toarray(), adata.X.toarray(), rtol=1e-5)
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 

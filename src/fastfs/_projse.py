@@ -685,8 +685,10 @@ def _merged(a: Any, b: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- the choice
 
 
-# Stacked targets: so many bytes of products with X at a time, and of X in double precision.
+# Stacked targets: so many bytes of scores at a time, and of X in double precision or its products with the targets,
+# which a cache keeps.
 _STACKED = 1 << 26
+_IN_CACHE = 1 << 22
 
 
 def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options: Options) -> Iterator[Array]:
@@ -695,20 +697,21 @@ def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options
     The targets of many labelings are one matrix, so that X is read once for all of them.
     """
     n, d = X.shape
-    at_once = max(1, _STACKED // (8 * d * n_classes))
-    width = max(1, _STACKED // (8 * n))
+    at_once = min(len(labelings), max(1, _STACKED // (8 * d * n_classes)))
+    # Columns of a sparse matrix aren't cheap to take apart.
+    width = d if hasattr(X, "tocsr") else max(1, _IN_CACHE // (8 * max(n, at_once * n_classes)))
     for begin in range(0, len(labelings), at_once):
         some = labelings[begin : begin + at_once]
         stacked = np.zeros((len(some) * n_classes, n))
         for place, codes in enumerate(some):
             stacked[place * n_classes + codes, np.arange(n)] = 1
-        sizes = stacked.sum(axis=1).reshape(len(some), n_classes, 1)
+        shares = 1 / stacked.sum(axis=1).reshape(len(some), n_classes)
         scores = np.empty((len(some), d))
         for first in range(0, d, width):
             columns = slice(first, first + width)
             part, norms = _centered_columns(X[:, columns], options.center)
             sums = (stacked @ part).reshape(len(some), n_classes, -1)
-            explained = (sums**2 / sizes).sum(axis=1)
+            explained = np.einsum("bcd,bcd,bc->bd", sums, sums, shares)
             if options.center:  # about the mean, whatever `part` is about
                 rest = sums[0].sum(axis=0) ** 2 / n
                 explained, norms = explained - rest, norms - rest
