@@ -232,21 +232,25 @@ class _Source:
         dense: Array = part.toarray()
         return dense
 
-    def means(self, masks: Sequence[Array]) -> list[Array]:
-        """Mean values of the genes over some sets of cells."""
-        if self.is_backed:
-            sums = [np.zeros(len(self.names)) for _ in masks]
-            for place, mask in enumerate(masks):
-                for part in self.chunks(np.flatnonzero(mask)):
-                    sums[place] += np.asarray(part.sum(axis=0), dtype=np.float64).ravel()
-            return [total / mask.sum() for total, mask in zip(sums, masks, strict=True)]
-        found = []
-        for mask in masks:
-            part = self.X[np.flatnonzero(mask)]
-            mean = part.mean(axis=0) if self.is_dask or hasattr(part, "tocsr") else part.mean(axis=0, dtype=np.float64)
-            mean = np.asarray(mean.compute() if hasattr(mean, "compute") else mean, dtype=np.float64).ravel()
-            found.append(mean if self.genes is None else mean[self.genes])
-        return found
+    def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
+        """Sums of the genes over the cells of each group, in one pass."""
+        from scipy.sparse import csr_matrix
+
+        n_cells, n_genes = self.X.shape
+        members = csr_matrix((np.ones(len(cells)), (codes, cells)), shape=(n_groups, n_cells))
+        if self.is_dask:
+            from dask.array import from_array
+
+            total = (from_array(members.toarray(), chunks=(n_groups, self.X.chunks[0])) @ self.X).compute()
+        elif hasattr(self.X, "tocsr"):
+            total = (members @ self.X).toarray()
+        else:
+            total = np.zeros((n_groups, n_genes))
+            step = max(1, _CHUNK_BYTES // (8 * n_genes))
+            for begin in range(0, n_cells, step):
+                part = members[:, begin : begin + step] @ self.X[begin : begin + step]
+                total += part.toarray() if hasattr(part, "tocsr") else part
+        return total if self.genes is None else total[:, self.genes]
 
 
 def _check(adata: Any, copy: bool) -> None:
@@ -362,13 +366,14 @@ def _compare(
 
             found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
         found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
+    names, codes = np.unique(labels, return_inverse=True)
+    sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
     by_group = {}
-    for (group, _), one, r, ours in zip(pairs, found, rows, is_group, strict=True):
-        masks = []
-        for part in (ours, ~ours):
-            masks.append(np.zeros(source.X.shape[0], bool))
-            masks[-1][cells[r][part]] = True
-        by_group[group] = one | dict(zip(("mean", "mean_rest"), source.means(masks), strict=True))
+    for (group, other), one in zip(pairs, found, strict=True):
+        ours = names == group
+        theirs = ~ours if other is None else names == other
+        means = [sums[which].sum(axis=0) / sizes[which].sum() for which in (ours, theirs)]
+        by_group[group] = one | dict(zip(("mean", "mean_rest"), means, strict=True))
     return {"whole": whole, "groups": by_group}
 
 
