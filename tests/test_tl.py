@@ -340,6 +340,9 @@ def test_groups_that_are_too_small():
         tl.relieff(adata, "few")
     tl.relieff(adata, "few", groups=["two", "three"])
     assert adata.uns["relieff"]["names"].dtype.names == ("two", "three")  # "none" has no cells, and is none
+    adata.obs["nearly"] = ["most"] * 59 + ["one"]
+    with pytest.raises(ValueError, match="the rest of 'most' must have at least two cells"):
+        tl.relieff(adata, "nearly", groups=["most"])
     adata.obs["same"] = "a"
     with pytest.raises(ValueError, match="at least two groups with cells"):
         tl.relieff(adata, "same")

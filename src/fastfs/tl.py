@@ -250,7 +250,8 @@ class _Source:
             for begin in range(0, n_cells, step):
                 part = members[:, begin : begin + step] @ self.X[begin : begin + step]
                 total += part.toarray() if hasattr(part, "tocsr") else part
-        return total if self.genes is None else total[:, self.genes]
+        chosen: Array = total if self.genes is None else total[:, self.genes]
+        return chosen
 
 
 def _check(adata: Any, copy: bool) -> None:
@@ -329,6 +330,8 @@ def _grouping(
     for group in sorted({*wanted, *([] if reference == "rest" else [reference])}):
         if np.count_nonzero(labels == group) < 2:
             raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
+        if np.count_nonzero(labels != group) < 2:
+            raise ValueError(f"the rest of {group!r} must have at least two cells, but has one")
     return cells, labels, wanted
 
 
