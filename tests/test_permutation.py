@@ -152,6 +152,30 @@ def test_on_a_cluster(cluster):
     assert np.array_equal(found.frequencies, alone.frequencies)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_blocks_of_dask_arrays_on_a_cluster(cluster):
+    da = pytest.importorskip("dask.array")
+    X, y = problem(3)
+    for model in (fastfs.ProjSe(2, center=True), fastfs.ProjSe(2, kernel="rbf")):
+        alone, found = clone(model).fit(X, y), clone(model).fit(da.from_array(X, chunks=(10, 25)), y)
+        assert np.array_equal(found.selected_, alone.selected_)
+        np.testing.assert_allclose(found.scores_, alone.scores_, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_groups_on_a_cluster(cluster):
+    """Each pair of groups is a task."""
+    anndata = pytest.importorskip("anndata")
+    X, y = problem(3)
+    adata = anndata.AnnData(X, obs={"group": y.astype(str)})
+    adata.obs_names = [f"cell{i}" for i in range(len(y))]
+    alone = fastfs.tl.relieff(adata, "group", reference=str(y[0]), copy=True)
+    with parallel_config("dask", n_jobs=-1):
+        found = fastfs.tl.relieff(adata, "group", reference=str(y[0]), copy=True)
+    for column in ("names", "scores", "logfoldchanges"):
+        assert np.array_equal(found.uns["relieff"][column], alone.uns["relieff"][column])
+
+
 def test_under_the_null_p_values_are_uniform():
     """Of 150 data sets of noise, the share with p <= q is q, within four standard errors."""
     n_sets, rng = 150, np.random.default_rng(0)
@@ -166,6 +190,28 @@ def test_under_the_null_p_values_are_uniform():
         for q in (0.1, 0.5):
             share = np.mean(np.array(pvalues) <= q)
             assert abs(share - q) < 4 * np.sqrt(q * (1 - q) / n_sets)
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("offset", [0, 1000])
+def test_projse_in_single_precision(make, offset):
+    """Ties stay ties, and columns with an offset keep their digits."""
+    X, y = np.random.default_rng(0).poisson(2.0, size=(24, 60)) + offset, np.arange(24) % 2
+    single, double = (
+        fastfs.permutation_test(fastfs.ProjSe(1, center=True), make(X.astype(kind)), y, n_permutations=99)
+        for kind in ("float32", "float64")
+    )
+    np.testing.assert_allclose(single.scores, double.scores, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(single.pvalues, double.pvalues)
+
+
+def test_scores_that_are_rounding_are_ties():
+    """A feature that is far from all others has the same relations under any labels: none."""
+    X, y = np.random.default_rng(1).normal(size=(30, 12)), np.arange(30) % 2
+    X[:, 6] += 1e6
+    found = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=39)
+    assert 0 < found.scores[6] < 1e-14
+    assert found.pvalues[6] == 1
 
 
 def test_other_peoples_selectors():
@@ -221,6 +267,8 @@ def test_bad_parameters(parameters, error, message):
 
 
 def test_bad_data():
+    with pytest.raises(ValueError, match="X is an iterator, which can be read once"):
+        fastfs.permutation_test(fastfs.ProjSe(1), iter([np.ones((4, 3))]), [0, 1, 0, 1])
     X, y = problem(2)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="row 3, column 2"):

@@ -200,6 +200,13 @@ def test_bad_methods(methods, error, message):
         fastfs.consensus(methods)
 
 
+def test_series_in_another_order():
+    one = pd.Series([3.0, 2.0, 1.0], index=["a", "b", "c"])
+    with pytest.raises(ValueError, match="that of two differs from that of one: reindex it"):
+        fastfs.consensus({"one": one, "two": one[::-1]})
+    assert fastfs.consensus({"one": one, "two": one[::-1].reindex(one.index)}).ranking.tolist() == [1, 2, 3]
+
+
 def test_unknown_method():
     with pytest.raises(ValueError, match="method must be 'mean' or 'rra'"):
         fastfs.consensus({"a": [1, 2], "b": [1, 2]}, method="median")

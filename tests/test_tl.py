@@ -95,11 +95,14 @@ def test_sparse_is_dense(word, make):
 def test_sparse_stays_sparse(word, monkeypatch):
     adata = cells(make=csr_matrix)
 
-    def refuse(*_, **__):
-        raise AssertionError("made dense")
-
     for method in ("toarray", "todense"):
-        monkeypatch.setattr(csr_matrix, method, refuse)
+        make_dense = getattr(csr_matrix, method)
+
+        def watched(self, *args, make_dense=make_dense, **kwargs):
+            assert self.shape[0] <= 3, "made dense"  # sums of the three groups are
+            return make_dense(self, *args, **kwargs)
+
+        monkeypatch.setattr(csr_matrix, method, watched)
     getattr(tl, word)(adata, "state", **CALLS[word])
 
 
@@ -207,7 +210,45 @@ def test_backed(tmp_path, make):
         )
     with pytest.raises(ValueError, match=r"relieff needs its cells in memory, but X is on disk.*to_memory"):
         tl.relieff(backed, "state")
+    with pytest.raises(ValueError, match=r"permutations need the cells in memory.*to_memory"):
+        tl.projse(backed, "state", n_permutations=9)
+    with pytest.raises(ValueError, match="copy or a view of a file"):
+        tl.projse(backed, "state", copy=True)
+    with pytest.raises(ValueError, match="copy or a view of a file"):
+        tl.projse(backed[:40], "state")
     backed.file.close()
+
+
+def test_backed_and_writable(tmp_path):
+    cells(make=csr_matrix).write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r+")
+    tl.projse(backed, "state", center=True)
+    backed.write()
+    backed.file.close()
+    assert anndata.read_h5ad(tmp_path / "cells.h5ad").uns["projse"]["names"]["beta"][0] == "gene1"
+
+
+def test_lazy(tmp_path):
+    pytest.importorskip("xarray")
+    adata = cells(make=csr_matrix)
+    adata.write_zarr(tmp_path / "cells.zarr")
+    lazy = anndata.experimental.read_lazy(tmp_path / "cells.zarr")
+    for one in (adata, lazy):
+        tl.projse(one, "state", center=True)
+    assert np.array_equal(lazy.uns["projse"]["names"]["beta"], adata.uns["projse"]["names"]["beta"])
+    assert np.array_equal(lazy.var["projse_rank"].to_series(), adata.var["projse_rank"])
+    with pytest.raises(ValueError, match="relieff needs its cells in memory, but X is a Dask array"):
+        tl.relieff(lazy, "state")
+
+
+def test_a_view_becomes_a_copy():
+    adata = cells()
+    view = adata[adata.obs["state"] != "beta", 1:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata says so itself
+        tl.relieff(view, "state")
+    assert view.uns["relieff"]["names"].dtype.names == ("alpha", "gamma")
+    assert not adata.uns
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -245,6 +286,20 @@ def test_counts_as_integers():
     assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
 
 
+def test_scikit_learn_prepares_counts_as_scanpy_does():
+    """What docs/omics.md says."""
+    sc = pytest.importorskip("scanpy")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, Normalizer
+
+    counts = csr_matrix(np.random.default_rng(0).poisson(0.5, size=(30, 40)).astype("float32"))
+    adata = anndata.AnnData(counts.copy())
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    steps = make_pipeline(Normalizer("l1"), FunctionTransformer(lambda X: (X * 1e4).log1p()))
+    np.testing.assert_allclose(steps.fit_transform(counts).toarray(), adata.X.toarray(), rtol=1e-5)
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
@@ -260,6 +315,7 @@ def test_counts_as_integers():
         ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
         ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
         ({"groups": "alpha"}, TypeError, "must be a list of groups"),
+        ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma, but is empty"),
         ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
         ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
         ({"n_permutations": -1}, ValueError, "n_permutations"),
@@ -284,6 +340,9 @@ def test_groups_that_are_too_small():
         tl.relieff(adata, "few")
     tl.relieff(adata, "few", groups=["two", "three"])
     assert adata.uns["relieff"]["names"].dtype.names == ("two", "three")  # "none" has no cells, and is none
+    adata.obs["nearly"] = ["most"] * 59 + ["one"]
+    with pytest.raises(ValueError, match="the rest of 'most' must have at least two cells"):
+        tl.relieff(adata, "nearly", groups=["most"])
     adata.obs["same"] = "a"
     with pytest.raises(ValueError, match="at least two groups with cells"):
         tl.relieff(adata, "same")
@@ -298,6 +357,20 @@ def test_missing_labels():
     rest = adata[np.arange(60) != 7].copy()
     tl.relieff(rest, "state")
     assert np.array_equal(adata.uns["relieff"]["scores"]["beta"], rest.uns["relieff"]["scores"]["beta"])
+
+
+def test_no_anndata():
+    with pytest.raises(TypeError, match=r"adata must be an AnnData, not str: anndata\.read_h5ad reads files"):
+        tl.relieff("cells.h5ad", "state")
+
+
+def test_a_group_called_rest():
+    adata = cells()
+    adata.obs["state"] = adata.obs["state"].cat.rename_categories({"beta": "rest"})
+    with pytest.raises(ValueError, match='called "rest", which stands for all other groups: rename it'):
+        tl.relieff(adata, "state")
+    tl.relieff(adata, "state", groups=["rest"], reference="alpha")
+    assert adata.uns["relieff"]["names"].dtype.names == ("rest",)
 
 
 def test_names_that_occur_twice():
@@ -328,3 +401,6 @@ def test_integers_as_groups():
     adata.obs["cluster"] = np.arange(60) % 3
     tl.relieff(adata, "cluster", groups=["0", 2])
     assert adata.uns["relieff"]["names"].dtype.names == ("0", "2")
+    adata.obs["partly"] = pd.array([1, None, 2] * 20, dtype="Int64")
+    tl.relieff(adata, "partly", drop_unlabelled=True)
+    assert adata.uns["relieff"]["names"].dtype.names == ("1", "2")

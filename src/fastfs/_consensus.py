@@ -63,7 +63,8 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     Raises
     ------
     ValueError
-        Fewer than two methods; scores of different lengths, or that aren't finite.
+        Fewer than two methods; scores of different lengths, or Series whose indices differ, or scores that aren't
+        finite.
     TypeError
         `methods` is no mapping, or something in it has neither scores nor the shape of them.
 
@@ -88,6 +89,7 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     if len(methods) < 2:
         raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
     names = [str(name) for name in methods]
+    _same_index(methods)
     ranks = np.array(_same_length(names, [_ranks(name, given) for name, given in methods.items()]))
     n_methods, n_features = ranks.shape
     pvalues = None
@@ -103,6 +105,17 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     else:
         scores = 1 - (ranks.mean(axis=0) - 1) / max(n_features - 1, 1)
     return ConsensusResult(scores, rank_features(scores), pvalues, ranks, names)
+
+
+def _same_index(methods: Mapping[str, Any]) -> None:
+    """Series of the same features in another order would be added up wrongly."""
+    indices = {name: list(given.index) for name, given in methods.items() if hasattr(given, "to_frame")}
+    for name, index in indices.items():
+        first = next(iter(indices))
+        if index != indices[first]:
+            raise ValueError(
+                f"all Series must have the same index, but that of {name} differs from that of {first}: reindex it"
+            )
 
 
 def _ranks(name: str, given: Any) -> Array:

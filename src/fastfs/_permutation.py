@@ -18,8 +18,10 @@ Codes = npt.NDArray[np.int64]
 Scorer = Callable[[Sequence[Codes]], Iterator[tuple[Array, float]]]
 
 # Scores that differ by less than this share are ties: a partition of the samples that comes back as itself may be
-# summed in another order.
+# summed in another order. So are those that differ by less than rounding leaves of the largest one: a feature without
+# any relation to the others has scores around 1e-17 in place of 0.
 TIE = 1e-9
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ def permutation_test(
     Raises
     ------
     ValueError
-        n_permutations below 1; what the estimator raises; it gives no ``scores_``, or scores that aren't finite.
+        n_permutations below 1; X is an iterator; what the estimator raises; it gives no ``scores_``, or scores that
+        aren't finite.
 
     Warns
     -----
@@ -154,12 +157,14 @@ def permutation_test(
     report = as_progress(verbose)
     seeds = np.random.SeedSequence(as_seed(random_state)).spawn(n_permutations)
 
+    if hasattr(X, "__next__"):
+        raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)
     codes, scorer = make_scorer(model, X, y)
     ((scores, statistic),) = scorer([codes])
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
-    limits = scores - TIE * np.abs(scores)
+    limits = scores - np.maximum(TIE * np.abs(scores), ROUNDING * np.abs(scores).max())
 
     if not wants_workers(n_jobs):
         parts: Any = [_share(scorer, codes, seeds, limits, report)]

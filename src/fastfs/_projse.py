@@ -685,8 +685,10 @@ def _merged(a: Any, b: Any) -> Any:
 # ----------------------------------------------------------------------------------------------------------- the choice
 
 
-# Stacked targets: so many bytes of products with X at a time.
+# Stacked targets: so many bytes of scores at a time, and of X in double precision or its products with the targets,
+# which a cache keeps.
 _STACKED = 1 << 26
+_IN_CACHE = 1 << 22
 
 
 def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options: Options) -> Iterator[Array]:
@@ -695,29 +697,43 @@ def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options
     The targets of many labelings are one matrix, so that X is read once for all of them.
     """
     n, d = X.shape
-    sparse = hasattr(X, "tocsr")
-    # About the mean, or about what is nearly it: columns with an offset keep their digits.
-    shift = np.zeros(d) if sparse or not options.center else np.asarray(X.mean(axis=0, dtype=np.float64))
-    centered = X if not shift.any() else X - shift.astype(X.dtype)
-    squares = centered.multiply(centered).sum(axis=0) if sparse else np.einsum("ij,ij->j", centered, centered)
-    norms = np.asarray(squares, dtype=np.float64).ravel()
-    at_once = max(1, _STACKED // (8 * d * n_classes))
+    at_once = min(len(labelings), max(1, _STACKED // (8 * d * n_classes)))
+    # Columns of a sparse matrix aren't cheap to take apart.
+    width = d if hasattr(X, "tocsr") else max(1, _IN_CACHE // (8 * max(n, at_once * n_classes)))
     for begin in range(0, len(labelings), at_once):
         some = labelings[begin : begin + at_once]
-        stacked = np.zeros((len(some) * n_classes, n), dtype=X.dtype)
+        stacked = np.zeros((len(some) * n_classes, n))
         for place, codes in enumerate(some):
             stacked[place * n_classes + codes, np.arange(n)] = 1
-        sums = np.asarray(stacked @ centered, dtype=np.float64).reshape(len(some), n_classes, d)
-        for codes, of_class in zip(some, sums, strict=True):
-            sizes = np.bincount(codes, minlength=n_classes)[:, None]
-            explained = (of_class**2 / sizes).sum(axis=0)
-            total = norms
-            if options.center:
-                rest = of_class.sum(axis=0) ** 2 / n
-                explained, total = explained - rest, norms - rest
+        shares = 1 / stacked.sum(axis=1).reshape(len(some), n_classes)
+        scores = np.empty((len(some), d))
+        for first in range(0, d, width):
+            columns = slice(first, first + width)
+            part, norms = _centered_columns(X[:, columns], options.center)
+            sums = (stacked @ part).reshape(len(some), n_classes, -1)
+            explained = np.einsum("bcd,bcd,bc->bd", sums, sums, shares)
+            if options.center:  # about the mean, whatever `part` is about
+                rest = sums[0].sum(axis=0) ** 2 / n
+                explained, norms = explained - rest, norms - rest
             if options.normalize:
-                explained = np.divide(explained, total, out=np.zeros(d), where=total > 0)
-            yield explained
+                explained = np.divide(explained, norms, out=np.zeros_like(explained), where=norms > 0)
+            scores[:, columns] = explained
+        yield from scores
+
+
+def _centered_columns(X: Any, center: bool) -> tuple[Any, Array]:
+    """Columns in double precision, if dense about nearly their mean, and their squared norms.
+
+    Sums in single precision would tell ties apart, and lose the digits of columns with an offset. Constant columns are
+    exactly zero.
+    """
+    part = X.astype(np.float64)
+    if hasattr(part, "tocsr"):
+        return part, np.asarray(part.multiply(part).sum(axis=0)).ravel()
+    if center:
+        part -= part[0]
+        part -= part.mean(axis=0)
+    return part, np.einsum("ij,ij->j", part, part)
 
 
 def score(

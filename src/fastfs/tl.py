@@ -67,8 +67,10 @@ _DOC = """{summary}
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells; cells without a group; gene names that occur twice; what the estimator
-        raises.
+        A group with fewer than two cells, or called "rest"; cells without a group; gene names that occur twice; a
+        copy, a view or permutations of a file; what the estimator raises.
+    TypeError
+        `adata` is no AnnData; `groups` is a string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`.
 
@@ -125,8 +127,11 @@ def _tool(
 
         model = getattr(fastfs, estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
+        _check(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
+        if source.is_backed and n_permutations:
+            raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
@@ -227,21 +232,35 @@ class _Source:
         dense: Array = part.toarray()
         return dense
 
-    def means(self, masks: Sequence[Array]) -> list[Array]:
-        """Mean values of the genes over some sets of cells."""
-        if self.is_backed:
-            sums = [np.zeros(len(self.names)) for _ in masks]
-            for place, mask in enumerate(masks):
-                for part in self.chunks(np.flatnonzero(mask)):
-                    sums[place] += np.asarray(part.sum(axis=0), dtype=np.float64).ravel()
-            return [total / mask.sum() for total, mask in zip(sums, masks, strict=True)]
-        found = []
-        for mask in masks:
-            part = self.X[np.flatnonzero(mask)]
-            mean = part.mean(axis=0) if self.is_dask or hasattr(part, "tocsr") else part.mean(axis=0, dtype=np.float64)
-            mean = np.asarray(mean.compute() if hasattr(mean, "compute") else mean, dtype=np.float64).ravel()
-            found.append(mean if self.genes is None else mean[self.genes])
-        return found
+    def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
+        """Sums of the genes over the cells of each group, in one pass."""
+        from scipy.sparse import csr_matrix
+
+        n_cells, n_genes = self.X.shape
+        members = csr_matrix((np.ones(len(cells)), (codes, cells)), shape=(n_groups, n_cells))
+        if self.is_dask:
+            from dask.array import from_array
+
+            total = (from_array(members.toarray(), chunks=(n_groups, self.X.chunks[0])) @ self.X).compute()
+        elif hasattr(self.X, "tocsr"):
+            total = (members @ self.X).toarray()
+        else:
+            total = np.zeros((n_groups, n_genes))
+            step = max(1, _CHUNK_BYTES // (8 * n_genes))
+            for begin in range(0, n_cells, step):
+                part = members[:, begin : begin + step] @ self.X[begin : begin + step]
+                total += part.toarray() if hasattr(part, "tocsr") else part
+        chosen: Array = total if self.genes is None else total[:, self.genes]
+        return chosen
+
+
+def _check(adata: Any, copy: bool) -> None:
+    from anndata import AnnData
+
+    if not isinstance(adata, AnnData):
+        raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}: anndata.read_h5ad reads files")
+    if adata.isbacked and (copy or adata.is_view):
+        raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
 
 
 def _to_array(block: Any) -> Array:
@@ -278,6 +297,8 @@ def _grouping(
     if groupby not in adata.obs:
         raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
     column = adata.obs[groupby]
+    if hasattr(column, "to_series"):  # of a lazy AnnData
+        column = column.to_series()
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
         raise ValueError(
@@ -285,16 +306,19 @@ def _grouping(
             "drop_unlabelled=True to leave them out"
         )
     cells = np.flatnonzero(column.notna().to_numpy())
-    labels = column.to_numpy()[cells].astype(str)
+    labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
+    present = sorted(set(labels))
     if hasattr(column, "cat"):
-        present = [str(c) for c in column.cat.categories if str(c) in set(labels)]
-    else:
-        present = sorted(set(labels))
+        present = [str(c) for c in column.cat.categories if str(c) in present]
     if len(present) < 2:
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
     if isinstance(groups, str):
         raise TypeError(f"groups must be a list of groups, not the string {groups!r}")
+    if reference == "rest" and "rest" in present:
+        raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
     wanted = present if groups is None else [str(group) for group in groups]
+    if not wanted:
+        raise ValueError(f"groups must name one of {', '.join(present)}, but is empty")
     for group in [*wanted, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
@@ -306,6 +330,8 @@ def _grouping(
     for group in sorted({*wanted, *([] if reference == "rest" else [reference])}):
         if np.count_nonzero(labels == group) < 2:
             raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
+        if np.count_nonzero(labels != group) < 2:
+            raise ValueError(f"the rest of {group!r} must have at least two cells, but has one")
     return cells, labels, wanted
 
 
@@ -343,13 +369,14 @@ def _compare(
 
             found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
         found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
+    names, codes = np.unique(labels, return_inverse=True)
+    sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
     by_group = {}
-    for (group, _), one, r, ours in zip(pairs, found, rows, is_group, strict=True):
-        masks = []
-        for part in (ours, ~ours):
-            masks.append(np.zeros(source.X.shape[0], bool))
-            masks[-1][cells[r][part]] = True
-        by_group[group] = one | dict(zip(("mean", "mean_rest"), source.means(masks), strict=True))
+    for (group, other), one in zip(pairs, found, strict=True):
+        ours = names == group
+        theirs = ~ours if other is None else names == other
+        means = [sums[which].sum(axis=0) / sizes[which].sum() for which in (ours, theirs)]
+        by_group[group] = one | dict(zip(("mean", "mean_rest"), means, strict=True))
     return {"whole": whole, "groups": by_group}
 
 
