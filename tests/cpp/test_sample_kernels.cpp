@@ -334,19 +334,19 @@ void test_bad_input() {
 
 // A call that is told to stop does, with one kernel a feature and with groups.
 void test_cancel() {
-    const Data<float> X(300, 2000, 0);
+    const Data<float> X(150, 2000, 0);
     std::vector<std::int64_t> groups;
     for (std::int64_t f = 0; f < 2000; ++f) groups.push_back(f / 4);
-    const Classes classes(300, 2);
+    const Classes classes(150, 2);
     for (const bool grouped : {false, true}) {
         KernelSource source;
         source.X.emplace(X.m);
-        source.n_samples = 300;
+        source.n_samples = 150;
         source.n_kernels = grouped ? 500 : 2000;
         source.groups = grouped ? groups.data() : nullptr;
         Run quiet(threads(2));
         const SampleKernels<float> kernels(source, classes.order, classes.begins, quiet);
-        const Support support = random_support(classes, 300, 2, true);
+        const Support support = random_support(classes, 150, 2, true);
         struct Shares {
             double last = 0;
             bool ascending = true;
@@ -357,14 +357,14 @@ void test_cancel() {
             auto& seen = *static_cast<Shares*>(user);
             seen.ascending = seen.ascending && share >= seen.last && share <= 1;
             seen.last = share;
-            return share > 0.2 ? 1 : 0;
+            return share > 0.01 ? 1 : 0;
         };
         Run run(options);
         run.step("products", 1.0);
         bool canceled = false;
         try {
-            for (int round = 0; round < 100; ++round) {
-                const Run::Part part(run, round / 100.0, (round + 1) / 100.0);
+            for (int round = 0; round < 200; ++round) {
+                const Run::Part part(run, round / 200.0, (round + 1) / 200.0);
                 kernels.for_products(support, run, [](auto...) {});
             }
         } catch (const Canceled&) {
