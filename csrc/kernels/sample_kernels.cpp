@@ -26,6 +26,9 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Of a loop that is done, for loops within it.
+double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
+
 // The one of two mirrored places that is read.
 std::int64_t lower(std::int64_t a, std::int64_t b, std::int64_t n) { return std::max(a, b) * n + std::min(a, b); }
 
@@ -115,6 +118,7 @@ SampleKernels<T>::SampleKernels(const KernelSource& source, std::vector<std::int
     deltas_.assign(at(m), 0.0);
     parallel_for(run, ceil_div(m, kBlockKernels), [&](std::int64_t task, int) {
         const std::int64_t first = task * kBlockKernels, last = std::min(first + kBlockKernels, m);
+        const Run::Part part(run, share(first, m), share(last, m));
         for (std::int64_t g = first; g < last; ++g) find_width(g, deviations, run);
     });
 }
@@ -234,8 +238,10 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
     std::vector<const double*> kernels(at(batch));
     for (std::int64_t first = 0; first < count; first += batch) {
         const std::int64_t size = std::min(batch, count - first);
+        const Run::Part part(run, share(first, count), share(first + size, count));
         parallel_for(run, size, [&](std::int64_t w, int) {
-            kernels[at(w)] = kernel(which[at(first + w)], run, held.data() + w * n * n);
+            const Run::Part of_kernel(run, share(w, size), share(w + 1, size));
+            kernels[at(w)] = kernel(which[at(first + w)], run, source_.matrices ? nullptr : held.data() + w * n * n);
         });
         parallel_for(run, n, [&](std::int64_t i, int) {
             for (std::int64_t w = 0; w < size; ++w) {
@@ -373,6 +379,7 @@ void SampleKernels<T>::products(const std::vector<std::int64_t>& which, const Su
     std::vector<Scratch> scratch(at(run.n_threads()));
     parallel_for(run, ceil_div(count, step), [&](std::int64_t task, int slot) {
         const std::int64_t first = task * step;
+        const Run::Part part(run, share(first, count), share(std::min(first + step, count), count));
         const Block block{which.data() + first,
                           first,
                           std::min(step, count - first),
@@ -396,6 +403,7 @@ void SampleKernels<T>::for_products(const Support& support, Run& run, const Visi
             own.block_v = Buffer<double>(step);
         }
         const std::int64_t first = task * step;
+        const Run::Part part(run, share(first, count), share(std::min(first + step, count), count));
         const Block block{
             nullptr,           first, std::min(step, count - first), own.block_c.data(), own.block_total.data(),
             own.block_v.data()};

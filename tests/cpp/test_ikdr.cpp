@@ -358,11 +358,11 @@ void test_fit() {
     check_embedding(r, data, false);
     CHECK(same(r, fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3)).result()));
 
-    // Started from its own solution it stays there.
+    // Started from its own solution it ends no higher.
     options.A = r.A;
     options.weights = r.weights;
     const auto again = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(2));
-    CHECK(again.result().objective <= r.objective && again.result().objective > r.objective * (1 - 1e-3));
+    CHECK(again.result().objective <= r.objective * (1 + 1e-9));
 
     // One kernel of all, more columns than classes; a path.
     options = fastfs::default_ikdr_options();

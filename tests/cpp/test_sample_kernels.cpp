@@ -276,11 +276,12 @@ void test_features(std::int64_t n, std::int64_t d, std::int64_t C, int layout, s
     source.n_kernels = n_groups;
     std::vector<std::int64_t> groups;
     std::vector<std::vector<std::int64_t>> features(static_cast<std::size_t>(n_groups));
+    const bool one_each = n_groups == d && below(2) > 0;
     for (std::int64_t f = 0; f < d; ++f) {
-        groups.push_back(n_groups == d ? f : f < n_groups ? n_groups - 1 - f : below(n_groups));
+        groups.push_back(one_each ? f : f < n_groups ? n_groups - 1 - f : below(n_groups));
         features[static_cast<std::size_t>(groups.back())].push_back(f);
     }
-    if (n_groups > 1 && n_groups < d) source.groups = groups.data();
+    if (n_groups > 1 && !one_each) source.groups = groups.data();
 
     const Classes classes(n, C);
     Run run(threads(2));
@@ -297,6 +298,80 @@ void test_features(std::int64_t n, std::int64_t d, std::int64_t C, int layout, s
     }
     CHECK(widths_right);
     Case<T>{classes, kernels, plain}.test(s, k, with_v);
+}
+
+template <class T>
+void test_bad_input() {
+    const Data<T> X(12, 70, 1);
+    KernelSource source;
+    source.X.emplace(X.m);
+    source.n_samples = 12;
+    source.n_kernels = 70;
+    const Classes classes(12, 3);
+    const auto said = [&] {
+        Run run(threads(2));
+        return refusal([&] { SampleKernels<T>(source, classes.order, classes.begins, run); });
+    };
+    CHECK(said().empty());
+    source.width = FASTFS_WIDTH_GIVEN;
+    source.delta = 1e-40;  // values 1e20 widths apart
+    CHECK(said().find("kernel 0 has 1e-40") != std::string::npos);
+    source.width = FASTFS_WIDTH_MEAN_SQUARED;
+    X.at(3, 66) = std::numeric_limits<T>::quiet_NaN();
+    CHECK(said().find("row 3, column 66") != std::string::npos);
+    for (std::int64_t r = 0; r < 12; ++r) {
+        for (std::int64_t f = 0; f < 70; ++f) X.at(r, f) = T(f);
+    }
+    CHECK(said().find("all 70 are constant") != std::string::npos);
+    if (sizeof(T) == 4) return;
+    X.at(5, 69) = static_cast<T>(69 + 1e-13);
+    CHECK(said().empty());
+    for (std::int64_t r = 0; r < 12; ++r) X.at(r, 69) = static_cast<T>(static_cast<double>(r) * 1e-200);
+    CHECK(said().empty());
+    source.standardize = false;  // a width of 1e-400
+    CHECK(said().find("kernel 69 has 0 ") != std::string::npos);
+}
+
+// A call that is told to stop does, with one kernel a feature and with groups.
+void test_cancel() {
+    const Data<float> X(300, 2000, 0);
+    std::vector<std::int64_t> groups;
+    for (std::int64_t f = 0; f < 2000; ++f) groups.push_back(f / 4);
+    const Classes classes(300, 2);
+    for (const bool grouped : {false, true}) {
+        KernelSource source;
+        source.X.emplace(X.m);
+        source.n_samples = 300;
+        source.n_kernels = grouped ? 500 : 2000;
+        source.groups = grouped ? groups.data() : nullptr;
+        Run quiet(threads(2));
+        const SampleKernels<float> kernels(source, classes.order, classes.begins, quiet);
+        const Support support = random_support(classes, 300, 2, true);
+        struct Shares {
+            double last = 0;
+            bool ascending = true;
+        } shares;
+        fastfs_run options = threads(2);
+        options.user = &shares;
+        options.progress = [](void* user, const char*, double share) {
+            auto& seen = *static_cast<Shares*>(user);
+            seen.ascending = seen.ascending && share >= seen.last && share <= 1;
+            seen.last = share;
+            return share > 0.2 ? 1 : 0;
+        };
+        Run run(options);
+        run.step("products", 1.0);
+        bool canceled = false;
+        try {
+            for (int round = 0; round < 100; ++round) {
+                const Run::Part part(run, round / 100.0, (round + 1) / 100.0);
+                kernels.for_products(support, run, [](auto...) {});
+            }
+        } catch (const Canceled&) {
+            canceled = true;
+        }
+        CHECK(canceled && shares.ascending && shares.last < 1);
+    }
 }
 
 // Symmetric matrices, which needn't be kernels here.
@@ -350,6 +425,9 @@ int main() {
     }
     test_all<float>();
     test_all<double>();
+    test_bad_input<float>();
+    test_bad_input<double>();
+    test_cancel();
     test_matrices(23, 5, 3, 7, 4);
     test_matrices(70, 70, 2, 70, 2);
     std::printf("%s: %d failures\n", isa().name, failures);
