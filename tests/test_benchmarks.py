@@ -93,7 +93,7 @@ def test_folds_of_ikdr(papers):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 6))
-    X[:, :2] += 4 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    X[:, :2] += 8 * np.array([[0, 0], [0, 1], [1, 0]])[y]
     train, test = np.arange(45), np.arange(45, 60)
     found = ikdr.one_fold(X, y, train, test, tuple(ikdr.METHODS), (2, 3))
     for name, outcome in found.items():
@@ -115,8 +115,8 @@ def test_fisher_of_kernels(papers):
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 4)) + 2 * rng.normal(size=(3, 4))[y]
     data = ikdr.Training(X, y, np.arange(60), np.arange(5))
-    data.K, data.K_test = data.X @ data.X.T, data.X_test @ data.X.T
-    found = ikdr.kernel_fda(data, 2)[min(ikdr.REGULARISATION)].train
+    K = data.X @ data.X.T
+    found = K @ ikdr.fisher(data, K, 1e-6)[:, :2]
     expected = LinearDiscriminantAnalysis(solver="eigen").fit_transform(data.X, y)
     for j in range(2):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 0.999

@@ -709,7 +709,7 @@ def test_hardly_useful_features(load, name):
 
 @pytest.mark.parametrize("name", ["glioma", "srbct_khan", "colon"])
 def test_wide_real_data(load, name):
-    """Few features. Local minima differ by some percent: plain NumPy's, from another start, by -2 % to 1 %."""
+    """Few features. Local minima differ: plain NumPy's, from another start, is 2 % lower or 1 % higher."""
     X, y = load(name)
     X = np.log2(X) if name == "colon" else X
     X = X[:, :: X.shape[1] // 1000]
