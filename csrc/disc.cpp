@@ -395,14 +395,15 @@ SparseSymmetric given_graph(const Matrix& given, const std::string& name, Run& r
     double largest = 0;
     visit_sparse(given.description(), [&](auto* values, auto* indptr, auto* indices) {
         for (std::int64_t i = 0; i < p; ++i) {
-            A.begins[static_cast<std::size_t>(i) + 1] = indptr[i + 1];
             for (std::int64_t e = indptr[i]; e < indptr[i + 1]; ++e) {
                 const auto value = static_cast<double>(values[e]);
                 require_affinity(value, i, indices[e], name);
+                if (value == 0) continue;  // it may be stored on one side only
                 A.columns.push_back(static_cast<std::int32_t>(indices[e]));
                 A.values.push_back(value);
                 largest = std::max(largest, value);
             }
+            A.begins[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(A.columns.size());
         }
     });
     // Twice transposed its columns ascend. Then equal ones are neighbours.
@@ -483,10 +484,10 @@ void normalize(Graph& graph, double alpha, const std::string& name, Run& run) {
     const Numbers ones(static_cast<std::size_t>(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
-        if (!(q[i] > 0 && q[i] <= kHuge)) {
+        if (!(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge)) {  // below, 1 / q isn't finite
             throw InvalidArgument("feature " + std::to_string(i) + " of " + name + " has affinities that add up to " +
-                                  text(q[i]) +
-                                  ", but a random walk needs a positive, finite sum: give it an affinity to itself");
+                                  text(q[i]) + ", but a random walk needs a positive, finite sum: " +
+                                  (q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first"));
         }
         graph.c[i] = std::pow(q[i], -alpha);
     }
@@ -667,10 +668,10 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     result.vectors.assign(triplets.V.begin(), triplets.V.begin() + n_vectors * p);
 
     auto ratio = [&](std::size_t q) {  // of the q-th to the next; 0 if there is none
-        if (q + 1 > real.size() || q == 0) return 0.0;
-        const double next = q < real.size() ? triplets.sigma[static_cast<std::size_t>(real[q])] : 0.0;
+        if (q == 0 || q >= real.size()) return 0.0;
         return triplets.sigma[static_cast<std::size_t>(real[q - 1])] /
-               std::max(next, std::numeric_limits<double>::epsilon() * triplets.sigma.front());
+               std::max(triplets.sigma[static_cast<std::size_t>(real[q])],
+                        std::numeric_limits<double>::epsilon() * triplets.sigma.front());
     };
     std::size_t available = real.size();
     if (available > 0 && real.back() >= n_vectors) --available;
@@ -682,7 +683,7 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     }
     result.n_differential = static_cast<std::int64_t>(q);
     result.ratio = ratio(q);
-    if (result.ratio < kFlat) result.warnings |= FASTFS_DISC_FLAT;
+    if (q > 0 && q < real.size() && result.ratio < kFlat) result.warnings |= FASTFS_DISC_FLAT;
 
     result.scores = numbers(p);
     for (std::size_t j = 0; j < q; ++j) {
@@ -701,11 +702,11 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     for (const DiscSet& set : sets) all += set.n_components;
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const DiscSet& set = sets[s];
-        const auto others = static_cast<std::int64_t>(sets.size()) - 1;
+        const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
         require(all - set.n_components < p - 1,
                 "the diffusion vectors of the other sets leave no room: " + std::to_string(all - set.n_components) +
-                    " of them for " + std::to_string(p) + " features; n_components may be at most " +
-                    std::to_string((p - 2) / others));
+                    " of them for " + std::to_string(p) + " features; " +
+                    (most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets"));
         require(set.n_components + 2 <= p, "n_components of " + name_of(s) + " must be at most " +
                                                std::to_string(p - 2) + ", not " + std::to_string(set.n_components));
         require(!set.X || set.X->n_rows() >= 1, name_of(s) + " has no samples");
@@ -720,20 +721,24 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     }
 }
 
-// Bytes of a set's graph.
+bool is_dense(const DiscSet& set, const fastfs_disc_options& options) {
+    return !set.W && !set.neighbors && options.graph == FASTFS_GRAPH_DENSE;
+}
+
+// Bytes of a set's graph; a sparse one is in the result, too.
 std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options) {
     const std::int64_t p = set.n_features;
+    if (is_dense(set, options)) return 8 * p * p;
     if (set.W) return 64 * set.W->n_stored();
-    if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) return 8 * p * p;
     const std::int64_t K = std::min(options.n_neighbors, p - 1);
-    return p * (12 * (2 * K + 1) + 8);
+    return p * (28 * (2 * K + 1) + 16);
 }
 
 // Bytes besides while it is made.
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = set.n_features;
     if (set.W) return 0;
-    if (!set.neighbors && options.graph == FASTFS_GRAPH_DENSE) {
+    if (is_dense(set, options)) {
         return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
                8 * p * (2 * run.n_threads() + 4);
     }
@@ -754,11 +759,11 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
     check_sets(sets, options, results);
 
     // All graphs are kept if there is room; else only sparse ones, and each dense one is made twice.
-    std::int64_t kept = 0, largest = 0, making = 0, vectors = 0, most_components = 0;
+    std::int64_t kept = 0, least = 0, making = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
-        largest = std::max(largest, graph);
+        if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run));
         vectors += 8 * p * (3 * set.n_components + 2 * options.n_vectors + 6);
         most_components = std::max(most_components, set.n_components);
@@ -767,7 +772,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
     const bool keep = run.allows(kept + vectors);
     if (!keep) {
-        run.require_memory(largest + vectors, "DiSC of " + std::to_string(p) + " features",
+        if (least < kept) least += 8 * p * p;
+        run.require_memory(least + vectors, "DiSC of " + std::to_string(p) + " features",
                            options.graph == FASTFS_GRAPH_DENSE
                                ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                                : "raise max_memory (or FASTFS_MAX_MEMORY)");

@@ -1,8 +1,10 @@
 """DiSC on input that isn't right: one sentence each, and nothing half done."""
 
 import builtins
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -82,6 +84,10 @@ BAD = {
         lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, **HOW),
         "graph='dense' is for up to 20000 features, but there are 20001: choose graph='knn'",
     ),
+    "too many sets": (
+        lambda: fastfs.disc([A, B] * 20, **HOW | {"n_components": 1}),
+        "leave no room: 39 of them for 40 features; there are too many sets",
+    ),
     "1-D": (lambda: fastfs.disc([A[0], B[0]], **HOW), "2-D"),
     "words": (lambda: fastfs.disc([A.astype(str).tolist(), np.array([["a"] * 40])], **HOW), "numbers"),
     "max_memory": (lambda: fastfs.disc([A, B], max_memory="much", **HOW), "max_memory must be"),
@@ -102,6 +108,8 @@ TYPES = {
     "neither": (lambda: fastfs.disc(), "either sets or graphs"),
     "both": (lambda: fastfs.disc([A, B], graphs=[np.eye(40)] * 2), "either sets or graphs"),
     "a generator": (lambda: fastfs.disc(X for X in (A, B)), "sets must be a list of matrices"),
+    "a dict": (lambda: fastfs.disc({"a": A, "b": B}), "sets must be a list of matrices, .* not dict"),
+    "a DataFrame": (lambda: fastfs.disc(pd.DataFrame(A)), "sets must be a list of matrices, .* not DataFrame"),
     "one sparse matrix": (lambda: fastfs.disc(sparse.csr_matrix(A)), "sets must be a list of matrices"),
     "components": (lambda: fastfs.disc([A, B], n_components=2.5), "n_components must be an integer"),
     "density": (lambda: fastfs.disc([A, B], density="high"), "density must be a number"),
@@ -153,13 +161,24 @@ def test_graphs(case):
         fastfs.disc(graphs=[graph(), make()], n_components=3)
 
 
+def test_graphs_whose_sums_have_no_inverse():
+    for factor, total in ((1e-320, r"\d\.?\d*e-3"), (1e308, "inf")):
+        message = f"feature 0 of set 1 .* add up to {total}.*multiply them by a constant"
+        with pytest.raises(ValueError, match=message):
+            fastfs.disc(graphs=[graph(), factor * graph()], n_components=3)
+
+
+def test_scaled_graphs():
+    with pytest.raises(ValueError, match="scaling has no use"):
+        fastfs.disc(graphs=[graph(), graph()], n_components=3, scaling="standard")
+
+
 def test_graphs_with_a_kernel():
     with pytest.raises(TypeError, match="C function"):
         fastfs.disc(graphs=[graph(), graph()], n_components=3, kernel=len)
 
 
 def test_data_frames_with_other_features():
-    pd = pytest.importorskip("pandas")
     names = [f"gene {j}" for j in range(40)]
     one, other = pd.DataFrame(A, columns=names), pd.DataFrame(B, columns=names[::-1])
     with pytest.raises(ValueError, match="same features in the same order, but those of set 1 differ"):
@@ -187,6 +206,10 @@ def test_one_sample():
     [
         ({"bandwidth_neighbors": 40}, "bandwidth_neighbors=40 exceeds the 39 other features: all of them are taken"),
         ({"graph": "knn", "n_neighbors": 90}, "n_neighbors=90 exceeds the 39 other features: all of them are taken"),
+        (
+            {"graph": "knn", "n_neighbors": 90, "bandwidth_neighbors": 50},
+            "bandwidth_neighbors=50 and n_neighbors=90 exceed the 39 other features: all of them are taken",
+        ),
     ],
 )
 def test_more_neighbors_than_features(options, message):
@@ -248,6 +271,21 @@ def test_flat_significances():
         fastfs.disc(list(np.random.default_rng(1).normal(size=(2, 50, 200))))
 
 
+def test_trivial_vectors_alone():
+    messages, result = warned([A, B], n_vectors=1)
+    assert messages == ["all vectors of set 0, set 1 are trivial, so that there are no scores: raise n_vectors"]
+    assert result.trivial.all()
+    assert not result.scores.any()
+
+
+def test_no_next_significance_is_no_flat_one(recwarn):
+    result = fastfs.disc([A, B], n_components=38, bandwidth_neighbors=5)  # leaves one vector that isn't trivial
+    assert result.significance.shape == (2, 2)
+    assert result.n_differential.tolist() == [1, 1]
+    assert result.ratio.tolist() == [0, 0]
+    assert not [w for w in recwarn if "no clear step" in str(w.message)]
+
+
 @quiet
 def test_small_gap():
     rng = np.random.default_rng(0)
@@ -267,11 +305,11 @@ def test_without_pynndescent(monkeypatch):
 
     def refuse(name, *arguments, **options):
         if name.startswith("pynndescent"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
         return import_module(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
         fastfs.disc([A, B], graph="approximate", **HOW)
 
 
@@ -279,3 +317,27 @@ def test_memory_is_asked_for_first():
     wide = np.zeros((3, 20_000), "f")
     with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
         fastfs.disc([wide, wide], max_memory="100M")
+
+
+def needed(call):
+    with pytest.raises(MemoryError) as raised:
+        call()
+    return int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+
+
+@quiet
+def test_sparse_graphs_of_all_sets_count():
+    sets = [np.random.default_rng(s).normal(size=(10, 300)) for s in range(6)]
+    options = {"graph": "knn", "n_neighbors": 20, "n_components": 2, "n_vectors": 2}
+    graphs = fastfs.disc(sets, **options).graphs
+    more = needed(lambda: fastfs.disc(sets, max_memory=1, **options)) - needed(
+        lambda: fastfs.disc(sets[:2], max_memory=1, **options)
+    )
+    # 12 bytes an entry while it is worked on, 16 in the result.
+    assert more >= sum(28 * W.nnz for W in graphs[2:])
+
+
+def test_scaled_copies_count():
+    X = np.random.default_rng(0).normal(size=(1000, 500))
+    with pytest.raises(MemoryError, match="a copy of X that is scaled needs 16000000 bytes"):
+        fastfs.disc([X, X], max_memory="10M", scaling="standard", **HOW)

@@ -231,6 +231,11 @@ def test_bad_types():
         DiSC(n_groups=2, drop_largest=1, **HOW).fit(X, Y)
 
 
+def test_the_copy_by_classes_counts():
+    with pytest.raises(MemoryError, match="a copy of X by classes needs 48000 bytes"):
+        DiSC(max_memory="40K", **HOW).fit(X, Y)
+
+
 def test_a_failed_fit_leaves_the_earlier_one():
     estimator = DiSC(**HOW).fit(X, Y)
     before = estimator.vectors_
@@ -272,20 +277,38 @@ def test_group():
     estimator = DiSC(n_groups=2, **HOW).fit(pd.DataFrame(X, columns=NAMES), Y)
     figure = pl.group(estimator, X, Y, estimator.groups_[1] == 0, figure=Figure())
     control, treated = (ax.images[0].get_array() for ax in figure.axes[:2])
-    assert control.shape == treated.shape == (8, 8)
+    assert control.shape == treated.shape == (16, 16)  # the group and as many others
     np.testing.assert_allclose(np.diag(treated), 1)
     off = ~np.eye(8, dtype=bool)
-    # The map is W: the same entries in another order.
+    # The map is W: of the group the same entries in another order, and others 42 * i // 8 places after it.
     from reference import disc as oracle
 
-    W = oracle.affinity(X[Y == 1], 5)[:8, :8]
-    np.testing.assert_allclose(np.sort(treated[off]), np.sort(W[off]), rtol=1e-8)
+    W = oracle.affinity(X[Y == 1], 5)
+    np.testing.assert_allclose(np.sort(treated[:8, :8][off]), np.sort(W[:8, :8][off]), rtol=1e-8)
+    others = 8 + 42 * np.arange(8) // 8
+    np.testing.assert_allclose(treated[8:, 8:], W[np.ix_(others, others)], rtol=1e-8)
+    np.testing.assert_allclose(figure.axes[1].images[0].get_clim(), (0, W[:8, :8][off].max()), rtol=1e-8)
+    # It stands out in one class only.
+    assert treated[:8, :8][off].mean() > 5 * treated[:8, 8:].mean()
+    assert control[:8, :8][off].mean() < 2 * control[:8, 8:].mean()
     shown = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert sorted(shown) == NAMES[:8]
     figure.savefig(io_module.BytesIO())
     figure = pl.group(estimator, sparse.csr_matrix(X), Y, np.arange(30), top=5, figure=Figure())
-    assert figure.axes[0].images[0].get_array().shape == (5, 5)
-    assert figure.axes[0].get_xlabel() == "the best 5 of 30 features"
+    assert figure.axes[0].images[0].get_array().shape == (10, 10)
+    assert figure.axes[0].get_xlabel() == "the best 5 of 30 features of the group, 5 others"
+    everything = pl.group(estimator, X, Y, np.arange(50), figure=Figure())
+    assert everything.axes[0].images[0].get_array().shape == (50, 50)
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_group_in_any_unit(unit):
+    shown = []
+    for factor in (1.0, unit):
+        estimator = DiSC(**HOW).fit(factor * X, Y)
+        figure = pl.group(estimator, factor * X, Y, np.arange(8), figure=Figure())
+        shown.append(figure.axes[1].images[0].get_array())
+    np.testing.assert_allclose(shown[1], shown[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -299,6 +322,7 @@ def test_group():
         ({"y": np.zeros(120)}, "no samples of class 1"),
         ({"top": 1}, "top must be at least 2"),
         ({"feature_names": ["a"]}, "1 feature_names for 50 features"),
+        ({"X": np.where(X > 3, np.nan, X)}, "contains NaN"),
     ],
 )
 def test_group_of_bad_input(change, message):
@@ -316,7 +340,7 @@ def test_command_line(tmp_path):
     options = [f"--method-option={name}={value}" for name, value in HOW.items()]
     command = [sys.executable, "-m", "fastfs", "score", "table.csv", "--label=state", "--method=disc", *options]
     finished = subprocess.run(
-        [*command, "--top=8", "--out=ranking.json", "--plot=ranking.png"],
+        [*command, "--method-option=n_groups=3", "--top=8", "--out=ranking.json", "--plot=ranking.png"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -325,8 +349,23 @@ def test_command_line(tmp_path):
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr.startswith("DiSC scored 50 features of 120 samples (ill: 60, well: 60)")
     written = json.loads((tmp_path / "ranking.json").read_text())
-    expected = DiSC(**HOW).fit(X, table["state"])
+    expected = DiSC(n_groups=3, **HOW).fit(X, table["state"])
     assert [row["feature"] for row in written["ranking"]] == [NAMES[j] for j in np.argsort(expected.ranking_)[:8]]
     assert written["disc"]["ill"]["significance"] == expected.significance_[0].tolist()
     assert written["disc"]["well"]["n_differential"] == 1
+    for group in range(2):
+        members = np.flatnonzero(expected.groups_[0] == group)
+        assert written["disc"]["ill"]["groups"][group] == [NAMES[j] for j in members]
     assert (tmp_path / "ranking.png").stat().st_size > 1000
+
+
+def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):
+    from fastfs import __main__
+
+    pd.DataFrame(X, columns=NAMES).assign(state=Y).to_csv(tmp_path / "table.csv", index=False)
+    monkeypatch.setitem(sys.modules, "pynndescent", None)
+    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc"]
+    monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=approximate"])
+    assert __main__.main() == 2
+    assert "this needs pynndescent" in (message := capsys.readouterr().err)
+    assert "'scikit-fastfs[approximate]'" in message

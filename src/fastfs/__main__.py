@@ -2,8 +2,15 @@
 
 import sys
 
-# The command line's own needs: what brings each of them.
-_EXTRAS = {"typer": "cli", "rich": "cli", "matplotlib": "plot", "pyarrow": "parquet", "anndata": "h5ad"}
+# Which extra brings what the command line may need.
+_EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plot",
+    "pyarrow": "parquet",
+    "anndata": "h5ad",
+    "pynndescent": "approximate",
+}
 
 
 def main() -> int:

@@ -138,7 +138,7 @@ def _is_native_float(dtype: Any) -> bool:
     return dtype in (np.float32, np.float64)
 
 
-def _take(budget: int, n_bytes: int) -> int:
+def _take(budget: int, n_bytes: int, how: str = "as floats", instead: str = "give X as float32 or float64") -> int:
     """Take a copy of X off the budget; small ones off the default one aren't worth asking the machine for it."""
     if budget == 0 and n_bytes < 1 << 26:
         return 0
@@ -147,8 +147,8 @@ def _take(budget: int, n_bytes: int) -> int:
     available = budget or _core.info()["max_memory"]
     if n_bytes >= available:
         raise MemoryError(
-            f"a copy of X as floats needs {n_bytes} bytes, but the memory budget is {available} bytes: raise "
-            "max_memory (or FASTFS_MAX_MEMORY), or give X as float32 or float64"
+            f"a copy of X {how} needs {n_bytes} bytes, but the memory budget is {available} bytes: raise "
+            f"max_memory (or FASTFS_MAX_MEMORY), or {instead}"
         )
     return budget and budget - n_bytes
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fastfs._base import (
     Array,
     Progress,
+    _take,
     as_float,
     as_int,
     as_matrix,
@@ -52,7 +53,7 @@ class DiscResult:
     n_differential : ndarray of shape (n_sets,)
         How many leading vectors, trivial ones left out, make the scores.
     ratio : ndarray of shape (n_sets,)
-        Of the significance of the last of these to the next one.
+        Of the significance of the last of these to the next one; 0 if there is none.
     eigenvalues : list of ndarray of shape (n_components + 1,)
         Of each set's random walk, descending from 1.
     diffusion : list of ndarray of shape (n_features, n_components)
@@ -172,7 +173,7 @@ def disc(
         symmetric or not negative; a parameter out of its range; more than 20,000 features with ``graph="dense"``.
     MemoryError
         The call would exceed the budget; nothing was allocated.
-    ImportError
+    ModuleNotFoundError
         ``graph="approximate"`` without pynndescent.
 
     Warns
@@ -216,10 +217,13 @@ def disc(
         raise TypeError("give either sets or graphs")
     name = "sets" if graphs is None else "graphs"
     given: Any = sets if graphs is None else graphs
-    if hasattr(given, "tocsr") or isinstance(given, str | bytes) or not hasattr(given, "__len__"):
+    one_matrix = hasattr(given, "tocsr") or hasattr(given, "columns")
+    if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
         raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
     if len(given) < 2:
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
+    if graphs is not None and scaling is not None:
+        raise ValueError("graphs hold affinities already, for which scaling has no use")
     names = [f"set {s}" for s in range(len(given))]
     budget = parse_memory(max_memory)
     matrices: list[Any] | None = None
@@ -235,7 +239,7 @@ def disc(
                 raise ValueError(f"set {s} has no samples")
             matrices.append(X)
         if scaling is not None:
-            matrices, *_ = standardize(matrices, names, scaling)
+            matrices, _, _, budget = standardize(matrices, names, scaling, budget)
     return fit_sets(
         matrices,
         names,
@@ -366,7 +370,7 @@ def _as_graph(W: Any) -> Any:
         W = np.asarray(W)
         if W.ndim != 2:
             raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
-        W = csr_matrix(W)
+        W = csr_matrix(as_matrix(W)[0])  # SciPy takes fewer dtypes
     return as_matrix(W.tocsr())[0]
 
 
@@ -397,8 +401,13 @@ def first_bad(X: Any) -> tuple[int, int] | None:
     return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
 
 
-def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tuple[list[Any], Array, Array]:
-    """Return the sets with each feature centred and scaled over the rows of all of them, its means and its scales."""
+def standardize(
+    sets: Sequence[Any], names: Sequence[str], scaling: Any, budget: int
+) -> tuple[list[Any], Array, Array, int]:
+    """Return the sets with each feature centred and scaled over the rows of all of them.
+
+    Its means, its scales and what these copies leave of the budget come with them.
+    """
     choose("scaling", scaling, ("standard",), "None")
     if any(hasattr(X, "tocsr") for X in sets):
         raise ValueError(
@@ -408,6 +417,8 @@ def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tupl
     if len(widths) > 1:
         raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
     n_rows = sum(len(X) for X in sets)
+    n_bytes = sum(X.nbytes for X in sets) + 16 * max(X.size for X in sets)
+    budget = _take(budget, n_bytes, "that is scaled", "scale X by yourself")
     with np.errstate(all="ignore"):
         mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
         scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
@@ -415,7 +426,7 @@ def standardize(sets: Sequence[Any], names: Sequence[str], scaling: Any) -> tupl
         raise ValueError(_where_bad(sets, names) or "the values are so large that their variance overflows")
     # What is left of a constant is the rounding of its mean.
     scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
-    return [((X - mean) / scale).astype(X.dtype) for X in sets], mean, scale
+    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale, budget
 
 
 # Features whose exact neighbours an approximate graph is compared with.
@@ -426,10 +437,11 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
     """Put approximate neighbours with exact distances into the condition; return their recall on a sample."""
     try:
         from pynndescent import NNDescent
-    except ImportError:
-        raise ImportError(
-            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings"
-        ) from None
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
+            name="pynndescent",
+        ) from error
     X = condition["X"]
     p = X.shape[1]
     k = min(n_neighbors, p - 1)
@@ -511,8 +523,9 @@ def _warn(
     )
     if where(_core.DISC_CLAMPED):
         asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
-        high = " and ".join(f"{name}={options[name]}" for name in asked if options[name] >= n_features)
-        messages.append(f"{high} exceeds the {n_features - 1} other features: all of them are taken")
+        high = [f"{name}={options[name]}" for name in asked if options[name] >= n_features]
+        verb = "exceeds" if len(high) == 1 else "exceed"
+        messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
     say(
         _core.DISC_DUPLICATES,
         lambda who, _: (
@@ -540,6 +553,8 @@ def _warn(
         _core.DISC_IDENTICAL,
         lambda who, _: f"the graph of {who} is that of another set too: nothing is differential between these",
     )
+    if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
+        messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
     if options["n_differential"] == 0:  # else it is the caller's choice
         say(
             _core.DISC_FLAT,

@@ -10,6 +10,7 @@ from fastfs import _disc
 from fastfs._base import (
     Array,
     Progress,
+    _take,
     as_int,
     as_progress,
     as_seed,
@@ -94,7 +95,7 @@ class DiSC(_Selector):
     n_differential_ : ndarray of shape (n_classes,)
         How many vectors make scores, groups and meta-features.
     ratio_ : ndarray of shape (n_classes,)
-        Of the significance of the last of these to the next one. Near 1 the cut is arbitrary.
+        Of the significance of the last of these to the next one; 0 if there is none. Near 1 the cut is arbitrary.
     gap_ : ndarray of shape (n_classes,)
         Between the last eigenvalue used and the next. Near 0 the choice of `n_components` is arbitrary.
     eigenvalues_ : list of ndarray of shape (n_components + 1,)
@@ -122,7 +123,7 @@ class DiSC(_Selector):
         more than 20,000 features with ``graph="dense"``.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
-    ImportError
+    ModuleNotFoundError
         ``graph="approximate"`` without pynndescent.
 
     Warns
@@ -235,11 +236,13 @@ class DiSC(_Selector):
             raise TypeError(f"drop_largest must be True or False, not {self.drop_largest!r}")
         seed = as_seed(self.random_state)
         table = stack(chunks)
+        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+        budget = _take(budget, n_bytes, "by classes", "give float32")
         sets = [table[codes == c] for c in range(len(classes))]
         names = [f"class {c}" for c in classes]
         try:
             if self.scaling is not None:
-                sets, self.mean_, self.scale_ = _disc.standardize(sets, names, self.scaling)
+                sets, self.mean_, self.scale_, budget = _disc.standardize(sets, names, self.scaling, budget)
             found = _disc.fit_sets(
                 sets,
                 names,

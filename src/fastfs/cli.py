@@ -264,7 +264,7 @@ def score(
         if found_pairs and pairs is None:
             _print_pairs(found_pairs)
     else:
-        more = {**_sensitivity(selector), **_significance(selector)}
+        more = {**_sensitivity(selector), **_significance(selector, table.feature_names)}
         if n_selected is not None:
             more["n_selected"] = n_selected
         if found_pairs:
@@ -402,17 +402,19 @@ def _sensitivity(selector: Any) -> dict[str, Any]:
     }
 
 
-def _significance(selector: Any) -> dict[str, Any]:
+def _significance(selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
     """What DiSC says of each class."""
     if not hasattr(selector, "significance_"):
         return {}
     names = ("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components")
-    return {
-        "disc": {
-            str(label): {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
-            for s, label in enumerate(selector.classes_)
-        }
-    }
+    found: dict[str, Any] = {}
+    for s, label in enumerate(selector.classes_):
+        found[str(label)] = {name: getattr(selector, f"{name}_")[s].tolist() for name in names}
+        if hasattr(selector, "groups_"):
+            groups = selector.groups_[s]
+            members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max() + 1)]
+            found[str(label)]["groups"] = [[feature_names[j] for j in group] for group in members]
+    return {"disc": found}
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -377,7 +377,8 @@ def group(
     """Draw how similar the features of a group are to each other, one heat map for each class.
 
     The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit,
-    on one scale: a group that a class connects is dark in its map and pale in the others.
+    on one scale. Below and beside the group stand as many other features, evenly spaced among all: bandwidths adapt,
+    so that what a class connects shows as a block darker than what is beside it.
 
     Parameters
     ----------
@@ -442,42 +443,54 @@ def group(
     if names is not None and len(names) != n_features:
         raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
     n_all = len(chosen)
+    others = np.setdiff1d(np.arange(n_features), chosen)
     chosen = chosen[np.argsort(-selector.scores_[chosen], kind="stable")[:top]]
-    part = X[:, chosen]
+    n_chosen, n_others = len(chosen), min(len(chosen), len(others))
+    drawn_features = np.concatenate([chosen, others[np.arange(n_others) * len(others) // max(n_others, 1)]])
+    part = X[:, drawn_features]
     part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
+    if not np.isfinite(part).all():
+        raise ValueError("X contains NaN or infinity.")
     if hasattr(selector, "mean_"):
-        part = (part - selector.mean_[chosen]) / selector.scale_[chosen]
+        part = (part - selector.mean_[drawn_features]) / selector.scale_[drawn_features]
 
     maps = []
-    for label, eps in zip(selector.classes_, selector.bandwidths_[:, chosen], strict=True):
-        rows = part[y == label]
+    unit = float(np.abs(part).max()) or 1.0  # squares of anything else may leave the range
+    for label, eps in zip(selector.classes_, selector.bandwidths_[:, drawn_features] / unit, strict=True):
+        rows = part[y == label] / unit
         if not len(rows):
             raise ValueError(f"y has no samples of class {label}.")
-        squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(chosen))])
+        squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(drawn_features))])
         one_sided = np.exp(-squares / np.maximum(eps, np.finfo(float).tiny ** 0.5)[:, None] ** 2)
         maps.append((one_sided + one_sided.T) / 2)
-    order = _similar_together(max(maps, key=np.sum))
+    order = _similar_together(max((affinity[:n_chosen, :n_chosen] for affinity in maps), key=np.sum))
+    shown_order = np.concatenate([order, np.arange(n_chosen, len(drawn_features))])
+    # Affinities of features to themselves are 1 and would leave no colours to the others.
+    pairs = ~np.eye(n_chosen, dtype=bool)
+    highest = max(float(affinity[:n_chosen, :n_chosen][pairs].max()) for affinity in maps) or 1.0
     if figure is None:
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(1.2 + 3.4 * len(maps), 3.8), layout="constrained")
     axes = figure.subplots(1, len(maps), squeeze=False)[0]
     for i, (ax, label, affinity) in enumerate(zip(axes, selector.classes_, maps, strict=True)):
-        drawn = ax.imshow(affinity[np.ix_(order, order)], cmap="YlGnBu", vmin=0, vmax=1)
+        drawn = ax.imshow(affinity[np.ix_(shown_order, shown_order)], cmap="YlGnBu", vmin=0, vmax=highest)
+        for line in (ax.axhline, ax.axvline):
+            line(n_chosen - 0.5, color=_QUIET, linewidth=1)
         ax.set_title(str(label), parse_math=False)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_color("#c8c8c8")
-        if i == 0 and len(chosen) <= 40:
+        if i == 0 and n_chosen <= 40:
             shown = [f"x{j}" if names is None else _middle_cut(str(names[j]), 20) for j in chosen[order]]
-            ax.set_yticks(np.arange(len(chosen)), shown, fontsize=max(4.0, min(8.0, 200 / len(chosen))))
+            ax.set_yticks(np.arange(n_chosen), shown, fontsize=max(4.0, min(8.0, 100 / n_chosen)))
             ax.tick_params(axis="y", length=0)
             for text in ax.get_yticklabels():
                 text.set_parse_math(False)
     bar = figure.colorbar(drawn, ax=list(axes), fraction=0.03, pad=0.02, label="affinity")
     bar.outline.set_visible(False)
-    if n_all > len(chosen):
-        axes[0].set_xlabel(f"the best {len(chosen)} of {n_all} features", fontsize="small")
+    which = f"the best {n_chosen} of {n_all}" if n_all > n_chosen else f"the {n_all}"
+    axes[0].set_xlabel(f"{which} features of the group, {n_others} others", fontsize="small")
     return figure
 
 

@@ -649,7 +649,7 @@ typedef struct fastfs_disc_result {
     int64_t n_connected;        /* components of the graph */
     int64_t n_differential;     /* leading vectors that are not trivial and make the scores */
     double gap;                 /* between the last eigenvalue that is used and the next */
-    double ratio;               /* of the significances at n_differential */
+    double ratio;               /* of the significances at n_differential and after it; 0 if one isn't there */
     const double* significance; /* n_vectors: singular values, descending */
     const double* vectors;      /* n_vectors x n_features: differential vectors */
     const int32_t* trivial;     /* n_vectors: 1 if a vector is the constant one */
