@@ -115,15 +115,12 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
     Square F, inverse = identity();
     R = identity();
     Numbers h = numbers(size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
-    auto add_to_H = [&] {
-        product = h;
-        multiply_right(size, product.data(), R);
-        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[static_cast<std::size_t>(e)];
-    };
     std::fill_n(H, size * kBlock, 0.0);
     inner_products(n, size, V, ld, W, h.data(), run);
     for (int pass = 0;; ++pass) {
-        add_to_H();
+        product = h;
+        multiply_right(size, product.data(), R);
+        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[static_cast<std::size_t>(e)];
         // In one sweep W loses h, and what it still has of V is summed up.
         sum_chunks(n, (size + kBlock) * kBlock, sums.data(), run,
                    [&](std::int64_t first, std::int64_t rows, double* part) {
@@ -152,19 +149,15 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
         multiply_right(kBlock, FR.data(), R);
         R = FR;
         multiply_right(size, h.data(), inverse);
-        // Where the other columns of W took little of a column, and h has no square beside 1, W needs no second look
-        // when it has lost h.
+        // Once is enough where neither V nor the other columns of W took much of a column; else twice.
         double left = 0;
         for (double x : h) left = std::max(left, std::abs(x));
-        if ((left <= std::sqrt(kEps) && share > 0.01) || pass == kMostPasses) break;
+        if ((left <= 16 * kEps && share > 0.01) || pass == kMostPasses) break;
     }
-    add_to_H();
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
-        double *w = W + first * kBlock, *v = V + first * ld;
-        multiply_right(rows, w, inverse);
-        blocks.multiply(v, ld, rows, size, h.data(), -1, true, w);
-        for (std::int64_t i = 0; i < rows; ++i) std::copy_n(w + i * kBlock, kBlock, v + i * ld + size);
+        multiply_right(rows, W + first * kBlock, inverse);
+        for (std::int64_t i = first; i < first + rows; ++i) std::copy_n(W + i * kBlock, kBlock, V + i * ld + size);
     });
 }
 
