@@ -732,7 +732,7 @@ void ProjseSums::merge(ProjseSums&& other, Run& run) {
         if (n_p * n_q <= kSmall) {
             for (std::int64_t j = 0; j < n_q; ++j) column(j);
         } else {  // not to be stopped half-way
-            Run on({sizeof(fastfs_run), run.n_threads(), 0, nullptr, nullptr});
+            Run on({sizeof(fastfs_run), run.n_threads(), 0, nullptr, nullptr, nullptr});
             const std::int64_t step = std::max<std::int64_t>(1, kSmall / n_p);
             parallel_for(on, ceil_div(n_q, step), [&](std::int64_t task, int) {
                 for (std::int64_t j = task * step; j < std::min((task + 1) * step, n_q); ++j) column(j);

@@ -27,6 +27,7 @@ py::list disc_scores(const Array& X1, const Array& X2, std::int64_t n_components
                                              fastfs::disc_samples(views[1], n_components)};
     auto options = fastfs::default_disc_options();
     options.bandwidth_neighbors = 5;
+    options.n_differential = 3;  // the leading differential vectors that make the scores
     const auto fitted = [&] {
         py::gil_scoped_release released;
         return fastfs::disc(sets, options);  // std::invalid_argument becomes ValueError, std::bad_alloc MemoryError

@@ -36,7 +36,8 @@ def test_exp_is_within_two_units_in_the_last_place():
 
 def test_exp_at_its_ends():
     x = np.array([0.0, -0.0, -708.0, -708.1, -1e9, -np.inf, 709.78, 709.79, 1e9, np.inf, np.nan])
-    found = exp_of(x)
+    with np.errstate(all="ignore"):
+        found = exp_of(x)
     np.testing.assert_array_equal(found[[0, 1]], 1.0)
     assert found[2] > 0
     np.testing.assert_array_equal(found[3:6], 0.0)
@@ -90,7 +91,9 @@ def gaussian_tile(tile, row_norms, col_norms, sigma):
 
 @kernel(tile=True)
 def cosine_tile(tile, row_norms, col_norms, sigma):
-    tile[:] = (row_norms.reshape(-1, 1) + col_norms - tile) / (2 * np.sqrt(row_norms.reshape(-1, 1) * col_norms))
+    for i in range(len(row_norms)):
+        for j in range(len(col_norms)):
+            tile[i, j] = (row_norms[i] + col_norms[j] - tile[i, j]) / (2 * math.sqrt(row_norms[i] * col_norms[j]))
 
 
 def test_kernels_of_tiles():

@@ -110,6 +110,11 @@ class CustomKernel {
                  double largest = std::numeric_limits<double>::max())
         : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
 
+    // Whether this tile of blocks is looked at as a whole.
+    bool takes_whole(std::int64_t i0, std::int64_t j0) const {
+        return column_norms_.empty() && (i0 == j0 || (i0 == 0 && j0 == kTile));
+    }
+
     // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
     // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
@@ -146,9 +151,8 @@ class CustomKernel {
         const double* columns = column_norms_.empty() ? norms_.data() : column_norms_.data();
         kernel_.function(tile, ld, ni, nj, norms_.data() + i0, columns + j0, kernel_.sigma, kernel_.user);
         for (std::int64_t a = 0; a < ni; ++a) {
-            std::int64_t fine = 0;  // counted, which takes no branches: most rows have nothing to find
-            for (std::int64_t b = 0; b < nj; ++b) fine += std::abs(tile[a * ld + b]) <= largest_;
-            for (std::int64_t b = 0; b < nj && fine < nj; ++b) {
+            if (tile_kernels<double>().within(tile + a * ld, nj, largest_)) continue;
+            for (std::int64_t b = 0; b < nj; ++b) {
                 const double value = tile[a * ld + b];
                 if (std::abs(value) <= largest_) continue;
                 const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
@@ -205,12 +209,25 @@ template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                 Run& run) const {
     left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
+    if (kernel_.kind == Kernel::Kind::kLinear) return;
+    // Three passes of a kernel of the caller's over a strip of 24 kB, which stays in L1 meanwhile.
+    constexpr std::int64_t kStrip = 16;
+    const std::int64_t strip = custom_ && !custom_->takes_whole(i0, j0) ? kStrip : ni;
+    for (std::int64_t a = 0; a < ni; a += strip) {
+        make_values(i0 + a, std::min(strip, ni - a), j0, nj, tile + a * kTile, run);
+    }
+}
+
+// Inner products -> values.
+template <class T>
+void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                                 Run& run) const {
     const T *row_norms = left_.squared_norms() + i0, *column_norms = right_.squared_norms() + j0;
     std::int64_t marks = 0;
     T mark{};
     switch (kernel_.kind) {
         case Kernel::Kind::kLinear:
-            return;
+            break;
         case Kernel::Kind::kSquaredDistance:
         case Kernel::Kind::kCustom:
             marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>);
@@ -268,7 +285,9 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     const Out factor = output_factor<T, Out>(features, kernel);
     const bool stream = streamed(out, d);
     const auto store = store_tile<T, Out>();
-    auto tiles = scratch<T>(run.n_threads());
+    // Small ones stay below what the system is asked for anew in each call.
+    const std::int64_t height = std::min(kTile, (d + kPanel<T> - 1) / kPanel<T> * kPanel<T>);
+    auto tiles = scratch<T>(d <= kTile ? 1 : run.n_threads(), height * kTile);
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t j0 = J * kTile, nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();

@@ -38,6 +38,7 @@ class KernelTiles {
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
 
   private:
+    void make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
     T by_differences(std::int64_t i, std::int64_t j) const;
 
     const Features<T>&left_, &right_;

@@ -25,6 +25,9 @@ std::int64_t n_panels(std::int64_t n_features) {
     return (n_features + kPanel<T> - 1) / kPanel<T>;
 }
 
+// Whose offsets are looked for in one task: few rows aren't worth another thread.
+constexpr std::int64_t kRowsPerTask = 16;
+
 // The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
 // as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
 // gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
@@ -33,17 +36,16 @@ template <class T>
 double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
     constexpr std::int64_t kSampled = 256;
     const std::int64_t step = (n + kSampled - 1) / kSampled;
-    std::vector<double> sample;
-    for (std::int64_t i = 0; i < n; i += step) sample.push_back(static_cast<double>(row[i * stride]) * per_unit);
-    const auto middle = sample.begin() + static_cast<std::ptrdiff_t>(sample.size() / 2);
-    std::nth_element(sample.begin(), middle, sample.end());
-    const double offset = *middle;
-    std::size_t much_smaller = 0, close = 0;
-    for (double value : sample) {
-        much_smaller += 16 * std::abs(value) < std::abs(offset);
-        close += 2 * std::abs(value - offset) < std::abs(offset);
+    double sample[kSampled];
+    std::int64_t size = 0, much_smaller = 0, close = 0;
+    for (std::int64_t i = 0; i < n; i += step) sample[size++] = static_cast<double>(row[i * stride]) * per_unit;
+    std::nth_element(sample, sample + size / 2, sample + size);
+    const double offset = sample[size / 2];
+    for (std::int64_t i = 0; i < size; ++i) {
+        much_smaller += 16 * std::abs(sample[i]) < std::abs(offset);
+        close += 2 * std::abs(sample[i] - offset) < std::abs(offset);
     }
-    return 16 * much_smaller <= sample.size() && 2 * close > sample.size() ? offset : 0;
+    return 16 * much_smaller <= size && 2 * close > size ? offset : 0;
 }
 
 }  // namespace
@@ -116,9 +118,12 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
         visit_dense(m, [&](auto* x) {
             const std::int64_t rs = m.row_stride, cs = m.col_stride;
             if (shifted) {
-                parallel_for(run, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int) {
-                    const std::size_t r = begin + static_cast<std::size_t>(task);
-                    row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
+                const auto n = static_cast<std::int64_t>(end - begin);
+                parallel_for(run, (n + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
+                    const std::size_t first = begin + static_cast<std::size_t>(task * kRowsPerTask);
+                    for (std::size_t r = first; r < std::min(first + kRowsPerTask, end); ++r) {
+                        row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
+                    }
                 });
             }
             parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {

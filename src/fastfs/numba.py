@@ -24,8 +24,9 @@ from fastfs._base import KERNEL_SIGNATURE
 __all__ = ["TileKernel", "cosine_power", "exp", "kernel", "laplacian", "rational_quadratic"]
 
 # Division by zero gives infinity or NaN, as in C, instead of an exception, which would keep loops from being
-# vectorised; fused multiply-add is the one liberty taken with the arithmetic.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+# vectorised. Liberties with the arithmetic: fused multiply-add, and multiplying by reciprocals of what stays the same
+# in a loop, such as sigma.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "arcp"}, "nogil": True}
 
 
 # ---------------------------------------------------------------------------------------------------------------- exp
@@ -199,8 +200,11 @@ def _of_norms(f: Any) -> Any:
 
 def _of_tile(f: Any) -> Any:
     def body(tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float) -> None:
-        view = numba.carray(tile, (n_rows, ld))[:, :n_cols]
-        f(view, numba.carray(rows, n_rows), numba.carray(cols, n_cols), sigma)
+        # Row by row: only of a contiguous array does Numba know that its loops can be vectorised.
+        values, row_norms = numba.carray(tile, n_rows * ld), numba.carray(rows, n_rows)
+        for a in range(n_rows):
+            row = values[a * ld : a * ld + n_cols].reshape(1, n_cols)
+            f(row, row_norms[a : a + 1], numba.carray(cols, n_cols), sigma)
 
     return body
 
@@ -227,10 +231,10 @@ def kernel(function: Callable[..., Any] | None = None, *, tile: bool = False) ->
     function : callable
         Of one pair of features, ``function(d2, sigma)`` or ``function(d2, norm_i, norm_j, sigma)``: returns the kernel
         of x_i and x_j by d2 = \\|x_i - x_j\\|^2, norm_i = \\|x_i\\|^2 and norm_j = \\|x_j\\|^2, so that x_i' x_j =
-        (norm_i + norm_j - d2) / 2. Or, with `tile`, of many pairs,
-        ``function(tile, row_norms, col_norms, sigma)``: overwrites the squared distances in ``tile``, a 2-D array whose
-        rows needn't be adjacent. Whatever Numba compiles in nopython mode will do; jitted functions are taken as they
-        are. Values must be finite, symmetric in i and j, and (ManiFeSt) positive semidefinite as a matrix.
+        (norm_i + norm_j - d2) / 2. Or, with `tile`, of many pairs, ``function(tile, row_norms, col_norms, sigma)``:
+        overwrites the squared distances in ``tile``, a C-contiguous array of any shape (len(row_norms),
+        len(col_norms)). Whatever Numba compiles in nopython mode will do; jitted functions are taken as they are.
+        Values must be finite, symmetric in i and j, and (ManiFeSt) positive semidefinite as a matrix.
     tile : bool
         Which of the two.
 

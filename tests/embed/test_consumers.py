@@ -117,8 +117,8 @@ def test_pybind11_extension(build, package, samples):
     arguments = [EXAMPLES / "score_pybind11.cpp", *python_flags(), f"-isystem{pybind11.get_include()}", *package.flags]
     module = load(build("c++17", arguments, f"score_pybind11{SUFFIX}"), "score_pybind11")
     X, y = samples
-    expected = fastfs.disc(X, y, n_components=3, bandwidth_neighbors=5)
-    for of_set, scores in zip(module.disc_scores(X[y == 0], X[y == 1]), expected.scores, strict=True):
+    expected = fastfs.disc([X[y == 0], X[y == 1]], n_components=3, bandwidth_neighbors=5, n_differential=3)
+    for of_set, scores in zip(module.disc_scores(X[y == 0], X[y == 1]), expected.set_scores, strict=True):
         np.testing.assert_array_equal(of_set, scores)
     with pytest.raises(ValueError, match="X must be a 2-D array"):
         module.disc_scores(X[0], X[1])
@@ -191,6 +191,9 @@ first, second = (of_plugin, of_python) if order == "plugin" else (of_python, of_
 a, b, c = first(), second(), first()
 assert a.tobytes() == b.tobytes() == c.tobytes()
 a.tofile(folder + "/scores.bin")
+
+import fastfs
+fastfs.projse_scores(X, y, n_features_to_select=2).scores.tofile(folder + "/projse.bin")
 """
 
 
@@ -206,8 +209,10 @@ def test_plugin_in_a_process_that_has_imported_fastfs(plugin, python_script, sam
     np.testing.assert_array_equal(scores, fastfs.manifest_scores(*samples, sigma_factor=0.1))
 
 
-def test_plugin_that_comes_before_fastfs(plugin, python_script, samples, tmp_path, c_program, run):
-    """Python then runs on the plug-in's BLAS: to the bit what a program with that BLAS gives."""
+def test_plugin_that_comes_before_fastfs(plugin, python_script, samples, tmp_path, c_program, cpp_program, run):
+    """Python then runs on the plug-in's BLAS: to the bit what programs with that BLAS give."""
     said, scores = host(python_script, plugin, "plugin", tmp_path, samples)
     assert said[:2] == ["plugin 0", "scipy False True True"]
     np.testing.assert_array_equal(scores, numbers(run(c_program, *samples).stdout))
+    projse = np.fromfile(tmp_path / "projse.bin")
+    np.testing.assert_array_equal(projse, numbers(run(cpp_program, *samples).stdout))

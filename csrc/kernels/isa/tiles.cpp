@@ -220,6 +220,13 @@ void exp_neg(T* __restrict x, std::int64_t n, T scale) {
 }
 
 template <class T>
+bool within(const T* x, std::int64_t n, T largest) {
+    typename Exp<T>::Int outside = 0;
+    for (std::int64_t i = 0; i < n; ++i) outside += (x[i] <= largest) & (x[i] >= -largest) ? 0 : 1;
+    return outside == 0;
+}
+
+template <class T>
 double squared_distance(const T* a, const T* b, std::int64_t n) {
     constexpr int kLanes = kRegister / 8;
     typedef T From __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
@@ -434,8 +441,9 @@ extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);        // in form_til
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
-    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, squared_distance<float>},
-    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, squared_distance<double>},
+    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, within<float>, squared_distance<float>},
+    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, within<double>,
+     squared_distance<double>},
     store<float, float>,
     store<double, float>,
     store<double, double>,

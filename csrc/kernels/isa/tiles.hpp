@@ -39,6 +39,8 @@ struct TileKernels {
                         const T* col_norms, T tolerance, T scale);
     // x -> exp(-scale * x), for x >= 0
     void (*exp_neg)(T* x, std::int64_t n, T scale);
+    // Whether no |x| exceeds `largest` or is NaN.
+    bool (*within)(const T* x, std::int64_t n, T largest);
     // sum of (a_n - b_n)^2, in double; n is a multiple of 8
     double (*squared_distance)(const T* a, const T* b, std::int64_t n);
 };
