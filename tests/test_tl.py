@@ -21,6 +21,7 @@ CALLS = {
     "im4e": {},
     "immigrate": {},
     "disc": {"n_components": 3, "bandwidth_neighbors": 5},
+    "ikdr": {},
 }
 SPARSE = ("manifest", "projse", "disc")
 pytestmark = [
@@ -46,7 +47,7 @@ def cells(n_groups=3, n=60, d=20, seed=0, make=np.asarray):
 
 def fitted(word, X, y):
     names = {"disc": "DiSC", "manifest": "ManiFeSt", "projse": "ProjSe", "relief": "Relief", "relieff": "ReliefF"}
-    names |= {"multisurf": "MultiSURF", "im4e": "IM4E", "immigrate": "Immigrate"}
+    names |= {"multisurf": "MultiSURF", "im4e": "IM4E", "immigrate": "Immigrate", "ikdr": "IKDR"}
     return getattr(fastfs, names[word])(**CALLS[word]).fit(X, y)
 
 
