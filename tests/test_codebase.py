@@ -182,6 +182,8 @@ def test_shell_blocks_of_tutorials(path, tmp_path):
         text=True,
     )
     assert ran.returncode == 0, ran.stderr
+    if path.name == "cpp.md":
+        assert "\nfeature 7: " in ran.stdout
     if path.name == "cli.md":
         assert "is number" in ran.stdout
         assert (tmp_path / "relieff.png").stat().st_size > 10_000
