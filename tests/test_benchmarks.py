@@ -93,7 +93,7 @@ def test_folds_of_ikdr(papers):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 12))
-    X[:, :2] += 8 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    X[:, :6] += 4 * np.array([[0, 0], [0, 1], [1, 0]])[y].repeat(3, axis=1)
     train, test = np.arange(45), np.arange(45, 60)
     found = ikdr.one_fold(X, y, train, test, tuple(ikdr.METHODS), (2, 3))
     for name, outcome in found.items():
