@@ -92,8 +92,8 @@ def test_folds_of_ikdr(papers):
 
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
-    X = rng.normal(size=(60, 6))
-    X[:, :2] += 8 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    X = rng.normal(size=(60, 12))
+    X[:, :6] += 4 * np.array([[0, 0], [0, 1], [1, 0]])[y].repeat(3, axis=1)
     train, test = np.arange(45), np.arange(45, 60)
     found = ikdr.one_fold(X, y, train, test, tuple(ikdr.METHODS), (2, 3))
     for name, outcome in found.items():
@@ -101,6 +101,7 @@ def test_folds_of_ikdr(papers):
         assert len(outcome.curve) == (1 if name == "1-NN on the data" else 2)
     assert found["I-KDR, one kernel"].purity > 0.9
     assert 1 <= found["I-KDR, features"].n_features < 6
+    assert found["I-KDR, 2 stages"].n_features == 10
     other = ikdr.one_fold(np.r_[X[:45], -X[45:]], y, train, test, tuple(ikdr.METHODS), (2, 3))
     for name, outcome in found.items():
         assert (outcome.k, outcome.setting) == (other[name].k, other[name].setting)

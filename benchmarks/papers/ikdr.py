@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -54,6 +54,12 @@ class Options:
     jobs: int = 1
 
 
+def width_of(X: np.ndarray, groups: Any) -> float:
+    """The mean squared distance of samples, by z-scores of all features or of one."""
+    n = len(X)
+    return float(2 * n / (n - 1) * (1.0 if groups is None else X.var(axis=0).sum()))
+
+
 class Training:
     """Training and test samples, scaled by the first; their kernels, and what has been computed from them."""
 
@@ -74,11 +80,6 @@ class Training:
             self.memory[key] = compute()
         return self.memory[key]
 
-    def width(self, of_all: bool) -> float:
-        """The mean squared distance of z-scores, in all features or in one."""
-        n = len(self.y)
-        return float(2 * n / (n - 1) * (self.X.var(axis=0).sum() if of_all else 1.0))
-
     @property
     def widths(self) -> tuple[float, ...]:
         """To choose from."""
@@ -86,7 +87,9 @@ class Training:
 
     def kernel(self, width: float) -> tuple[np.ndarray, np.ndarray]:
         """Centred: K and its rows for test samples, in the space whose origin is the training samples' mean."""
-        similarity = cosine_similarity if self.sparse else partial(rbf_kernel, gamma=1 / (width * self.width(True)))
+        similarity = (
+            cosine_similarity if self.sparse else partial(rbf_kernel, gamma=1 / (width * width_of(self.X, "all")))
+        )
         K, K_test = similarity(self.X), similarity(self.X_test, self.X)
         columns = K.mean(axis=0)
         return (
@@ -144,14 +147,15 @@ def fit_ikdr(X: Any, y: np.ndarray, lams: tuple[float, ...], **options: Any) -> 
         return fastfs.ikdr_path(X, y, lams, n_threads=1, scaling=None, **options)
 
 
-def i_kdr(data: Training, k: int, groups: Any) -> dict[Any, Fitted]:
+def i_kdr(data: Training, k: int, groups: Any, columns: Any = slice(None)) -> dict[Any, Fitted]:
     """Every width, lambda and mu."""
     found = {}
+    X, X_test = data.X[:, columns], data.X_test[:, columns]
     for width, mu in itertools.product(data.widths, MUS):
-        kernel = {"kernel": cosine_similarity} if data.sparse else {"width": width * data.width(groups is not None)}
-        for result in fit_ikdr(data.X, data.y, LAMS, n_components=k, groups=groups, mu=mu, **kernel):
+        kernel = {"kernel": cosine_similarity} if data.sparse else {"width": width * width_of(X, groups)}
+        for result in fit_ikdr(X, data.y, LAMS, n_components=k, groups=groups, mu=mu, **kernel):
             n_features = None if groups is not None else int(np.count_nonzero(result.weights))
-            test = result.embed(data.X_test, n_threads=1)
+            test = result.embed(X_test, n_threads=1)
             found[width, mu, result.lam] = Fitted(result.embedding, test, result.A, n_features)
     return found
 
@@ -159,6 +163,22 @@ def i_kdr(data: Training, k: int, groups: Any) -> dict[Any, Fitted]:
 def one_kernel(data: Training, k: int) -> dict[Any, Fitted]:
     """Dimensionality reduction alone."""
     return i_kdr(data, k, "all")
+
+
+def ranking(data: Training) -> np.ndarray:
+    """The features by I-KDR's scores, the defaults throughout."""
+    return np.asarray(
+        data.once("ranking", lambda: np.argsort(-fit_ikdr(data.X, data.y, (0.1,))[0].scores, kind="stable"))
+    )
+
+
+def two_stages(data: Training, k: int) -> dict[Any, Fitted]:
+    """One kernel of the best features."""
+    found = {}
+    for number in (n for n in (10, 20, 50) if n < data.X.shape[1]):
+        for setting, fitted in i_kdr(data, k, "all", ranking(data)[:number]).items():
+            found[number, *setting] = replace(fitted, n_features=number)
+    return found
 
 
 def kernel_a_feature(data: Training, k: int) -> dict[Any, Fitted]:
@@ -206,6 +226,7 @@ def kernel_fda(data: Training, k: int) -> dict[Any, Fitted]:
 METHODS: dict[str, Fits] = {
     "I-KDR, one kernel": one_kernel,
     "I-KDR, features": kernel_a_feature,
+    "I-KDR, 2 stages": two_stages,
     "kernel PCA": kernel_pca,
     "kernel FDA": kernel_fda,
     "1-NN on the data": raw,
@@ -265,9 +286,8 @@ def experiment(name: str, options: Options) -> None:
     """The table of one data set."""
     X, y = load(name)
     many = len(np.unique(y)) > 10
-    names = tuple(
-        m for m in METHODS if not (m == "I-KDR, features" and (scipy.sparse.issparse(X) or (many and options.quick)))
-    )
+    only_one = scipy.sparse.issparse(X) or (many and options.quick)
+    names = tuple(m for m in METHODS if not (only_one and m in ("I-KDR, features", "I-KDR, 2 stages")))
     ks: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 10) if options.quick else tuple(range(1, 11))
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
     if options.quick:
@@ -341,6 +361,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "width x 1/3, k = 5C": {"width": 1 / 3, "n_components": 5},
     "the same, lam x 10": {"width": 1 / 3, "n_components": 5, "lam": 1.0},
     "width x 1/3, k = 10C, lam x 100": {"width": 1 / 3, "n_components": 10, "lam": 10.0},
+    "10 best features": {"features": 10},
+    "20 best features": {"features": 20},
+    "50 best features": {"features": 50},
+    "50 best, width x 1/3, k = 5C": {"features": 50, "width": 1 / 3, "n_components": 5},
 }
 
 
@@ -352,19 +376,21 @@ def variant(
     n_classes = len(np.unique(y))
     options = dict(options)
     lam = options.pop("lam", 0.1)
+    columns = ranking(data)[: options.pop("features")] if "features" in options else slice(None)
+    X_train, X_test = data.X[:, columns], data.X_test[:, columns]
     if "n_components" in options:
         options["n_components"] = min(options["n_components"] * n_classes, len(train) // 2)
     if "width" in options:  # times the mean squared distance
-        options["width"] *= data.width(groups is not None)
-    (found,) = fit_ikdr(data.X, data.y, (lam,), groups=groups, **options)
-    new = found.embed(data.X_test, n_threads=1)
+        options["width"] *= width_of(X_train, groups)
+    (found,) = fit_ikdr(X_train, data.y, (lam,), groups=groups, **options)
+    new = found.embed(X_test, n_threads=1)
     near = KNeighborsClassifier(1).fit(found.embedding, data.y).score(new, data.y_test)
     spread = found.embedding.std(axis=0)
     spread = np.where(spread > 0, spread, 1)
     linear = SVC(kernel="linear", C=10.0).fit(found.embedding / spread, data.y).score(new / spread, data.y_test)
     main = found.classes[found.class_profile.argmax(axis=0)]
     largest = float(np.mean(main[new.argmax(axis=1)] == data.y_test))
-    n_features = int(np.count_nonzero(found.weights)) if groups is None else X.shape[1]
+    n_features = int(np.count_nonzero(found.weights)) if groups is None else X_train.shape[1]
     return near, float(linear), largest, found.interpretability, n_features, len(found.support)
 
 
@@ -379,22 +405,23 @@ def settings(_: str, options: Options) -> None:
         head = f"settings, {what}: 1-NN / linear SVM on the embedding / class of the largest coordinate; I_p; "
         head += "features, samples. 10 folds, accuracies in %"
         print(f"\n{head}\n{'-' * len(head)}")
-        table: dict[str, list[list[float]]] = {v: [] for v in VARIANTS}
+        variants = [v for v in VARIANTS if groups is not None or "features" not in VARIANTS[v]]
+        table: dict[str, list[list[float]]] = {v: [] for v in variants}
         for name in names:
             X, y = load(name)
             folds = list(
                 StratifiedKFold(10 if min(np.bincount(y)) >= 10 else 5, shuffle=True, random_state=0).split(X, y)
             )
-            jobs = [(v, a, b) for v in VARIANTS for a, b in folds]
+            jobs = [(v, a, b) for v in variants for a, b in folds]
             with harness.one_thread():
                 found = joblib.Parallel(options.jobs)(
                     joblib.delayed(variant)(X, y, a, b, groups, VARIANTS[v]) for v, a, b in jobs
                 )
-            by_variant = np.asarray(found).reshape(len(VARIANTS), len(folds), -1).mean(axis=1)
+            by_variant = np.asarray(found).reshape(len(variants), len(folds), -1).mean(axis=1)
             data = [Training(X, y, a, b) for a, b in folds]
             alone = np.mean([raw(d, 0)[None].accuracy(d) for d in data])
             print(f"{name}: 1-NN on the data {100 * alone:.1f}")
-            for v, row in zip(VARIANTS, by_variant, strict=True):
+            for v, row in zip(variants, by_variant, strict=True):
                 table[v].append(list(row))
                 print(line(v, row), flush=True)
         print("mean over these sets")
