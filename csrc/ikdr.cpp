@@ -1062,10 +1062,16 @@ class Fit {
         for (double& weight : mixture_.weights) weight /= sum;
     }
 
+    // Columns that sum to 1 within rounding are scaled: a projection would add something to their zeros, and all
+    // samples would be support.
     void set(const double* A) {
         A_ = classes_.sorted(A, k_);
-        Numbers work = numbers(N_);
-        for (std::int64_t j = 0; j < k_; ++j) project_on_simplex(&A_[at(j * N_)], N_, work.data());
+        for (std::int64_t j = 0; j < k_; ++j) {
+            double* a = &A_[at(j * N_)];
+            double sum = 0;
+            for (std::int64_t i = 0; i < N_; ++i) sum += a[i] = std::max(a[i], 0.0);
+            for (std::int64_t i = 0; i < N_; ++i) a[i] /= sum;
+        }
     }
 
     IkdrResult solve(double lambda, bool first) {
