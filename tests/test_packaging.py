@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy_openblas32
-import scipy_openblas64
 
 import fastfs
+import openblas
 
 ROOT = Path(__file__).parents[1]
 PREFIX = Path(fastfs.get_include()).parent
@@ -32,11 +31,6 @@ def succeed(*command, **options):
     done = run(*command, **options)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-def blas_of(wheel):
-    (library,) = Path(wheel.get_lib_dir()).glob("*.so")
-    return library
 
 
 # ------------------------------------------------------------------------------------------------------------- contents
@@ -181,7 +175,7 @@ def test_find_package_says_what_is_missing(tmp_path, package, options, message):
 
 def test_blas_with_other_integers_is_refused(tmp_path):
     """Nothing in a program says how long the integers of its BLAS are, so the library asks the BLAS itself."""
-    blas = blas_of(scipy_openblas64)
+    blas = openblas.library("scipy_openblas64")
     names = ["-DFASTFS_BLAS_PREFIX=scipy_", "-DFASTFS_BLAS_SUFFIX=_64_"]
     ours = succeed(sys.executable, "-m", "fastfs", "--cflags", "--libs").split()
     program = tmp_path / "score"
@@ -205,7 +199,7 @@ def test_build_without_python_installs_and_can_be_moved(tmp_path):
     libraries = {path.name for path in (moved / "lib").glob("lib*")}
     assert libraries == {"libfastfs.so", "libfastfs.so.1", f"libfastfs.so.{fastfs.__version__}"}
     folder = tmp_path / "project"
-    blas = f"-DFASTFS_BLAS_LIBRARIES={blas_of(scipy_openblas32)}"
+    blas = f"-DFASTFS_BLAS_LIBRARIES={openblas.library('scipy_openblas32')}"
     done = configure(folder, blas, package_directory=moved / "lib" / "cmake" / "fastfs")
     assert done.returncode == 0, done.stderr
     scores(folder)
@@ -214,7 +208,11 @@ def test_build_without_python_installs_and_can_be_moved(tmp_path):
 @pytest.mark.slow
 def test_subdirectory_of_a_project_with_an_ilp64_blas(tmp_path):
     folder = tmp_path / "project"
-    options = ["-DFASTFS_ILP64=ON", "-DFASTFS_LINKED_BLAS=ON", f"-DFASTFS_BLAS_LIBRARIES={blas_of(scipy_openblas64)}"]
+    options = [
+        "-DFASTFS_ILP64=ON",
+        "-DFASTFS_LINKED_BLAS=ON",
+        f"-DFASTFS_BLAS_LIBRARIES={openblas.library('scipy_openblas64')}",
+    ]
     done = configure(folder, "-DCMAKE_BUILD_TYPE=Debug", *options, package=f'add_subdirectory("{ROOT}" fastfs)')
     assert done.returncode == 0, done.stderr
     scores(folder)
@@ -337,6 +335,6 @@ def test_editable_install_knows_its_paths(tmp_path):
     assert Path(pkgconfig, "fastfs.pc").is_file()
     assert succeed(python, "-m", "fastfs", "--includes", cwd=tmp_path).strip() == f"-I{own}/fastfs/include"
     folder = tmp_path / "project"
-    done = configure(folder, f"-DFASTFS_BLAS_LIBRARIES={blas_of(scipy_openblas32)}", package_directory=cmake)
+    done = configure(folder, f"-DFASTFS_BLAS_LIBRARIES={openblas.library('scipy_openblas32')}", package_directory=cmake)
     assert done.returncode == 0, done.stderr
     scores(folder)

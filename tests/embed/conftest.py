@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy_openblas32
 from embedding import clean
 
 import fastfs
+import openblas
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
@@ -43,8 +43,7 @@ class Package:
 @pytest.fixture(scope="session")
 def package():
     include = Path(fastfs.get_include())
-    (blas,) = Path(scipy_openblas32.get_lib_dir()).glob("*.so")
-    return Package(include, include.parent / "lib" / "libfastfs.so", blas)
+    return Package(include, include.parent / "lib" / "libfastfs.so", openblas.library("scipy_openblas32"))
 
 
 @pytest.fixture(scope="session")
