@@ -982,7 +982,7 @@ void test_bad_arguments() {
 }
 
 void test_cancel() {
-    const std::int64_t n = 4000, d = 4000;  // half a second, ten times as long as the core waits for its first report
+    const std::int64_t n = 6000, d = 6000;  // over a second: the core waits 0.05 s for its first report
     const std::vector<float> X(static_cast<std::size_t>(n * d), 1.0f);
     std::vector<float> K(static_cast<std::size_t>(d * d));
     std::atomic<int> calls{0};
