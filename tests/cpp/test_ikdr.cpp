@@ -375,7 +375,7 @@ void test_fit() {
     for (std::int64_t step = 0; step < 3; ++step) {
         check_result(path.result(step));
         check_embedding(path.result(step), data, true);
-        CHECK(path.result(step).lambda == lambdas[at(step)] && path.result(step).weights[0] == 1);
+        CHECK(path.result(step).lam == lambdas[at(step)] && path.result(step).weights[0] == 1);
         CHECK(path.result(step).warnings & FASTFS_IKDR_MANY);
     }
     CHECK(path.result(2).objective > path.result(0).objective);
