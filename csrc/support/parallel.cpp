@@ -34,24 +34,25 @@ struct Loop {
     int helpers_joined = 0;
     int helpers_active = 0;
     std::exception_ptr failure;
+    std::int64_t failed_at = 0;
     std::condition_variable helper_left;
 
-    void work(int slot) {
-        for (std::int64_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) {
-            run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
-            body(i, slot);
-        }
-    }
-
-    // Works until the indices are used up. The first failure is kept, and only then are the others told to stop, so
-    // that the Canceled they throw can't take its place.
-    void work_and_keep_failure(int slot, std::mutex& mutex) {
+    // Works until the indices are used up. Indices are given out in order, so when one fails, those before it are done
+    // or at work: they are let finish, and of several failures the one of the lowest index is kept.
+    void work(int slot, std::mutex& mutex) {
+        std::int64_t i = 0;
         try {
-            work(slot);
+            while ((i = next.fetch_add(1)) < n) {
+                run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
+                body(i, slot);
+            }
         } catch (...) {
             std::lock_guard lock(mutex);
-            if (!failure) failure = std::current_exception();
-            run.abandon();
+            if (!failure || i < failed_at) {
+                failure = std::current_exception();
+                failed_at = i;
+            }
+            next = n;
         }
     }
 };
@@ -73,7 +74,7 @@ struct Pool {
             ++loop.helpers_active;
             if (--loop.helpers_wanted == 0) loops.pop_front();
             lock.unlock();
-            loop.work_and_keep_failure(slot, mutex);
+            loop.work(slot, mutex);
             lock.lock();
             --loop.helpers_active;
             loop.helper_left.notify_one();
@@ -99,15 +100,14 @@ struct Pool {
         while (loop.helpers_active > 0) {
             loop.helper_left.wait_for(lock, std::chrono::milliseconds(50));
             lock.unlock();
-            std::exception_ptr failure;
+            std::exception_ptr canceled;
             try {
                 loop.run.checkpoint();
             } catch (...) {  // kept, because the helpers must leave the loop before we may
-                failure = std::current_exception();
-                loop.run.abandon();
+                canceled = std::current_exception();
             }
             lock.lock();
-            if (failure && !loop.failure) loop.failure = failure;
+            if (canceled && !loop.failure) loop.failure = canceled;
         }
     }
 };
@@ -149,13 +149,9 @@ void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_
     const SingleThreadedBlas held;
     const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
     Loop loop(run, n, body, helpers);
-    if (helpers <= 0) {
-        loop.work(0);
-        return;
-    }
-    pool->offer(loop);
-    loop.work_and_keep_failure(0, pool->mutex);
-    pool->finish(loop);
+    if (helpers > 0) pool->offer(loop);
+    loop.work(0, pool->mutex);
+    if (helpers > 0) pool->finish(loop);
     if (loop.failure) std::rethrow_exception(loop.failure);
     run.checkpoint(1.0);
 }

@@ -11,7 +11,7 @@ namespace fastfs::core {
 // Calls body(index, slot) for every index in [0, n), on at most run.n_threads() threads, the calling one among them.
 // slot < n_threads tells the threads apart, for their scratch. Which thread takes an index is open, so a body writes
 // only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one
-// thread. The first exception of a body ends the loop and is thrown here.
+// thread. An exception of a body ends the loop and is thrown here: that of the lowest index, for any number of threads.
 void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body);
 
 // While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there

@@ -55,9 +55,6 @@ class Run {
     void checkpoint(double done);
     void checkpoint();  // no news of the share
 
-    // Ends the work of the other threads early when one of them failed.
-    void abandon() { stop_.store(true, std::memory_order_relaxed); }
-
   private:
     void report_if_due();
 
