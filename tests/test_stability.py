@@ -113,6 +113,21 @@ def test_string_labels_and_rare_classes():
     assert found.frequencies.sum() == pytest.approx(2)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dia", "bsr"])
+def test_any_sparse_format(form):
+    X, y = problem()
+    X = np.where(X > 0, X, 0)
+    dense = fastfs.stability(fastfs.ProjSe(1), X, y, n_subsamples=5)
+    found = fastfs.stability(fastfs.ProjSe(1), csr_matrix(X).asformat(form), y, n_subsamples=5)
+    assert np.array_equal(found.frequencies, dense.frequencies)
+
+
+@pytest.mark.parametrize("X", [None, 3.0, "abc", np.ones(60), np.empty((0, 5)), iter([np.ones((60, 5))])])
+def test_no_table(X):
+    with pytest.raises(ValueError, match="X must be a 2-D array of samples x features, but has the shape"):
+        fastfs.stability(fastfs.ReliefF(3), X, np.arange(60) % 2)
+
+
 def test_without_scores():
     X, y = problem()
     found = fastfs.stability(RFE(LogisticRegression(), n_features_to_select=3, step=5), X, y, n_subsamples=3)
@@ -123,7 +138,7 @@ def test_without_scores():
 @pytest.mark.parametrize(
     "parameters, error, message",
     [
-        ({"n_subsamples": 1}, ValueError, "n_subsamples must lie between 2"),
+        ({"n_subsamples": 1}, ValueError, "n_subsamples must be at least 2, but is 1"),
         ({"fraction": 1.0}, ValueError, "fraction must lie between 0 and 1"),
         ({"fraction": "half"}, TypeError, "fraction must be a number"),
         ({"confidence": 0}, ValueError, "confidence must lie between 0 and 1"),

@@ -16,6 +16,7 @@ from fastfs._base import (
     check_progress,
     core,
     kernel_address,
+    not_finite,
     parse_memory,
 )
 
@@ -166,8 +167,8 @@ def affinity_product(
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
     columns = np.ascontiguousarray(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
-    if not np.isfinite(columns).all():
-        raise ValueError("V contains NaN or infinity")
+    if said := not_finite(columns, "V"):
+        raise ValueError(said)
     product: Array = core().affinity_product(
         X,
         columns,

@@ -177,24 +177,38 @@ def as_floats(values: Array, name: str = "X") -> Array:
         raise ValueError(f"{name} must hold numbers only: {error}") from None
 
 
-def first_bad(X: Any) -> tuple[int, int] | None:
-    """Return row and column of the first value that isn't finite, row by row."""
+def not_finite(X: Any, name: str = "X") -> str | None:
+    """Say in the core's words which value is the first, row by row, that isn't finite; None if all are."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return None
     if hasattr(X, "tocoo"):
         entries = X.tocoo()
         bad = ~np.isfinite(entries.data)
-        found = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
-        return found
-    rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if not len(rows):
+        first = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
+    else:
+        rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
+        first = (rows[0], np.flatnonzero(~np.isfinite(X[rows[0]]))[0]) if len(rows) else None
+    if first is None:
         return None
-    return int(rows[0]), int(np.flatnonzero(~np.isfinite(X[rows[0]]))[0])
+    return (
+        f"{name} contains NaN or infinity: first at row {first[0]}, column {first[1]} (counted from 0); impute or drop "
+        "it first"
+    )
 
 
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the classes in sorted order and each sample's position among them."""
+    if y is None:
+        raise ValueError("this method requires y to be passed, but the target y is None: give the samples' labels")
+    if hasattr(y, "tocsr"):
+        raise ValueError("y is sparse, but must be an array of labels: give y.toarray()")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("y has masked labels: drop these samples first")
-    y = np.asarray(y)
+    try:
+        y = np.asarray(y)
+    except ValueError:
+        raise ValueError("y must be a 1-D array of labels, but its entries have different lengths") from None
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -245,11 +259,11 @@ def some_of(names: Any) -> str:
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def choose(name: str, value: Any, options: tuple[str, ...], otherwise: str = "") -> str:
-    """Return value if it is one of the options, or say which there are."""
+def choose(name: str, value: Any, options: tuple[str, ...], *otherwise: str) -> str:
+    """Return value if it is one of the options, or say which there are, and what else would do."""
     if isinstance(value, str) and value in options:
         return value
-    *most, last = [repr(option) for option in options] + ([otherwise] if otherwise else [])
+    *most, last = [*map(repr, options), *otherwise]
     raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, not {value!r}")
 
 
@@ -279,8 +293,15 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
     if number is None or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if not low <= number <= high:
-        raise ValueError(f"{name} must lie between {low} and {high}, but is {number}")
+        bound = f"at least {low}" if number < low else f"at most {high}"
+        raise ValueError(f"{name} must be {bound}, but is {number}")
     return number
+
+
+def as_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
 
 
 def as_float(name: str, value: Any) -> float:

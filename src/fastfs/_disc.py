@@ -21,8 +21,8 @@ from fastfs._base import (
     check_progress,
     choose,
     core,
-    first_bad,
     kernel_address,
+    not_finite,
     parse_memory,
     some_of,
     warn_data,
@@ -150,8 +150,9 @@ def disc(
     n_differential : int, optional
         How many of them, trivial ones left out, make the scores; default: up to the largest ratio of successive
         significances.
-    scaling : {None, "standard"}
-        "standard": each feature is centred and scaled by mean and standard deviation over the rows of all sets.
+    scaling : {"standard"} or None
+        "standard": each feature is centred and scaled by mean and standard deviation over the rows of all sets. None:
+        as it is.
     random_state : int, Generator, RandomState or None
         Of start vectors and of pynndescent. The same int gives the same result, to the bit (not with "approximate").
     n_threads : int
@@ -383,10 +384,7 @@ def _named(message: str, sets: Sequence[Any] | None, names: Sequence[str]) -> st
 
 
 def _where_bad(sets: Sequence[Any], names: Sequence[str]) -> str | None:
-    for name, X in zip(names, sets, strict=True):
-        if (bad := first_bad(X)) is not None:
-            return f"{name} contains NaN or infinity: first at row {bad[0]}, column {bad[1]}"
-    return None
+    return next(filter(None, map(not_finite, sets, names)), None)
 
 
 def standardize(
@@ -433,8 +431,8 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
     X = condition["X"]
     p = X.shape[1]
     k = min(n_neighbors, p - 1)
-    if first_bad(X) is not None:
-        raise ValueError("X contains NaN or infinity")
+    if said := not_finite(X):
+        raise ValueError(said)
     if p < 4 or X.shape[0] < 1:  # the core says so
         return np.nan
     seed = options["seed"] % (1 << 32)

@@ -11,13 +11,14 @@ from fastfs._base import (
     Array,
     Progress,
     _take,
+    as_bool,
     as_int,
     as_progress,
     as_seed,
     choose,
     count_selected,
     count_threads,
-    first_bad,
+    not_finite,
     rank_features,
     require_classes,
     stack,
@@ -65,8 +66,9 @@ class DiSC(_Selector):
         k-means clusters of the features of each class; None: no groups.
     drop_largest : bool
         The largest cluster is background: no group.
-    scaling : {None, "standard"}
-        "standard": each feature is centred and scaled by its mean and standard deviation over all samples.
+    scaling : {"standard"} or None
+        "standard": each feature is centred and scaled by its mean and standard deviation over all samples. None:
+        as it is.
     random_state : int, Generator, RandomState or None
         Of start vectors, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
         "approximate").
@@ -233,8 +235,7 @@ class DiSC(_Selector):
             raise ValueError(f"Found array with {n_features} feature(s) while a minimum of 4 is required by DiSC")
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
-        if not isinstance(self.drop_largest, bool | np.bool_):
-            raise TypeError(f"drop_largest must be True or False, not {self.drop_largest!r}")
+        as_bool("drop_largest", self.drop_largest)
         seed = as_seed(self.random_state)
         table = stack(chunks)
         n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
@@ -262,10 +263,10 @@ class DiSC(_Selector):
                 progress=as_progress(self.verbose),
             )
         except ValueError as error:
-            if "NaN or infinity" not in str(error) or (bad := first_bad(table)) is None:
+            if "NaN or infinity" not in str(error) or (said := not_finite(table)) is None:
                 raise
             # Rows of X, not those of a class, are what the caller knows.
-            raise ValueError(f"X contains NaN or infinity: first at row {bad[0]}, column {bad[1]}") from None
+            raise ValueError(said) from None
         self.classes_ = classes
         self.scores_ = found.scores
         self.class_scores_ = found.set_scores

@@ -38,8 +38,6 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
         """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
         X = self._validate_chunks(X) if hasattr(X, "__next__") else self._validate_matrix(X)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         chunks, budget = as_chunks(X, parse_memory(max_memory), y)
         return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 

@@ -22,8 +22,8 @@ from fastfs._base import (
     choose,
     core,
     encode_labels,
-    first_bad,
     is_missing,
+    not_finite,
     parse_memory,
     require_classes,
     require_dense,
@@ -514,8 +514,8 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Codes]:
 def _with_matrices(kernels: Kernels, budget: int) -> tuple[Kernels, int]:
     """Call the caller's kernel on the columns of each group that has any but constant ones."""
     X = kernels.X
-    if (bad := first_bad(X)) is not None:
-        raise ValueError(f"X contains NaN or infinity: first at row {bad[0]}, column {bad[1]}")
+    if said := not_finite(X):
+        raise ValueError(said)
     high, low = (extreme.toarray() if hasattr(extreme, "toarray") else extreme for extreme in (X.max(0), X.min(0)))
     constant = np.asarray(high == low).reshape(-1)
     if constant.all():
@@ -755,10 +755,8 @@ class Embedder:
     def _mix(self, parts: list[Array], n_rows: int) -> npt.NDArray[np.float64]:
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
-            if (bad := first_bad(K)) is not None:
-                raise ValueError(
-                    f"the kernel of {name} contains NaN or infinity: first at row {bad[0]}, column {bad[1]}"
-                )
+            if said := not_finite(K, f"the kernel of {name}"):
+                raise ValueError(said)
             embedded += weight * (K @ self.coefficients)
         return embedded
 

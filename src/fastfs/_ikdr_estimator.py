@@ -67,7 +67,7 @@ class IKDR(_Selector):
         Steps on the coefficients in the first turn; later ones take fewer.
     tol : float
         Stop when the objective falls by no more than this share of it.
-    scaling : {"standard", None}
+    scaling : {"standard"} or None
         "standard": each feature is scaled to mean 0 and standard deviation 1. None: as it is. For "rbf" only.
     random_state : int, Generator, RandomState or None
         Of the features that make the first kernel when there are very many. The same int gives the same result, to the
@@ -251,8 +251,6 @@ class IKDR(_Selector):
         lam = as_not_negative("lam", self.lam)
         with self._all_or_nothing():
             data, budget = self._read(X)
-            if y is None:
-                raise ValueError("IKDR requires y to be passed, but the target y is None")
             classes, codes = encode_labels(y, *data.shape[-2:])
             require_classes(classes)
             if self._selects() and self.n_features_to_select is not None:

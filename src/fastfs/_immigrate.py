@@ -12,7 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs import _margin
-from fastfs._base import Array, Progress, as_float, as_floats, as_int, as_not_negative, choose, some_of, warn_data
+from fastfs._base import (
+    Array,
+    Progress,
+    as_bool,
+    as_float,
+    as_floats,
+    as_int,
+    as_not_negative,
+    choose,
+    not_finite,
+    some_of,
+    warn_data,
+)
 from fastfs._margin import Codes, Stage
 
 # sigma="auto" is this times the median distance to the nearest hit under the first weights. Of the factors from 0.1 to
@@ -30,7 +42,7 @@ class Im4eResult:
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
-        Not negative, with sum 1: the scores of the features.
+        Not negative, with sum 1; also as `scores`, the name that every method's result has.
     sigma : float
         Of the softmax.
     cost, objective : ndarray of shape (n_iter,)
@@ -56,6 +68,11 @@ class Im4eResult:
     objective: npt.NDArray[np.float64]
     n_iter: int
     converged: bool
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """The weights."""
+        return self.weights
 
 
 @dataclass(frozen=True)
@@ -261,9 +278,9 @@ def immigrate_options(
     """The same of IMMIGRATE; `prefilter`, and what depends on the data yet, is for `fit_immigrate`."""
     options = iteration_options("immigrate", sigma, max_iter, tol)
     options["prefilter"] = None if prefilter is None else choose("prefilter", prefilter, ("auto", "im4e"), "None")
-    options["clip"] = _margin.as_flag("clip", clip)
+    options["clip"] = as_bool("clip", clip)
     if isinstance(smallest, str):
-        options["smallest"] = choose("smallest", smallest, ("auto",), "a number or None")
+        options["smallest"] = choose("smallest", smallest, ("auto",), "a number", "None")
     else:
         options["smallest"] = 0.0 if smallest is None else as_not_negative("smallest", smallest)
     options["negligible"] = as_not_negative("negligible", negligible)
@@ -301,9 +318,8 @@ def start_matrix(W0: Any, n_features: int, prefilter: Any, clip: bool) -> npt.ND
     W: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(W0), "W0"), dtype=np.float64)
     if W.shape != (n_features, n_features):
         raise ValueError(f"W0 must have the shape {(n_features, n_features)}, features x features, not {W.shape}")
-    if not np.isfinite(W).all():
-        a, b = np.argwhere(~np.isfinite(W))[0]
-        raise ValueError(f"W0 contains NaN or infinity: first at row {a}, column {b}")
+    if said := not_finite(W, "W0"):
+        raise ValueError(said)
     largest = np.abs(W).max(initial=0)
     if largest == 0:
         raise ValueError("W0 is zero, but needs a positive entry to start from")

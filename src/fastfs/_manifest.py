@@ -25,6 +25,7 @@ from fastfs._base import (
     kernel_address,
     parse_memory,
     rank_features,
+    require_classes,
     some_of,
     stack,
     warn_data,
@@ -178,8 +179,7 @@ class Stage:
         """
         choose("multiclass", multiclass, ("ovr", "ovo", "raise"))
         n_classes = len(classes)
-        if n_classes < 2:
-            raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+        require_classes(classes)
         if n_classes > 2 and multiclass == "raise":
             raise ValueError(
                 f"y must have two classes, but has {n_classes} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
@@ -363,7 +363,7 @@ def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[n
     """Return the scores to blend with: those of the F test, of an estimator fitted to X and y, or given ones."""
     n_features = chunks[0].shape[1]
     if isinstance(combine, str):
-        choose("combine", combine, ("f",), "an array of scores, an estimator with scores_ or None")
+        choose("combine", combine, ("f",), "an array of scores", "an estimator with scores_", "None")
         from sklearn.feature_selection import f_classif
 
         with np.errstate(all="ignore"):

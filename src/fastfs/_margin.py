@@ -30,12 +30,6 @@ def as_scaling(scaling: Any) -> str:
     return "none" if scaling is None else choose("scaling", scaling, ("range", "standard"), "None")
 
 
-def as_flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, not {value!r}")
-    return bool(value)
-
-
 def read(X: Any, y: Any, max_memory: int | str | None) -> tuple[Array, int, Array, Codes]:
     """Return X, what its conversion left of the memory budget, the classes and the codes of the samples."""
     require_dense(X)

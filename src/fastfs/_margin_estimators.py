@@ -21,6 +21,7 @@ from fastfs._base import (
     count_selected,
     count_threads,
     encode_labels,
+    not_finite,
     parse_memory,
     rank_features,
     require_classes,
@@ -46,8 +47,6 @@ class _MarginSelector(_Selector, ABC):
         """Return X and the memory budget as of `as_matrix`, the classes and the codes of the samples."""
         _margin.as_scaling(self.scaling)
         data, budget = as_matrix(self._validate_dense(X), parse_memory(self.max_memory))
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         classes, codes = encode_labels(y, *data.shape)
         require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
@@ -424,9 +423,10 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
     """
 
     def _read(self, X: Any, y: Any) -> tuple[Array, int, Array, _margin.Codes]:
-        if y is not None and np.asarray(y).ndim == 2:
-            y = column_or_1d(y, warn=True)  # as classifiers do; mere selectors take a column in silence
-        return super()._read(X, y)
+        found = super()._read(X, y)
+        if getattr(y, "ndim", 1) == 2:
+            column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
+        return found
 
     def _keep(self, data: Array, codes: _margin.Codes, used: _margin.Codes) -> None:
         self._used, self._codes, self._scaling = used, codes, self.scaling
@@ -533,24 +533,14 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
         """The used columns of samples to predict, and the stage of the training data."""
         check_is_fitted(self, "ranking_")
         data, budget = as_matrix(self._validate_dense(X, reset=False), parse_memory(self.max_memory))
-        _require_finite(data)
+        if said := not_finite(data):  # the core sees the used columns only
+            raise ValueError(said)
         with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
             data = np.take(data, self._used, axis=1).astype(self._train.dtype, copy=False)
         return data, self._stage(self._train, budget, self._scaling)
 
     def _distances(self, data: Array, stage: _margin.Stage) -> npt.NDArray[np.float64]:
         return stage.distances(self._codes, len(self.classes_), self._metric(), data)
-
-
-def _require_finite(X: Array) -> None:
-    """The core sees the used columns only."""
-    with np.errstate(all="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
-            return
-    for row, values in enumerate(X):
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            raise ValueError(f"X contains NaN or infinity: first at row {row}, column {bad[0]}")
 
 
 class IM4E(_MarginClassifier):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fastfs._base import (
     Array,
     Progress,
+    as_bool,
     as_float,
     as_floats,
     as_int,
@@ -26,6 +27,7 @@ from fastfs._base import (
     encode_labels,
     kernel_address,
     parse_memory,
+    require_classes,
     same_columns,
     warn_data,
 )
@@ -300,7 +302,7 @@ class Options:
             self.sigma_rule, self.sigma = choose("sigma", sigma, ("mean", "sqrt_m"), "a positive number"), 0.0
         else:
             self.sigma_rule, self.sigma = "given", as_float("sigma", sigma)
-        self.center, self.normalize = _as_bool("center", center), _as_bool("normalize", normalize)
+        self.center, self.normalize = as_bool("center", center), as_bool("normalize", normalize)
         self.eps = as_float("eps", eps)
         self.keep_alive = kernel
 
@@ -323,12 +325,6 @@ class Options:
             custom=self.custom,
             from_y=from_y,
         )
-
-
-def _as_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, not {value!r}")
-    return bool(value)
 
 
 class Call:
@@ -409,8 +405,7 @@ def read_target(y: Any, shape: tuple[int, int], call: Call) -> Target:
     if y.ndim == 2 or not is_labels(y):
         return read_numbers(y, shape, call)
     classes, codes = encode_labels(y, *shape)
-    if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+    require_classes(classes)
     if len(classes) > max(20, len(y) / 2) and classes.dtype.kind in "iuf":
         warn_data(
             [

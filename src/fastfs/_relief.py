@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Progress, as_int, as_seed, warn_data
-from fastfs._margin import Stage, as_flag, as_scaling, messages, read
+from fastfs._base import Progress, as_bool, as_int, as_seed, warn_data
+from fastfs._margin import Stage, as_scaling, messages, read
 
 
 def relief_scores(
@@ -168,7 +168,7 @@ def relief_options(n_targets: Any, closed_form: Any, random_state: Any) -> dict[
     return _options(
         "relief",
         n_targets=0 if n_targets is None else as_int("n_targets", n_targets, low=1, high=(1 << 63) - 1),
-        closed_form=as_flag("closed_form", closed_form),
+        closed_form=as_bool("closed_form", closed_form),
         seed=as_seed(random_state),
     )
 

@@ -123,8 +123,12 @@ def stability(
         if not 0 < as_float(name, share) < 1:
             raise ValueError(f"{name} must lie between 0 and 1, but is {share}")
     report = as_progress(verbose)
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    _, codes = encode_labels(y, n_samples, -1)
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()  # other sparse formats have no rows to take
+    shape = np.shape(X)
+    if len(shape) != 2 or shape[0] == 0:
+        raise ValueError(f"X must be a 2-D array of samples x features, but has the shape {shape}")
+    _, codes = encode_labels(y, *shape)
     rows = _subsamples(codes, fraction, np.random.SeedSequence(as_seed(random_state)).spawn(n_subsamples))
     found = []
     if not wants_workers(n_jobs):

@@ -1,0 +1,194 @@
+"""What all estimators have in common: signatures, attributes, and the same sentence for the same mistake."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+import fastfs
+
+ESTIMATORS = {
+    "ManiFeSt": fastfs.ManiFeSt(),
+    "ProjSe": fastfs.ProjSe(),
+    "Relief": fastfs.Relief(),
+    "ReliefF": fastfs.ReliefF(),
+    "MultiSURF": fastfs.MultiSURF(),
+    "IM4E": fastfs.IM4E(),
+    "Immigrate": fastfs.Immigrate(),
+    "DiSC": fastfs.DiSC(n_components=2, bandwidth_neighbors=3, n_differential=1),
+    "IKDR": fastfs.IKDR(),
+}
+FUNCTIONS = {
+    "manifest_scores": fastfs.manifest_scores,
+    "projse_scores": fastfs.projse_scores,
+    "relief_scores": fastfs.relief_scores,
+    "relieff_scores": fastfs.relieff_scores,
+    "multisurf_scores": fastfs.multisurf_scores,
+    "im4e_scores": fastfs.im4e_scores,
+    "immigrate_scores": fastfs.immigrate_scores,
+    "ikdr": fastfs.ikdr,
+}
+CALLS = {name: estimator.fit for name, estimator in ESTIMATORS.items()} | FUNCTIONS
+UNSUPERVISED = ("ProjSe", "projse_scores")
+SPARSE = ("ManiFeSt", "ProjSe", "DiSC", "manifest_scores", "projse_scores")
+
+rng = np.random.default_rng(0)
+y = np.repeat([0, 1], 15)
+X = rng.normal(size=(30, 12))
+X[:, 2] += 2 * y
+
+
+@pytest.fixture(params=ESTIMATORS)
+def estimator(request):
+    return clone(ESTIMATORS[request.param])
+
+
+# ----------------------------------------------------------------------------------------------------------- signatures
+
+
+def test_signatures(estimator):
+    first, *others = inspect.signature(type(estimator)).parameters.values()
+    assert first.name == "n_features_to_select"
+    assert first.default is None
+    assert {p.kind for p in others} == {inspect.Parameter.KEYWORD_ONLY}
+    names = [p.name for p in others]
+    assert names[-3:] == ["n_jobs", "max_memory", "verbose"]
+    if "random_state" in names:
+        assert names[-4] == "random_state"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signatures_of_functions(name):
+    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    assert list(parameters)[:2] == ["X", "y"]
+    assert list(parameters)[-3:] == ["n_threads", "max_memory", "progress"]
+
+
+def test_shared_parameters_are_described_alike():
+    for name in ("n_jobs", "max_memory", "verbose"):
+        texts = {
+            inspect.getdoc(estimator).split(f"\n{name} : ")[1].split("\n\n")[0].split("\nverbose : ")[0]
+            for estimator in ESTIMATORS.values()
+        }
+        assert len(texts) == 1, name
+
+
+# ---------------------------------------------------------------------------------------------------------- attributes
+
+
+def test_attributes(estimator):
+    estimator.fit(X, y)
+    assert estimator.scores_.shape == estimator.ranking_.shape == (12,)
+    assert estimator.scores_.dtype == np.float64
+    assert estimator.ranking_.dtype == np.int64
+    assert sorted(estimator.ranking_) == list(range(1, 13))
+    assert estimator.n_features_in_ == 12
+    assert estimator.classes_.tolist() == [0, 1]
+    assert estimator.get_support()[estimator.ranking_.argmin()]
+
+
+def test_every_result_has_scores():
+    for name, function in FUNCTIONS.items():
+        found = function(X, y)
+        assert getattr(found, "scores", found).shape == (12,), name
+
+
+def test_pickles_and_clones(estimator):
+    estimator.fit(X, y)
+    twin = pickle.loads(pickle.dumps(estimator))
+    assert np.array_equal(twin.scores_, estimator.scores_)
+    assert np.array_equal(twin.transform(X), estimator.transform(X))
+    assert not hasattr(clone(estimator), "scores_")
+    assert repr(clone(estimator)) == repr(estimator)
+
+
+# ------------------------------------------------------------------------------------------------------------ mistakes
+
+
+def replaced(array, value, *place):
+    array = array.astype(np.result_type(array, type(value)) if isinstance(value, float) else object)
+    array[place] = value
+    return array
+
+
+X_MISTAKES = {
+    "NaN": (replaced(X, np.nan, 3, 4), ValueError, r"^X contains NaN or infinity: first at row 3, column 4 \(counted"),
+    "infinity": (replaced(X, -np.inf, 3, 4), ValueError, r"^X contains NaN or infinity: first at row 3, column 4 \("),
+    "NaN in float32": (replaced(X, np.nan, 3, 4).astype(np.float32), ValueError, "first at row 3, column 4 "),
+    "masked": (np.ma.masked_greater(X, 1), ValueError, "^X has masked values: impute or drop them first"),
+    "dates": (X.astype("m8[s]"), ValueError, "^X must hold numbers, but holds dates or durations"),
+}
+Y_MISTAKES = {
+    "short": (y[:-1], "^y must have one label for each of the 30 samples of X, but has 29"),
+    "one class": (np.zeros(30, int), r"^y must have at least two classes, but has only one class: \[0\]"),
+    "NaN": (replaced(y, np.nan, 3), r"^y has no label \(nan\) for sample 3"),
+    "None": (replaced(y, None, 3), r"^y has no label \(None\) for sample 3"),
+    "kinds": (np.array(["a", 1] * 15, dtype=object), "^y must hold labels of one kind"),
+    "masked": (np.ma.masked_equal(y, 1), "^y has masked "),
+    "sparse": (scipy.sparse.csr_matrix(y[:, None]), r"sparse.*give y\.toarray\(\)"),
+}
+NUMBERS_ARE_FINE = {
+    "none": (None, "requires y to be passed, but the target y is None"),
+    "continuous": (X[:, 0], "^Unknown label type: continuous"),
+    "infinite": (replaced(y, np.inf, 3), "^Unknown label type: continuous.*inf"),
+    "columns": (np.column_stack([y, y]), "^y must be a 1-D array of labels, not 2-D"),
+    "ragged": ([[1], [2, 3]] * 15, "^y must be a 1-D array of labels, but its entries have different lengths"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("mistake", X_MISTAKES)
+def test_mistakes_in_X(call, mistake):
+    bad, error, message = X_MISTAKES[mistake]
+    with pytest.raises(error, match=message):
+        CALLS[call](bad, y)
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in SPARSE])
+def test_sparse_X_where_it_must_be_dense(call):
+    with pytest.raises(TypeError, match="toarray"):
+        CALLS[call](scipy.sparse.csr_matrix(X), y)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("mistake", Y_MISTAKES)
+def test_mistakes_in_y(call, mistake):
+    bad, message = Y_MISTAKES[mistake]
+    with pytest.raises(ValueError, match=message):
+        CALLS[call](X, bad)
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in UNSUPERVISED])
+@pytest.mark.parametrize("mistake", NUMBERS_ARE_FINE)
+def test_what_is_no_label(call, mistake):
+    bad, message = NUMBERS_ARE_FINE[mistake]
+    with pytest.raises(ValueError, match=message):
+        CALLS[call](X, bad)
+
+
+PARAMETERS = {
+    "n_features_to_select": [(0, ValueError, "between 1 and the 12 features"), ("all", TypeError, "must be an int, a")],
+    "n_jobs": [(0, ValueError, "n_jobs must not be 0"), (1.5, TypeError, "n_jobs must be an integer, not 1.5")],
+    "max_memory": [(0, ValueError, "max_memory must be at least 1"), ("much", ValueError, "such as '4G', not 'much'")],
+    "random_state": [(-1, ValueError, "random_state must be at least 0, but is -1")],
+    "scaling": [("log", ValueError, "scaling must be .* or None, not 'log'")],
+    "tol": [(-1, ValueError, "tol must be a number of at least 0, not -1"), ("x", TypeError, "tol must be a number")],
+    "max_iter": [(0, ValueError, "max_iter must be at least 1, but is 0")],
+    "n_neighbors": [(0, ValueError, "n_neighbors must be at least 1, but is 0")],
+    "n_targets": [(0, ValueError, "n_targets must be at least 1, but is 0")],
+    "rank": [(0, ValueError, "rank must be at least 1, but is 0")],
+}
+
+
+@pytest.mark.parametrize(
+    "method, name", [(m, p) for m, e in ESTIMATORS.items() for p in PARAMETERS if p in e.get_params()]
+)
+def test_bad_parameters(method, name):
+    estimator = clone(ESTIMATORS[method])
+    for value, error, message in PARAMETERS[name]:
+        with pytest.raises(error, match=message):
+            estimator.set_params(**{name: value}).fit(X, y)
+    assert not hasattr(estimator, "scores_")
