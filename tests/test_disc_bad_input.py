@@ -91,7 +91,7 @@ BAD = {
     "1-D": (lambda: fastfs.disc([A[0], B[0]], **HOW), "2-D"),
     "words": (lambda: fastfs.disc([A.astype(str).tolist(), np.array([["a"] * 40])], **HOW), "numbers"),
     "max_memory": (lambda: fastfs.disc([A, B], max_memory="much", **HOW), "max_memory must be"),
-    "random_state": (lambda: fastfs.disc([A, B], random_state=-1, **HOW), "random_state must lie"),
+    "random_state": (lambda: fastfs.disc([A, B], random_state=-1, **HOW), "random_state must be at least 0"),
 }
 
 

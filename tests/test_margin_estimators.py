@@ -526,6 +526,19 @@ def test_wide_data_are_filtered_by_default():
     assert Immigrate().fit(data[:, 1:], y).prefilter_weights_ is None
 
 
+def test_the_default_filter_keeps_so_many_features_at_most(monkeypatch):
+    monkeypatch.setattr(fastfs._immigrate, "PREFILTER_ABOVE", 20)
+    rng = np.random.default_rng(1)
+    data, y = rng.normal(size=(40, 200)), np.arange(40) % 2
+    weights = IM4E().fit(data, y).weights_
+    assert (weights >= 1 / 200).sum() > 20
+    strongest = np.sort(np.argsort(-weights)[:20])
+    assert Immigrate().fit(data, y).kept_features_.tolist() == strongest.tolist()
+    assert fastfs.immigrate_scores(data, y).features.tolist() == strongest.tolist()
+    every = np.flatnonzero(weights >= 1 / 200)  # the paper's rule
+    assert Immigrate(prefilter="im4e").fit(data, y).kept_features_.tolist() == every.tolist()
+
+
 def test_more_features_than_pairs_of_samples():
     """W is kept in factors."""
     rng = np.random.default_rng(1)

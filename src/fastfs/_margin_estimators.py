@@ -724,7 +724,8 @@ class Immigrate(_MarginClassifier):
         Stop when the cost changes by no more than this share of it.
     prefilter : {"auto", "im4e"} or None
         "im4e": IM4E, with the same `sigma`, runs first; features that reach the mean weight are kept, and W starts from
-        their weights (the paper's IM4E-IMMIGRATE). "auto": that on more than 1000 features. None: W is of all features.
+        their weights (the paper's IM4E-IMMIGRATE). "auto": that on more than 1000 features,
+        and of those kept only the 1000 of largest weight. None: W is of all features.
     clip : bool
         Negative entries of W become 0 in each iteration, as in the authors' R package; W needn't be positive
         semidefinite then.
