@@ -111,6 +111,7 @@ def test_ranking_to_json_says_how_it_came_about(table):
     assert found["version"] == fastfs.__version__
     assert found["parameters"]["sigma"] == [0.5, 0.75]
     assert found["parameters"]["normalize"] == 2
+    assert found["sigma"] == [0.5, 0.75]
     assert found["classes"] == {"healthy": 12, "sick": 12}
     assert len(found["ranking"]) == found["n_features"] == 6
     expected = fastfs.manifest_scores(X, Y, sigma=(0.5, 0.75), normalize=2)
@@ -453,6 +454,12 @@ BAD_TABLES = {
     "class unknown": (write_text, ["--classes", "sick, heathy"], ["'heathy'", "did you mean 'healthy'"]),
     "no class": (write_text, ["--classes", " "], ["--classes"]),
     "one class kept": (write_text, ["--classes", "sick"], ["class"]),
+    "decimals as labels": (
+        lambda path: write_text(path, y=X[:, 0]),
+        [],
+        ["24 different numbers for 24 samples", "no classes", "--targets in place of --label"],
+    ),
+    "numbers as labels": (lambda path: write_text(path, y=range(24)), ["--method", "projse"], ["24 different numbers"]),
     "transposed by mistake": (write_text, ["--transpose"], ["'status' as a column", "leave out --transpose"]),
     "layer of CSV": (write_text, ["--layer", "log"], ["H5AD", "--layer"]),
     "parameter unknown": (
@@ -720,6 +727,8 @@ def test_immigrate_writes_pairs_and_a_picture(wine, tmp_path, capsys):
     assert list(rows[0]) == ["rank", "feature_a", "feature_b", "index_a", "index_b", "weight", "residual"]
     assert [(int(row["index_a"]), int(row["index_b"])) for row in rows] == model.interactions_[["a", "b"]].tolist()
     found = json.loads((tmp_path / "r.json").read_text())
+    assert found["parameters"]["sigma"] == "auto"
+    assert found["sigma"] == pytest.approx(model.sigma_)
     assert len(found["pairs"]) == 78
     assert found["pairs"][0]["feature_a"] == rows[0]["feature_a"]
     np.testing.assert_allclose(found["pairs"][5]["residual"], model.interactions_["residual"][5], atol=1e-12)

@@ -202,6 +202,25 @@ def test_blocks_are_found_and_skipped(tmp_path):
         run_block(">>> x\n2\n", "text.md", 0, namespace)
 
 
+def headings(path):
+    """The anchors of a document, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"], ids=lambda path: path.name
+)
+def test_links_within_the_project(path):
+    prose = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if not link.startswith("https://"):
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            assert target.exists(), link
+            assert not anchor or anchor in headings(target), link
+
+
 # ---------------------------------------------------------------------------------------------------------------- stubs
 
 

@@ -256,6 +256,8 @@ def score(
         if explained:
             reading["targets"] = explained
             table = io.take_targets(table, explained)
+        else:
+            _require_classes(table.y)
         if not selector.__sklearn_tags__().input_tags.sparse:
             table = io.as_dense(table, max_memory)
         if method == "projse" and top is not None:  # which it keeps, while others rank all
@@ -285,6 +287,9 @@ def score(
     }
     about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
     about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
+    sigma_used = getattr(selector, "sigma_", None)
+    if sigma_used is not None:
+        about["sigma"] = np.asarray(sigma_used).tolist()
     if out is None:
         _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN, to_read=True))
         if found_pairs and pairs is None:
@@ -467,6 +472,21 @@ def _names(text: str, option: str) -> list[str]:
     if not text.strip():
         raise ValueError(f"{option} needs names with commas between them.")
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _require_classes(labels: Any) -> None:
+    """Refuse numbers of which nearly every sample has its own: a measurement, which no method can take for classes."""
+    different = np.unique(labels)
+    if len(different) <= max(20, len(labels) / 2):
+        return
+    try:
+        different.astype(float)
+    except ValueError:
+        return
+    raise ValueError(
+        f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
+        "classes: bin them first, or explain them by --method projse with --targets in place of --label."
+    )
 
 
 def _ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: bool = False) -> dict[str, list[Any]]:
