@@ -135,6 +135,13 @@ def test_meta_features_of_bad_input():
         estimator.meta_features(X, by="names")
     with pytest.raises(ValueError, match="X has 49 features, but DiSC is expecting 50"):
         estimator.meta_features(X[:, 1:])
+    with pytest.raises(ValueError, match="X has masked values"):
+        estimator.meta_features(np.ma.masked_greater(X, 1))
+    bad = X.copy()
+    bad[3, 4] = np.nan
+    for form in (np.asarray, sparse.csr_matrix):
+        with pytest.raises(ValueError, match="X contains NaN or infinity: first at row 3, column 4"):
+            estimator.meta_features(form(bad))
     with pytest.raises(ValueError, match="fill sparse X"):
         DiSC(scaling="standard", **HOW).fit(X, Y).meta_features(sparse.csr_matrix(X))
 

@@ -270,6 +270,8 @@ def test_bad_data():
     with pytest.raises(ValueError, match="X is an iterator, which can be read once"):
         fastfs.permutation_test(fastfs.ProjSe(1), iter([np.ones((4, 3))]), [0, 1, 0, 1])
     X, y = problem(2)
+    with pytest.raises(ValueError, match="labels, but y is None"):
+        fastfs.permutation_test(fastfs.IKDR(), X, None)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="row 3, column 2"):
         fastfs.permutation_test(fastfs.ReliefF(), X, y)

@@ -328,6 +328,7 @@ def test_a_refused_fit_of_another_width_changes_nothing(name):
         (lambda: ProjSe().fit(iter([X]), iter([LABELS])), "chunk of labels.*one array of all labels"),
         (lambda: ProjSe().partial_fit(X, None, classes=BY_CLASSES), "y is None"),
         (lambda: ProjSe().partial_fit(X, LABELS, classes=["ill", None]), "classes has no label"),
+        (lambda: ProjSe().partial_fit(X[:2], [7, 1], classes=[0, 1]), "^y has the label 7 for sample 0, which isn't"),
         (lambda: ProjSe().partial_fit(X, LABELS, classes=[]), "at least two labels"),
         (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "those of the first call"),
         (lambda: ProjSe().fit(iter([X]), 3), "y must be a 1-D array"),

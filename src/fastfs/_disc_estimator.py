@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fastfs import _disc
 from fastfs._base import (
@@ -13,12 +13,14 @@ from fastfs._base import (
     _take,
     as_bool,
     as_int,
+    as_matrix,
     as_progress,
     as_seed,
     choose,
     count_selected,
     count_threads,
     not_finite,
+    parse_memory,
     rank_features,
     require_classes,
     stack,
@@ -326,7 +328,9 @@ class DiSC(_Selector):
             The classes in order; of each its `n_differential_` vectors, or its groups.
         """
         check_is_fitted(self, "vectors_")
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype="numeric", reset=False)
+        X, _ = as_matrix(self._validate_matrix(X, reset=False), parse_memory(self.max_memory))
+        if said := not_finite(X):
+            raise ValueError(said)
         if hasattr(self, "mean_"):
             if hasattr(X, "tocsr"):
                 raise ValueError("the fit has centred the features, which would fill sparse X: give a dense X")

@@ -157,6 +157,8 @@ def permutation_test(
     report = as_progress(verbose)
     seeds = np.random.SeedSequence(as_seed(random_state)).spawn(n_permutations)
 
+    if y is None:
+        raise ValueError("a permutation test shuffles the samples' labels, but y is None: give them")
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)

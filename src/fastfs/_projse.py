@@ -479,7 +479,7 @@ def encode_known(y: Array, classes: Array) -> npt.NDArray[np.int64]:
     unknown = np.flatnonzero(classes[codes] != y)
     if len(unknown):
         raise ValueError(
-            f"y has the label {y[unknown[0]]!r} for sample {unknown[0]}, which isn't one of the classes "
+            f"y has the label {y[unknown].tolist()[0]!r} for sample {unknown[0]}, which isn't one of the classes "
             f"{classes.tolist()}"
         )
     known: npt.NDArray[np.int64] = codes.astype(np.int64)

@@ -185,12 +185,14 @@ def score(
             "a number; for im4e and immigrate auto or a number.",
         ),
     ] = None,
-    sigma_factor: Annotated[float | None, typer.Option(metavar="F", help="Median distance times this.")] = None,
+    sigma_factor: Annotated[
+        float | None, typer.Option(metavar="F", help="For manifest: the median distance times this.")
+    ] = None,
     sigma_percentile: Annotated[
-        float | None, typer.Option(metavar="Q", help="This percentile of the distances.")
+        float | None, typer.Option(metavar="Q", help="For manifest: this percentile of the distances.")
     ] = None,
     normalize: Annotated[
-        int | None, typer.Option(metavar="N", help="Symmetric normalisations of the kernels, such as 3.")
+        int | None, typer.Option(metavar="N", help="For manifest: symmetric normalisations of the kernels, such as 3.")
     ] = None,
     n_components: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="For ikdr: dimensions (default: as many as classes).")
