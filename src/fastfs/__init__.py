@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fastfs._embed import get_cmake_dir as get_cmake_dir
     from fastfs._embed import get_include as get_include
     from fastfs._embed import get_pkgconfig_dir as get_pkgconfig_dir
-    from fastfs._estimators import ManiFeSt as ManiFeSt
-    from fastfs._estimators import ProjSe as ProjSe
     from fastfs._ikdr import IkdrResult as IkdrResult
     from fastfs._ikdr import ikdr as ikdr
     from fastfs._ikdr import ikdr_path as ikdr_path
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from fastfs._info import info as info
     from fastfs._info import link_blas as link_blas
     from fastfs._manifest import manifest_scores as manifest_scores
+    from fastfs._manifest_estimator import ManiFeSt as ManiFeSt
     from fastfs._margin_estimators import IM4E as IM4E
     from fastfs._margin_estimators import Immigrate as Immigrate
     from fastfs._margin_estimators import MultiSURF as MultiSURF
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from fastfs._projse import projse_from_kernels as projse_from_kernels
     from fastfs._projse import projse_scores as projse_scores
     from fastfs._projse import projse_two_view as projse_two_view
+    from fastfs._projse_estimator import ProjSe as ProjSe
     from fastfs._relief import multisurf_scores as multisurf_scores
     from fastfs._relief import relief_scores as relief_scores
     from fastfs._relief import relieff_scores as relieff_scores
@@ -70,10 +70,10 @@ _HOMES = {
     "Im4eResult": "_immigrate",
     "Immigrate": "_margin_estimators",
     "ImmigrateResult": "_immigrate",
-    "ManiFeSt": "_estimators",
+    "ManiFeSt": "_manifest_estimator",
     "MultiSURF": "_margin_estimators",
     "PermutationResult": "_permutation",
-    "ProjSe": "_estimators",
+    "ProjSe": "_projse_estimator",
     "ProjSeResult": "_projse",
     "Relief": "_margin_estimators",
     "ReliefF": "_margin_estimators",

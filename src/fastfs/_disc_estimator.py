@@ -25,7 +25,7 @@ from fastfs._base import (
     require_classes,
     stack,
 )
-from fastfs._estimators import _Selector
+from fastfs._selector import _Selector
 
 
 class DiSC(_Selector):

@@ -21,7 +21,7 @@ from fastfs._base import (
     require_classes,
     require_dense,
 )
-from fastfs._estimators import _Selector
+from fastfs._selector import _Selector
 
 
 class IKDR(_Selector):

@@ -28,9 +28,9 @@ from fastfs._base import (
     require_dense,
     warn_data,
 )
-from fastfs._estimators import _Selector
 from fastfs._immigrate import Explanation
 from fastfs._permutation import Scorer
+from fastfs._selector import _Selector
 
 
 class _MarginSelector(_Selector, ABC):

@@ -1,0 +1,74 @@
+"""What the scikit-learn estimators share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fastfs._base import (
+    Array,
+    as_chunks,
+    count_selected,
+    encode_labels,
+    parse_memory,
+    require_plain,
+    same_columns,
+)
+
+
+class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: input validation, and a support cut from `ranking_`."""
+
+    n_features_to_select: int | float | None
+
+    def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
+        """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
+        X = self._validate_chunks(X) if hasattr(X, "__next__") else self._validate_matrix(X)
+        chunks, budget = as_chunks(X, parse_memory(max_memory), y)
+        return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
+
+    @contextmanager
+    def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
+        """Forget an earlier fit; and bring it back, whole, if this one fails."""
+        before = self.__dict__.copy()
+        for name in [name for name in before if forget and name.endswith("_")]:
+            delattr(self, name)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _validate_chunks(self, X: Iterator[Any]) -> Iterator[Any]:
+        """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
+        for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
+            yield chunk if number else self._validate_matrix(chunk)
+
+    _accept_sparse: tuple[str, ...] | bool = ("csr", "csc")
+
+    def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
+        require_plain(X)
+        try:
+            # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
+            return validate_data(
+                self, X, accept_sparse=self._accept_sparse, dtype="numeric", ensure_all_finite=False, reset=reset
+            )
+        except OverflowError as error:
+            raise ValueError(f"X must hold numbers only: {error}") from None
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self, "ranking_")
+        mask: Array = self.ranking_ <= count_selected(self.n_features_to_select, len(self.ranking_))
+        return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
