@@ -133,11 +133,6 @@ def write_rate(n_bytes: int = 128_000_000, repeats: int = 7) -> float:
     return n_bytes / min(measure(write, repeats).cpu)
 
 
-def eigh_seconds(A: np.ndarray, repeats: int = 3) -> float:
-    """CPU seconds of one LAPACK ``dsyevd`` with eigenvectors: values and vectors of the symmetric matrix A."""
-    return median(measure(lambda: syevd(A), repeats, warm_up=False).cpu)
-
-
 def syevd(A: np.ndarray) -> Any:
     """One ``dsyevd`` on a copy of A."""
     return lapack.dsyevd(A.T, lower=1)  # A is symmetric: the transpose only spares the copy to column order

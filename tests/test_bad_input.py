@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import fastfs
 from fastfs import ManiFeSt
+from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 6))
@@ -22,15 +23,6 @@ def assert_works():
     scores = fastfs.manifest_scores(X, Y)
     assert np.all(np.isfinite(scores))
     assert scores.max() > 0
-
-
-def assert_one_sentence(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message, message
-    assert len(message) > 20
-    assert not re.search(r"[.!?] +[A-Z]", message), message
-    for part in parts:
-        assert part in message, message
 
 
 def replaced(row, column, value):

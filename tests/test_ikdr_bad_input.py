@@ -1,7 +1,5 @@
 """I-KDR on input that isn't right: one sentence each, nothing half done, and no NaN that comes out silently."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
 import fastfs
+from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
 Y = np.arange(40) % 2
@@ -27,15 +26,6 @@ def changed(A, row, column, value):
     A = A.copy()
     A[row, column] = value
     return A
-
-
-def assert_one_sentence(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message, message
-    assert len(message) > 20
-    assert not re.search(r"[.!?] +[A-Z]", message), message
-    for part in parts:
-        assert part in message, message
 
 
 # ---------------------------------------------------------------------------------------------------------------- data

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import fastfs
 from fastfs import _base, _margin
+from sentences import assert_one_sentence
 from test_relief import data
 
 X, Y = data(40, 6)
@@ -36,15 +37,6 @@ def changed(A, row, column, value):
     A = A.copy()
     A[row, column] = value
     return A
-
-
-def assert_one_sentence(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message, message
-    assert len(message) > 20
-    assert not re.search(r"[.!?] +[A-Z]", message), message
-    for part in parts:
-        assert part in message, message
 
 
 BAD_DATA = {

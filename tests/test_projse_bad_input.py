@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import ProjSe
+from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6))
@@ -25,15 +26,6 @@ def changed(A, row, column, value):
     A = A.copy()
     A[row, column] = value
     return A
-
-
-def assert_one_sentence(error, *parts):
-    message = str(error.value)
-    assert "\n" not in message, message
-    assert len(message) > 20
-    assert not re.search(r"[.!?] +[A-Z]", message), message
-    for part in parts:
-        assert part in message, message
 
 
 def function(X, y, **options):
