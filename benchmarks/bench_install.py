@@ -75,7 +75,9 @@ def tutorials(report: Report, folder: str) -> None:
             examples = "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], False).failed)"
             before, start = os.times(), time.perf_counter()
             for command in (["bash", "-e", "-c", shell], [str(python), "-c", examples, str(path)]):
-                subprocess.run(command, check=True, cwd=empty, env=environment, stdout=subprocess.DEVNULL)
+                ran = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
+                if ran.returncode:
+                    raise RuntimeError(f"{path.name} failed:\n{ran.stdout}{ran.stderr}")
             wall, after = time.perf_counter() - start, os.times()
         cpu = after.children_user + after.children_system - before.children_user - before.children_system
         report.row(path.name, wall, at_most=45, unit=" s", note=f"{cpu:.1f} s of CPU")

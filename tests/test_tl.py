@@ -316,6 +316,9 @@ def test_scikit_learn_prepares_counts_as_scanpy_does():
         ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
         ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
         ({"groups": "alpha"}, TypeError, "must be a list of groups"),
+        ({"groups": 3}, TypeError, "groups must be a list of groups, not 3"),
+        ({"groupby": ["state"]}, KeyError, "no column .'state'.; there are 'state'"),
+        ({"key_added": 3}, TypeError, "key_added must be a string, not 3"),
         ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma, but is empty"),
         ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
         ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
@@ -374,6 +377,35 @@ def test_a_group_called_rest():
     assert adata.uns["relieff"]["names"].dtype.names == ("rest",)
 
 
+def test_a_group_without_a_name():
+    """A record array would call it "f0"."""
+    adata = cells()
+    adata.obs["state"] = adata.obs["state"].cat.rename_categories({"beta": ""})
+    with pytest.raises(ValueError, match="a group of state has an empty name, under which results can't be kept"):
+        tl.relieff(adata, "state")
+    tl.relieff(adata, "state", groups=["alpha"])
+    tl.relieff(adata, "state", groups=["alpha"], reference="", key_added="other")
+    assert adata.uns["other"]["names"].dtype.names == ("alpha",)
+
+
+def test_a_group_that_is_named_as_python_names_it():
+    adata = cells()
+    adata.obs["few"] = ["one"] + ["two"] * 59  # no categories
+    with pytest.raises(ValueError, match="but 'one' has one: leave it out of groups"):
+        tl.relieff(adata, "few")
+
+
+def test_a_mask_with_names():
+    """A Series goes by the names of the genes, whatever their order."""
+    adata = cells()
+    chosen = np.arange(20) < 12
+    tl.relieff(adata, "state", mask_var=chosen)
+    tl.relieff(adata, "state", mask_var=pd.Series(chosen, adata.var_names)[::-1], key_added="named")
+    tl.relieff(adata, "state", mask_var=pd.Series(chosen), key_added="numbered")
+    for key in ("named", "numbered"):
+        assert np.array_equal(adata.var[f"{key}_rank"], adata.var["relieff_rank"])
+
+
 def test_names_that_occur_twice():
     adata = cells()
     adata.var_names = ["gene0", *adata.var_names[:-1]]
@@ -402,6 +434,8 @@ def test_integers_as_groups():
     adata.obs["cluster"] = np.arange(60) % 3
     tl.relieff(adata, "cluster", groups=["0", 2])
     assert adata.uns["relieff"]["names"].dtype.names == ("0", "2")
+    tl.relieff(adata, "cluster", groups=[0], reference=1)
+    assert adata.uns["relieff"]["params"]["reference"] == "1"
     adata.obs["partly"] = pd.array([1, None, 2] * 20, dtype="Int64")
     tl.relieff(adata, "partly", drop_unlabelled=True)
     assert adata.uns["relieff"]["names"].dtype.names == ("1", "2")

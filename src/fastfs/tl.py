@@ -67,10 +67,10 @@ _DOC = """{summary}
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells, or called "rest"; cells without a group; gene names that occur twice; a
-        copy, a view or permutations of a file; what the estimator raises.
+        A group with fewer than two cells, without a name or called "rest"; cells without a group; gene names that
+        occur twice; a copy, a view or permutations of a file; what the estimator raises.
     TypeError
-        `adata` is no AnnData; `groups` is a string.
+        `adata` is no AnnData; `groups` is no list; `key_added` is no string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`.
 
@@ -127,11 +127,14 @@ def _tool(
 
         model = getattr(fastfs, estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
+        if not isinstance(key_added, str | None):
+            raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
         if source.is_backed and n_permutations:
             raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
+        reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
@@ -279,6 +282,8 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
         column = adata.var[mask_var]
         mask = column.reindex(names, fill_value=False).to_numpy() if use_raw else column.to_numpy()
     else:
+        if hasattr(mask_var, "reindex") and names.isin(mask_var.index).all():  # a Series of these genes, in any order
+            mask_var = mask_var.reindex(names)
         mask = np.asarray(mask_var)
     if mask.dtype != bool or mask.shape != (len(names),):
         raise ValueError(
@@ -294,7 +299,7 @@ def _grouping(
     adata: AnnData, groupby: str, groups: Sequence[str] | None, reference: str, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str]]:
     """Return the cells that take part, ascending, their groups as strings, and the groups that are compared."""
-    if groupby not in adata.obs:
+    if groupby not in list(adata.obs):
         raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
     column = adata.obs[groupby]
     if hasattr(column, "to_series"):  # of a lazy AnnData
@@ -307,13 +312,13 @@ def _grouping(
         )
     cells = np.flatnonzero(column.notna().to_numpy())
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
-    present = sorted(set(labels))
+    present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
         present = [str(c) for c in column.cat.categories if str(c) in present]
     if len(present) < 2:
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
-    if isinstance(groups, str):
-        raise TypeError(f"groups must be a list of groups, not the string {groups!r}")
+    if groups is not None and (isinstance(groups, str) or not hasattr(groups, "__iter__")):
+        raise TypeError(f"groups must be a list of groups, not {groups!r}")
     if reference == "rest" and "rest" in present:
         raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
     wanted = present if groups is None else [str(group) for group in groups]
@@ -322,6 +327,8 @@ def _grouping(
     for group in [*wanted, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
+    if "" in wanted:  # no field of a record array
+        raise ValueError(f"a group of {groupby} has an empty name, under which results can't be kept: rename it")
     if reference != "rest" and not [group for group in wanted if group != reference]:
         raise ValueError(f"groups must name one other than the reference {reference!r}")
     if reference != "rest":
@@ -500,7 +507,13 @@ disc = _tool(
     call=", n_components=3, bandwidth_neighbors=5",
     notes=_ONCE,
 )
-ikdr = _tool("ikdr", "IKDR", "Few genes whose kernels let mixtures of cells tell the groups apart.", notes=_DISTANCES)
+ikdr = _tool(
+    "ikdr",
+    "IKDR",
+    "Few genes whose kernels let mixtures of cells tell the groups apart.",
+    notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
+    f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. {_DISTANCES}",
+)
 
 
 def __dir__() -> list[str]:
