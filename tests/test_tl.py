@@ -1,6 +1,8 @@
 """Tools for AnnData, with the real scanpy."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -105,6 +107,49 @@ def test_sparse_stays_sparse(word, monkeypatch):
 
         monkeypatch.setattr(csr_matrix, method, watched)
     getattr(tl, word)(adata, "state", **CALLS[word])
+
+
+def test_ikdr_of_blood_cells():
+    """Weights of few genes, which sum to one in each comparison; among genes that many cells have, known markers."""
+    sc = pytest.importorskip("scanpy")
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if not folder:
+        pytest.skip("FASTFS_TEST_DATA isn't set: it names the folder of the real data sets")
+    adata = anndata.read_h5ad(Path(folder) / "sc_pbmc68k_reduced.h5ad")
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    adata = adata[np.random.default_rng(0).permutation(700)[:300]].copy()
+    sc.pp.filter_genes(adata, min_cells=60)
+    groups = ["Dendritic", "CD19+ B", "CD56+ NK"]
+    tl.ikdr(adata, "label", groups=groups)
+    found = adata.uns["ikdr"]
+    for group in groups:
+        weights = found["scores"][group]
+        chosen = weights > 0
+        assert 1 <= chosen.sum() < adata.n_vars / 4
+        assert weights[chosen].sum() == pytest.approx(1, abs=1e-5)
+        assert np.all(weights[~chosen] < 0)
+    assert found["names"]["CD19+ B"][0] == "CD79A"
+    assert set(found["names"]["CD56+ NK"][:6]) & {"GNLY", "NKG7"}
+    assert set(found["names"]["Dendritic"][:3]) & {"FCER1A", "CST3"}
+    whole = adata.var["ikdr_scores"]
+    assert np.array_equal(adata.var["ikdr_selected"], whole > 0)
+    assert whole[whole > 0].sum() == pytest.approx(1, abs=1e-6)
+    tl.ikdr(adata, "label", groups=["CD56+ NK"], reference="CD19+ B", n_permutations=19, key_added="pair")
+    table = sc.get.rank_genes_groups_df(adata, "CD56+ NK", key="pair")
+    assert table["pvals"].iloc[0] == 0.05  # of 496 genes the best one
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_groups_that_did_not_converge_are_named(n_jobs):
+    from joblib import parallel_config
+    from sklearn.exceptions import ConvergenceWarning
+
+    with parallel_config("loky", n_jobs=n_jobs), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        tl.ikdr(cells(), "state", max_iter=1, max_inner=1, tol=1e-12)
+    messages = [str(w.message) for w in said if w.category is ConvergenceWarning]
+    assert messages[-1].startswith("IKDR did not converge for alpha, beta, gamma against the others")
 
 
 def test_two_groups_and_a_reference():
@@ -283,7 +328,8 @@ def test_groups_side_by_side():
 
 def test_counts_as_integers():
     adata = cells(make=lambda X: csr_matrix(np.rint(X).astype("int64")))
-    tl.projse(adata, "state", center=True)
+    with pytest.warns(fastfs.DataWarning, match="logfoldchanges take X for log1p values, but it holds whole numbers"):
+        tl.projse(adata, "state", center=True)
     assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, as_int, parse_memory, rank_features, some_of
+from fastfs._base import Array, as_int, parse_memory, rank_features, some_of, warn_data
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -77,7 +77,7 @@ _DOC = """{summary}
     Warns
     -----
     fastfs.DataWarning
-        What the estimator warns of.
+        X holds counts, from which `logfoldchanges` say nothing; what the estimator warns of.
 
     Notes
     -----
@@ -353,6 +353,7 @@ def _compare(
 ) -> dict[str, Any]:
     """Fit all groups together and each pair; a pair's scores, p-values and mean values by its first group."""
     from sklearn.base import clone
+    from sklearn.exceptions import ConvergenceWarning
 
     whole = clone(model).fit(source.of(cells), labels)
     two = len(set(labels)) == 2
@@ -375,9 +376,17 @@ def _compare(
             from joblib import Parallel, delayed
 
             found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+        unfinished = [group for (group, _), one in zip(pairs, found, strict=False) if not one.pop("converged")]
+        if unfinished:
+            message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
+            warn_data([message + "parameters say how long it may take"], ConvergenceWarning)
         found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
     names, codes = np.unique(labels, return_inverse=True)
     sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
+    if sums.any() and np.array_equal(sums, np.rint(sums)):
+        warn_data(
+            ["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"]
+        )
     by_group = {}
     for (group, other), one in zip(pairs, found, strict=True):
         ours = names == group
@@ -387,17 +396,22 @@ def _compare(
     return {"whole": whole, "groups": by_group}
 
 
-def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Array]:
-    """Scores and p-values of some cells against the others."""
+def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Any]:
+    """Scores and p-values of some cells against the others, and whether the method came to its end."""
+    from sklearn.exceptions import ConvergenceWarning
+
     from fastfs._permutation import permutation_test
 
     y = np.where(is_group, "group", "rest")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all groups together have warned
-        if not n_permutations:
-            return _without_pvalues(np.asarray(model.fit(X, y).scores_))
-        test = permutation_test(model, X, y, n_permutations=n_permutations)
-    return {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if n_permutations:
+            test = permutation_test(model, X, y, n_permutations=n_permutations)
+            found = {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+        else:
+            found = _without_pvalues(np.asarray(model.fit(X, y).scores_))
+    # All groups together have warned of the data.
+    return found | {"converged": not any(issubclass(w.category, ConvergenceWarning) for w in said)}
 
 
 def _without_pvalues(scores: Array) -> dict[str, Array]:
