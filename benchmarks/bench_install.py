@@ -1,14 +1,18 @@
-"""What an installation costs: the time of ``import fastfs`` and the size of the wheel.
+"""What an installation costs: the time of ``import fastfs``, the size of the wheel, and the tutorials in what it makes.
 
-python -m benchmarks.bench_install [--repeats 31] [--no-wheel]
+python -m benchmarks.bench_install [--repeats 31] [--no-wheel] [--tutorials]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
+import venv
 from pathlib import Path
 from statistics import median
 
@@ -24,6 +28,9 @@ middle = time.perf_counter()
 import fastfs
 print(middle - start, time.perf_counter() - middle)
 """
+
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def import_seconds(folder: str) -> tuple[float, float]:
@@ -44,8 +51,7 @@ def wheel_bytes(folder: str) -> dict[str, int]:
     """Size of the wheel and of the files in it, built from this repository."""
     import zipfile
 
-    root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", "pip", "wheel", str(root), "--no-deps", "--quiet", "--wheel-dir", folder]
+    command = [sys.executable, "-m", "pip", "wheel", str(ROOT), "--no-deps", "--quiet", "--wheel-dir", folder]
     subprocess.run(command, check=True)
     (wheel,) = Path(folder).glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -53,11 +59,36 @@ def wheel_bytes(folder: str) -> dict[str, int]:
     return {"wheel": wheel.stat().st_size, "unpacked": unpacked}
 
 
+def tutorials(report: Report, folder: str) -> None:
+    """Each tutorial as a reader would follow it, in a new environment that has the wheel, its extras and scanpy."""
+    (wheel,) = Path(folder).glob("*.whl")
+    home = Path(folder) / "environment"
+    venv.create(home, with_pip=True)
+    python = home / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", f"{wheel}[all]", "scanpy"], check=True)
+    report.heading(f"tutorials in a new environment, {harness.load()}")
+    environment = os.environ | {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "agg"}
+    for path in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
+        with tempfile.TemporaryDirectory() as empty:
+            text = path.read_text(encoding="utf-8")
+            shell = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+            examples = "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], False).failed)"
+            before, start = os.times(), time.perf_counter()
+            for command in (["bash", "-e", "-c", shell], [str(python), "-c", examples, str(path)]):
+                ran = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
+                if ran.returncode:
+                    raise RuntimeError(f"{path.name} failed:\n{ran.stdout}{ran.stderr}")
+            wall, after = time.perf_counter() - start, os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        report.row(path.name, wall, at_most=45, unit=" s", note=f"{cpu:.1f} s of CPU")
+
+
 def main() -> int:
-    """Run both parts; the exit code says whether every target was reached."""
+    """Run all parts; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="import time and wheel size")
     parser.add_argument("--repeats", type=int, default=31)
     parser.add_argument("--no-wheel", action="store_true", help="skip building the wheel (about a minute)")
+    parser.add_argument("--tutorials", action="store_true", help="time them; needs the wheel and a compiler")
     args = parser.parse_args()
     harness.machine()
     report = Report()
@@ -79,6 +110,8 @@ def main() -> int:
             sizes = wheel_bytes(folder)
             report.row("wheel", sizes["wheel"] / 1e6, unit=" MB", at_most=1.0)
             report.row("unpacked", sizes["unpacked"] / 1e6, unit=" MB")
+            if args.tutorials:
+                tutorials(report, folder)
     return report.finish()
 
 

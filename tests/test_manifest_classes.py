@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -551,3 +552,88 @@ def test_wide_quality(multiclass):
     exact = fit(X, y, multiclass=multiclass, sigma_factor=1.0).scores_
     found = fit(X, y, multiclass=multiclass, sigma_factor=1.0, accuracy="high", rank=75).scores_
     assert oracle.spearman(found, exact) > 0.95
+
+
+# ---------------------------------------------------------------------------------------------------- side by side
+
+
+def attributes(model):
+    values = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    return values | values.pop("sensitivity_", {})
+
+
+def assert_same(found, expected):
+    found, expected = attributes(found), attributes(expected)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert np.array_equal(found[name], value, equal_nan=np.asarray(value).dtype.kind == "f"), name
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_components": 3, "form": "spd"},
+        {"form": "spsd"},
+        {"accuracy": "fast", "rank": 4, "n_components": 2},
+        {"accuracy": "high", "rank": 3, "normalize": 3},
+        {"sigma": "grid"},
+        {"accuracy": "fast", "rank": 30},  # exact, since the rank is too large
+        {"combine": "f"},
+        {"max_memory": "1G"},
+    ],
+    ids=str,
+)
+@BOTH
+def test_comparisons_side_by_side(options, multiclass):
+    """Joblib's workers find every attribute to the bit."""
+    X, y = several_classes(70, 20, 4)
+    y = np.array(["d", "b", "a", "c"])[y]
+    expected = fit(X, y, multiclass=multiclass, **options)
+    with parallel_config("threading", n_jobs=3):
+        assert_same(ManiFeSt(multiclass=multiclass, **options).fit(X, y), expected)
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, lambda X: X.astype("float32"), lambda X: iter([X[:25], X[25:]])])
+@BOTH
+def test_kinds_of_matrices_side_by_side(make, multiclass):
+    X, y = several_classes(60, 12, 3)
+    shape = (3, 2) if multiclass == "ovr" else (3,)
+    sigma = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    expected = fit(make(X), y, multiclass=multiclass, sigma=sigma)
+    with parallel_config("loky", n_jobs=2):
+        found = ManiFeSt(multiclass=multiclass, sigma=sigma).fit(make(X), y)
+        scores = fastfs.manifest_scores(make(X), y, multiclass=multiclass, sigma=sigma)
+    assert_same(found, expected)
+    assert np.array_equal(scores, expected.scores_)
+
+
+def test_only_where_joblib_is_asked_for(monkeypatch):
+    """Not by n_jobs, which are threads; not within a worker; not with two classes."""
+    X, y = several_classes(60, 12, 3)
+    monkeypatch.setattr(_manifest, "_solve", None)
+    ManiFeSt(n_jobs=2).fit(X, y)
+    Parallel(2, "threading")(delayed(ManiFeSt().fit)(X, y) for _ in range(2))
+    with parallel_config("threading", n_jobs=2):
+        ManiFeSt().fit(X, y == 0)
+        with pytest.raises(TypeError):
+            ManiFeSt().fit(X, y)
+
+
+@BOTH
+def test_what_workers_say(multiclass):
+    """Errors and warnings name the classes as those of one process do."""
+    X, y = several_classes(60, 12, 3)
+    names = np.array(["b", "c", "a"])[y]
+    flat, ones = X.copy(), np.concatenate([np.flatnonzero(y == 1)[:1], np.flatnonzero(y != 1)])
+    flat[names == "c"] = 1
+    said = []
+    for backend in (None, "threading"):
+        with parallel_config(backend or "loky", n_jobs=2 if backend else 1):
+            with pytest.raises(ValueError, match="every sample of class c") as error:
+                ManiFeSt(multiclass=multiclass).fit(flat, names)
+            with pytest.warns(fastfs.DataWarning, match="one sample only in class c:") as warned:
+                ManiFeSt(multiclass=multiclass).fit(X[ones], names[ones])
+            said.append((str(error.value), [str(w.message) for w in warned]))
+    assert said[0] == said[1]

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from scipy.sparse import csc_matrix, csr_matrix
 from scipy.stats import false_discovery_control
 from sklearn.base import clone
@@ -12,6 +12,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
+from fastfs._base import as_threads
 from fastfs._permutation import make_scorer
 
 MODELS = [
@@ -174,6 +175,25 @@ def test_groups_on_a_cluster(cluster):
         found = fastfs.tl.relieff(adata, "group", reference=str(y[0]), copy=True)
     for column in ("names", "scores", "logfoldchanges"):
         assert np.array_equal(found.uns["relieff"][column], alone.uns["relieff"][column])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+def test_comparisons_of_classes_on_a_cluster(cluster, multiclass):
+    X, y = problem(3)
+    alone = fastfs.ManiFeSt(multiclass=multiclass).fit(X, y)
+    with parallel_config("dask", n_jobs=-1):
+        found = fastfs.ManiFeSt(multiclass=multiclass).fit(X, y)
+    for name in ("scores_", "class_scores_", "sigma_"):
+        assert np.array_equal(getattr(found, name), getattr(alone, name))
+
+
+def test_one_thread_on_a_worker(cluster):
+    """Others run beside it: each with all threads of the machine would be too many."""
+    with parallel_config("dask", n_jobs=-1):
+        assert Parallel()(delayed(as_threads)(0) for _ in range(4)) == [1] * 4
+    assert cluster.submit(as_threads, 0).result() == 1
+    assert as_threads(0) == 0
 
 
 def test_under_the_null_p_values_are_uniform():

@@ -1,6 +1,8 @@
 """Tools for AnnData, with the real scanpy."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -105,6 +107,49 @@ def test_sparse_stays_sparse(word, monkeypatch):
 
         monkeypatch.setattr(csr_matrix, method, watched)
     getattr(tl, word)(adata, "state", **CALLS[word])
+
+
+def test_ikdr_of_blood_cells():
+    """Weights of few genes, which sum to one in each comparison; among genes that many cells have, known markers."""
+    sc = pytest.importorskip("scanpy")
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if not folder:
+        pytest.skip("FASTFS_TEST_DATA isn't set: it names the folder of the real data sets")
+    adata = anndata.read_h5ad(Path(folder) / "sc_pbmc68k_reduced.h5ad")
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    sc.pp.log1p(adata)
+    adata = adata[np.random.default_rng(0).permutation(700)[:300]].copy()
+    sc.pp.filter_genes(adata, min_cells=60)
+    groups = ["Dendritic", "CD19+ B", "CD56+ NK"]
+    tl.ikdr(adata, "label", groups=groups)
+    found = adata.uns["ikdr"]
+    for group in groups:
+        weights = found["scores"][group]
+        chosen = weights > 0
+        assert 1 <= chosen.sum() < adata.n_vars / 4
+        assert weights[chosen].sum() == pytest.approx(1, abs=1e-5)
+        assert np.all(weights[~chosen] < 0)
+    assert found["names"]["CD19+ B"][0] == "CD79A"
+    assert set(found["names"]["CD56+ NK"][:6]) & {"GNLY", "NKG7"}
+    assert set(found["names"]["Dendritic"][:3]) & {"FCER1A", "CST3"}
+    whole = adata.var["ikdr_scores"]
+    assert np.array_equal(adata.var["ikdr_selected"], whole > 0)
+    assert whole[whole > 0].sum() == pytest.approx(1, abs=1e-6)
+    tl.ikdr(adata, "label", groups=["CD56+ NK"], reference="CD19+ B", n_permutations=19, key_added="pair")
+    table = sc.get.rank_genes_groups_df(adata, "CD56+ NK", key="pair")
+    assert table["pvals"].iloc[0] == 0.05  # of 496 genes the best one
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_groups_that_did_not_converge_are_named(n_jobs):
+    from joblib import parallel_config
+    from sklearn.exceptions import ConvergenceWarning
+
+    with parallel_config("loky", n_jobs=n_jobs), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        tl.ikdr(cells(), "state", max_iter=1, max_inner=1, tol=1e-12)
+    messages = [str(w.message) for w in said if w.category is ConvergenceWarning]
+    assert messages[-1].startswith("IKDR did not converge for alpha, beta, gamma against the others")
 
 
 def test_two_groups_and_a_reference():
@@ -283,7 +328,8 @@ def test_groups_side_by_side():
 
 def test_counts_as_integers():
     adata = cells(make=lambda X: csr_matrix(np.rint(X).astype("int64")))
-    tl.projse(adata, "state", center=True)
+    with pytest.warns(fastfs.DataWarning, match="logfoldchanges take X for log1p values, but it holds whole numbers"):
+        tl.projse(adata, "state", center=True)
     assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
 
 
@@ -316,6 +362,9 @@ def test_scikit_learn_prepares_counts_as_scanpy_does():
         ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
         ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
         ({"groups": "alpha"}, TypeError, "must be a list of groups"),
+        ({"groups": 3}, TypeError, "groups must be a list of groups, not 3"),
+        ({"groupby": ["state"]}, KeyError, "no column .'state'.; there are 'state'"),
+        ({"key_added": 3}, TypeError, "key_added must be a string, not 3"),
         ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma, but is empty"),
         ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
         ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
@@ -374,6 +423,35 @@ def test_a_group_called_rest():
     assert adata.uns["relieff"]["names"].dtype.names == ("rest",)
 
 
+def test_a_group_without_a_name():
+    """A record array would call it "f0"."""
+    adata = cells()
+    adata.obs["state"] = adata.obs["state"].cat.rename_categories({"beta": ""})
+    with pytest.raises(ValueError, match="a group of state has an empty name, under which results can't be kept"):
+        tl.relieff(adata, "state")
+    tl.relieff(adata, "state", groups=["alpha"])
+    tl.relieff(adata, "state", groups=["alpha"], reference="", key_added="other")
+    assert adata.uns["other"]["names"].dtype.names == ("alpha",)
+
+
+def test_a_group_that_is_named_as_python_names_it():
+    adata = cells()
+    adata.obs["few"] = ["one"] + ["two"] * 59  # no categories
+    with pytest.raises(ValueError, match="but 'one' has one: leave it out of groups"):
+        tl.relieff(adata, "few")
+
+
+def test_a_mask_with_names():
+    """A Series goes by the names of the genes, whatever their order."""
+    adata = cells()
+    chosen = np.arange(20) < 12
+    tl.relieff(adata, "state", mask_var=chosen)
+    tl.relieff(adata, "state", mask_var=pd.Series(chosen, adata.var_names)[::-1], key_added="named")
+    tl.relieff(adata, "state", mask_var=pd.Series(chosen), key_added="numbered")
+    for key in ("named", "numbered"):
+        assert np.array_equal(adata.var[f"{key}_rank"], adata.var["relieff_rank"])
+
+
 def test_names_that_occur_twice():
     adata = cells()
     adata.var_names = ["gene0", *adata.var_names[:-1]]
@@ -402,6 +480,8 @@ def test_integers_as_groups():
     adata.obs["cluster"] = np.arange(60) % 3
     tl.relieff(adata, "cluster", groups=["0", 2])
     assert adata.uns["relieff"]["names"].dtype.names == ("0", "2")
+    tl.relieff(adata, "cluster", groups=[0], reference=1)
+    assert adata.uns["relieff"]["params"]["reference"] == "1"
     adata.obs["partly"] = pd.array([1, None, 2] * 20, dtype="Int64")
     tl.relieff(adata, "partly", drop_unlabelled=True)
     assert adata.uns["relieff"]["names"].dtype.names == ("1", "2")

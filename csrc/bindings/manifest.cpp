@@ -24,19 +24,32 @@ class Manifest {
             [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
     }
 
-    // Each scale is (rule, value, sigma or None, normalize). Returns the plan and a result for each scale.
-    py::tuple fit(const py::array_t<std::int64_t, py::array::c_style>& labels, std::int64_t n_classes,
-                  const py::sequence& scales_, const std::string& form, const std::string& accuracy, std::int64_t rank,
-                  const std::string& multiclass, std::uint64_t seed, std::uintptr_t kernel, std::int64_t n_components,
-                  int n_threads, std::int64_t max_memory, py::object progress) const {
+    // What a fit would do.
+    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const std::string& form, const std::string& accuracy,
+                  std::int64_t rank, const std::string& multiclass, std::int64_t n_components, int n_threads,
+                  std::int64_t max_memory) const {
+        const auto options = to_options(form, accuracy, rank, multiclass);
+        Call call(n_threads, max_memory, py::none());
+        const auto found = call(
+            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
+        static const char* accuracies[] = {"auto", "exact", "fast", "high"};
+        static const char* reasons[] = {"asked", "size", "memory", "rank", "form"};
+        py::dict plan;
+        plan["accuracy"] = accuracies[found.accuracy];
+        plan["reason"] = reasons[found.reason];
+        plan["exact_bytes"] = found.exact_bytes;
+        return plan;
+    }
+
+    // Each scale is (rule, value, sigma or None, normalize). Returns a result for each scale.
+    py::list fit(const py::array_t<std::int64_t, py::array::c_style>& labels, std::int64_t n_classes,
+                 const py::sequence& scales_, const std::string& form, const std::string& accuracy, std::int64_t rank,
+                 const std::string& multiclass, std::uint64_t seed, std::uintptr_t kernel, std::int64_t n_components,
+                 int n_threads, std::int64_t max_memory, py::object progress) const {
         if (labels.ndim() != 1 || labels.shape(0) != n_rows_) {
             throw std::invalid_argument("expected one label for each of the " + std::to_string(n_rows_) + " rows");
         }
-        auto options = fastfs::default_manifest_options();
-        options.form = choose(form, {"pencil", "spd", "spsd"});
-        options.accuracy = choose(accuracy, {"auto", "exact", "fast", "high"});
-        options.rank = rank;
-        options.multiclass = choose(multiclass, {"ovr", "ovo"});
+        auto options = to_options(form, accuracy, rank, multiclass);
         options.seed = seed;
         options.kernel = reinterpret_cast<fastfs_tile_kernel>(kernel);
 
@@ -71,13 +84,6 @@ class Manifest {
         const auto results = call(
             [&](const fastfs::run& run) { return manifest_->fit(y, n_classes, scales, options, n_components, run); });
 
-        static const char* accuracies[] = {"auto", "exact", "fast", "high"};
-        static const char* reasons[] = {"asked", "size", "memory", "rank", "form"};
-        py::dict plan;
-        plan["accuracy"] = accuracies[found.accuracy];
-        plan["reason"] = reasons[found.reason];
-        plan["bytes"] = found.bytes;
-        plan["exact_bytes"] = found.exact_bytes;
         py::list fitted;
         for (const auto& r : results) {
             const std::int64_t d = n_features_, m = n_components, p = found.n_problems, k = found.n_kernels;
@@ -96,10 +102,20 @@ class Manifest {
             one["difference_vectors"] = to_array(r.difference_vectors, {p, m, d});
             fitted.append(one);
         }
-        return py::make_tuple(plan, fitted);
+        return fitted;
     }
 
   private:
+    static fastfs::manifest_options to_options(const std::string& form, const std::string& accuracy, std::int64_t rank,
+                                               const std::string& multiclass) {
+        auto options = fastfs::default_manifest_options();
+        options.form = choose(form, {"pencil", "spd", "spsd"});
+        options.accuracy = choose(accuracy, {"auto", "exact", "fast", "high"});
+        options.rank = rank;
+        options.multiclass = choose(multiclass, {"ovr", "ovo"});
+        return options;
+    }
+
     static int choose(const std::string& name, std::initializer_list<const char*> names) {
         int index = 0;
         for (const char* known : names) {
@@ -126,6 +142,9 @@ void bind_manifest(py::module_& m) {
     py::class_<Manifest>(m, "Manifest")
         .def(py::init<const py::sequence&, bool, int, std::int64_t, py::object>(), py::arg("chunks"),
              py::arg("keep_distances"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+        .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("form"), py::arg("accuracy"),
+             py::arg("rank"), py::arg("multiclass"), py::arg("n_components"), py::arg("n_threads"),
+             py::arg("max_memory"))
         .def("fit", &Manifest::fit, py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("scales"),
              py::arg("form"), py::arg("accuracy"), py::arg("rank"), py::arg("multiclass"), py::arg("seed"),
              py::arg("kernel"), py::arg("n_components"), py::arg("n_threads"), py::arg("max_memory"),

@@ -382,7 +382,7 @@ def check_progress(progress: Any) -> Any:
 def as_threads(n_threads: int) -> int:
     """Return n_threads as the core takes it: 0 is all cores that this process may use, or 1 inside a joblib worker."""
     n_threads = as_int("n_threads", n_threads)
-    return 1 if n_threads == 0 and _inside_joblib() else n_threads
+    return 1 if n_threads == 0 and inside_joblib() else n_threads
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -399,12 +399,18 @@ def count_threads(n_jobs: int | None) -> int:
     return max(1, int(_core.info()["n_threads"]) + 1 + n_jobs)
 
 
-def _inside_joblib() -> bool:
-    # A worker, thread or process, knows its nesting level; without joblib loaded there is no worker.
+def inside_joblib() -> bool:
+    """Whether this is a task of joblib's, or of Dask's, beside which others run."""
+    # A task, in a thread or a process, knows its nesting level, but not Dask's; without a module loaded there is none.
     parallel = sys.modules.get("joblib.parallel")
-    if parallel is None:
-        return False
-    return bool(parallel.get_active_backend()[0].nesting_level)
+    if parallel is not None and parallel.get_active_backend()[0].nesting_level:
+        return True
+    distributed = sys.modules.get("distributed")
+    if distributed is not None:
+        with contextlib.suppress(ValueError):  # no worker
+            distributed.get_worker()
+            return True
+    return False
 
 
 def as_progress(verbose: bool | Progress) -> Progress | None:

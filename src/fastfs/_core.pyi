@@ -25,7 +25,9 @@ class Gram:
 class Manifest:
     def __init__(self, chunks: collections.abc.Sequence, keep_distances: bool, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
         ...
-    def fit(self, labels: numpy.typing.NDArray[numpy.int64], n_classes: typing.SupportsInt | typing.SupportsIndex, scales: collections.abc.Sequence, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, seed: typing.SupportsInt | typing.SupportsIndex, kernel: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> tuple:
+    def fit(self, labels: numpy.typing.NDArray[numpy.int64], n_classes: typing.SupportsInt | typing.SupportsIndex, scales: collections.abc.Sequence, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, seed: typing.SupportsInt | typing.SupportsIndex, kernel: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+        ...
+    def plan(self, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
         ...
 class ProjseOptions:
     def __init__(self, kernel: str, degree: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, center: bool, normalize: bool, eps: typing.SupportsFloat | typing.SupportsIndex, n_select: typing.SupportsInt | typing.SupportsIndex, custom: typing.SupportsInt | typing.SupportsIndex, from_y: bool = False) -> None:

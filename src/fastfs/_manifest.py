@@ -3,6 +3,7 @@
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ManiFeSt`.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +17,14 @@ from fastfs._base import (
     as_chunks,
     as_float,
     as_int,
+    as_matrix,
     as_seed,
     as_threads,
     check_progress,
     choose,
     core,
     encode_labels,
+    inside_joblib,
     kernel_address,
     parse_memory,
     rank_features,
@@ -150,6 +153,7 @@ class Stage:
         progress: Progress | None = None,
     ) -> None:
         self._run = {"n_threads": as_threads(n_threads), "max_memory": budget, "progress": check_progress(progress)}
+        self._chunks, self._keeps_distances = chunks, keep_distances
         self._n_features = int(chunks[0].shape[1])
         self._core = core().Manifest(list(chunks), keep_distances, **self._run)
 
@@ -191,20 +195,21 @@ class Stage:
         if isinstance(sigma, str) and sigma == "grid":
             grid: list[Scale] = [(rule, value, None, times) for times in GRID_NORMALIZE for rule, value in GRID]
             scales = grid if scale in grid else [*grid, scale]
+        options: dict[str, Any] = {
+            "form": choose("form", form, ("pencil", "spd", "spsd")),
+            "accuracy": choose("accuracy", accuracy, ("auto", "exact", "fast", "high")),
+            "rank": as_int("rank", rank, low=1, high=(1 << 63) - 1),
+            "multiclass": "ovr" if multiclass == "raise" else multiclass,
+            "n_components": as_int("n_components", n_components),
+        }
+        budget = {name: self._run[name] for name in ("n_threads", "max_memory")}
+        plan = self._core.plan(n_classes, len(scales), **options, **budget)
+        options |= {"seed": as_seed(random_state), "kernel": _address(kernel)}
         try:
-            plan, results = self._core.fit(
-                codes,
-                n_classes,
-                scales,
-                form=choose("form", form, ("pencil", "spd", "spsd")),
-                accuracy=choose("accuracy", accuracy, ("auto", "exact", "fast", "high")),
-                rank=as_int("rank", rank, low=1, high=(1 << 63) - 1),
-                multiclass="ovr" if multiclass == "raise" else multiclass,
-                seed=as_seed(random_state),
-                kernel=_address(kernel),
-                n_components=as_int("n_components", n_components),
-                **self._run,
-            )
+            if n_classes > 2 and self._wants_workers(kernel):
+                results = self._fit_on_workers(codes, n_classes, scales, options | {"accuracy": plan["accuracy"]})
+            else:
+                results = self._core.fit(codes, n_classes, scales, **options, **self._run)
         except ValueError as error:
             if type(error) is not ValueError:
                 raise
@@ -225,6 +230,97 @@ class Stage:
         fitted["accuracy"] = plan["accuracy"]
         fitted["reason"] = _reason(plan, self._n_features, form, rank)
         return fitted
+
+    def _wants_workers(self, kernel: Any) -> bool:
+        """Whether the comparisons of several classes go through joblib: if its configuration asks for workers.
+
+        A C function stays in its process, and so do the distances that permutations share.
+        """
+        from fastfs._permutation import wants_workers
+
+        return isinstance(kernel, str) and not self._keeps_distances and not inside_joblib() and wants_workers(None)
+
+    def _fit_on_workers(
+        self, codes: npt.NDArray[np.int64], n_classes: int, scales: list[Scale], options: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """What the core's fit returns, to the bit, from workers that each take a share of the comparisons."""
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        pairs = options["multiclass"] == "ovo"
+        problems: list[tuple[int, ...]] = (
+            list(itertools.combinations(range(n_classes), 2)) if pairs else [(c,) for c in range(n_classes)]
+        )
+        n_shares = min(effective_n_jobs(None), len(problems))
+        bounds = np.linspace(0, len(problems), n_shares + 1).astype(int)
+        X, run = stack(self._chunks), (self._run["n_threads"], self._run["max_memory"])
+        shares = Parallel()(
+            delayed(_solve)(X, codes, problems[begin:end], scales, options, *run)
+            for begin, end in itertools.pairwise(bounds)
+        )
+        found = [by_scale for share in shares for by_scale in share]
+        return [_merge(problems, n_classes, [by_scale[s] for by_scale in found]) for s in range(len(scales))]
+
+
+def _solve(
+    X: Any,
+    codes: npt.NDArray[np.int64],
+    problems: Sequence[tuple[int, ...]],
+    scales: Sequence[Scale],
+    options: dict[str, Any],
+    n_threads: int,
+    budget: int,
+) -> list[list[dict[str, Any]]]:
+    """Each comparison as a fit of two classes: (a, b) by the rows of both, (c,) of a class and all the others.
+
+    The latter share the distances over all rows, as they do within the core.
+    """
+    X, budget = as_matrix(X, budget)  # what Dask sends needn't be aligned
+    shared: dict[str, Any] = {"n_threads": n_threads, "budget": budget}
+    stage = Stage([X], keep_distances=options["accuracy"] == "exact", **shared) if len(problems[0]) == 1 else None
+    found = []
+    for problem in problems:
+        rows = np.flatnonzero(np.isin(codes, problem)) if stage is None else slice(None)
+        one = Stage([X[rows]], **shared) if stage is None else stage
+        sides = _sides(problem)
+        own = [(rule, value, sigma and [sigma[k] for k in sides], times) for rule, value, sigma, times in scales]
+        labels = (codes[rows] != problem[0]).astype(np.int64)
+        try:
+            found.append(one._core.fit(labels, 2, own, **options, **one._run))
+        except ValueError as error:
+            if type(error) is not ValueError:
+                raise
+            names = {f"class {k}": f"class {c}" for k, c in enumerate(problem)}
+            if stage is not None:
+                names["class 1"] = f"all classes but {problem[0]}"
+            raise ValueError(re.sub(r"\bclass [01]\b", lambda m: names[m[0]], str(error))) from None  # noqa: B023
+    return found
+
+
+def _sides(problem: tuple[int, ...]) -> tuple[int, int]:
+    """The numbers of its kernels among all."""
+    return (problem[0], problem[1]) if len(problem) == 2 else (2 * problem[0], 2 * problem[0] + 1)
+
+
+def _merge(problems: Sequence[tuple[int, ...]], n_classes: int, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The result of all comparisons at one scale, in the core's order of adding."""
+    n_features = len(found[0]["scores"])
+    by_kernel = ("sigma", "kept_trace", "kernel_warnings")
+    merged = {
+        name: np.concatenate([one[name] for one in found])
+        for name in found[0]
+        if name not in ("scores", "class_scores", *by_kernel)
+    }
+    merged["scores"], merged["class_scores"] = np.zeros(n_features), np.zeros((n_classes, n_features))
+    sides = [_sides(problem) for problem in problems]
+    for name in by_kernel:
+        merged[name] = np.empty(1 + max(max(pair) for pair in sides), found[0][name].dtype)
+    for problem, pair, one in zip(problems, sides, found, strict=True):
+        merged["scores"] += one["scores"] / len(problems)
+        for c in problem:
+            merged["class_scores"][c] += one["scores"] / (n_classes - 1 if len(problem) == 2 else 1)
+        for name in by_kernel:
+            merged[name][list(pair)] = one[name]
+    return merged
 
 
 def _address(kernel: Any) -> int:

@@ -65,7 +65,8 @@ class ManiFeSt(_Selector):
         Of what "fast" and "high" draw. The same int gives the same scores, to the bit.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
+        a joblib worker. The comparisons of more than two classes run side by side where ``joblib.parallel_config`` asks
+        for workers, processes or machines, with the same result.
     max_memory : int, str or None
         Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
     verbose : bool or callable

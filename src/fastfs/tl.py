@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, as_int, parse_memory, rank_features, some_of
+from fastfs._base import Array, as_int, parse_memory, rank_features, some_of, warn_data
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -67,17 +67,17 @@ _DOC = """{summary}
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells, or called "rest"; cells without a group; gene names that occur twice; a
-        copy, a view or permutations of a file; what the estimator raises.
+        A group with fewer than two cells, without a name or called "rest"; cells without a group; gene names that
+        occur twice; a copy, a view or permutations of a file; what the estimator raises.
     TypeError
-        `adata` is no AnnData; `groups` is a string.
+        `adata` is no AnnData; `groups` is no list; `key_added` is no string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`.
 
     Warns
     -----
     fastfs.DataWarning
-        What the estimator warns of.
+        X holds counts, from which `logfoldchanges` say nothing; what the estimator warns of.
 
     Notes
     -----
@@ -127,11 +127,14 @@ def _tool(
 
         model = getattr(fastfs, estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
+        if not isinstance(key_added, str | None):
+            raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
         if source.is_backed and n_permutations:
             raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
+        reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
@@ -279,6 +282,8 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
         column = adata.var[mask_var]
         mask = column.reindex(names, fill_value=False).to_numpy() if use_raw else column.to_numpy()
     else:
+        if hasattr(mask_var, "reindex") and names.isin(mask_var.index).all():  # a Series of these genes, in any order
+            mask_var = mask_var.reindex(names)
         mask = np.asarray(mask_var)
     if mask.dtype != bool or mask.shape != (len(names),):
         raise ValueError(
@@ -294,7 +299,7 @@ def _grouping(
     adata: AnnData, groupby: str, groups: Sequence[str] | None, reference: str, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str]]:
     """Return the cells that take part, ascending, their groups as strings, and the groups that are compared."""
-    if groupby not in adata.obs:
+    if groupby not in list(adata.obs):
         raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
     column = adata.obs[groupby]
     if hasattr(column, "to_series"):  # of a lazy AnnData
@@ -307,13 +312,13 @@ def _grouping(
         )
     cells = np.flatnonzero(column.notna().to_numpy())
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
-    present = sorted(set(labels))
+    present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
         present = [str(c) for c in column.cat.categories if str(c) in present]
     if len(present) < 2:
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
-    if isinstance(groups, str):
-        raise TypeError(f"groups must be a list of groups, not the string {groups!r}")
+    if groups is not None and (isinstance(groups, str) or not hasattr(groups, "__iter__")):
+        raise TypeError(f"groups must be a list of groups, not {groups!r}")
     if reference == "rest" and "rest" in present:
         raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
     wanted = present if groups is None else [str(group) for group in groups]
@@ -322,6 +327,8 @@ def _grouping(
     for group in [*wanted, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
+    if "" in wanted:  # no field of a record array
+        raise ValueError(f"a group of {groupby} has an empty name, under which results can't be kept: rename it")
     if reference != "rest" and not [group for group in wanted if group != reference]:
         raise ValueError(f"groups must name one other than the reference {reference!r}")
     if reference != "rest":
@@ -346,6 +353,7 @@ def _compare(
 ) -> dict[str, Any]:
     """Fit all groups together and each pair; a pair's scores, p-values and mean values by its first group."""
     from sklearn.base import clone
+    from sklearn.exceptions import ConvergenceWarning
 
     whole = clone(model).fit(source.of(cells), labels)
     two = len(set(labels)) == 2
@@ -368,9 +376,17 @@ def _compare(
             from joblib import Parallel, delayed
 
             found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+        unfinished = [group for (group, _), one in zip(pairs, found, strict=False) if not one.pop("converged")]
+        if unfinished:
+            message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
+            warn_data([message + "parameters say how long it may take"], ConvergenceWarning)
         found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
     names, codes = np.unique(labels, return_inverse=True)
     sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
+    if sums.any() and np.array_equal(sums, np.rint(sums)):
+        warn_data(
+            ["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"]
+        )
     by_group = {}
     for (group, other), one in zip(pairs, found, strict=True):
         ours = names == group
@@ -380,17 +396,22 @@ def _compare(
     return {"whole": whole, "groups": by_group}
 
 
-def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Array]:
-    """Scores and p-values of some cells against the others."""
+def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Any]:
+    """Scores and p-values of some cells against the others, and whether the method came to its end."""
+    from sklearn.exceptions import ConvergenceWarning
+
     from fastfs._permutation import permutation_test
 
     y = np.where(is_group, "group", "rest")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all groups together have warned
-        if not n_permutations:
-            return _without_pvalues(np.asarray(model.fit(X, y).scores_))
-        test = permutation_test(model, X, y, n_permutations=n_permutations)
-    return {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        if n_permutations:
+            test = permutation_test(model, X, y, n_permutations=n_permutations)
+            found = {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
+        else:
+            found = _without_pvalues(np.asarray(model.fit(X, y).scores_))
+    # All groups together have warned of the data.
+    return found | {"converged": not any(issubclass(w.category, ConvergenceWarning) for w in said)}
 
 
 def _without_pvalues(scores: Array) -> dict[str, Array]:
@@ -500,7 +521,13 @@ disc = _tool(
     call=", n_components=3, bandwidth_neighbors=5",
     notes=_ONCE,
 )
-ikdr = _tool("ikdr", "IKDR", "Few genes whose kernels let mixtures of cells tell the groups apart.", notes=_DISTANCES)
+ikdr = _tool(
+    "ikdr",
+    "IKDR",
+    "Few genes whose kernels let mixtures of cells tell the groups apart.",
+    notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
+    f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. {_DISTANCES}",
+)
 
 
 def __dir__() -> list[str]:
