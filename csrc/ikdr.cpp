@@ -791,7 +791,9 @@ class Alternation {
         }
         syrk_lower('T', k_, N_, terms_.tau, A.data(), N_, 0.0, M.data(), k_);
         for (std::int64_t j = 0; j < k_; ++j) M[at(j * k_ + j)] += terms_.zeta;
-        if (!potrf_lower(k_, M.data())) throw NumericError("tau A'A + zeta I isn't positive definite");
+        if (!potrf_lower(k_, M.data())) {
+            throw NumericError("tau A'A + zeta I must be positive definite, but isn't: take smaller tau and zeta");
+        }
         trsm_lower(k_, N_, M.data(), k_, right.data(), k_);
         Numbers upper = numbers(k_ * k_);
         for (std::int64_t i = 0; i < k_; ++i) {
@@ -1045,7 +1047,8 @@ class Fit {
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
             if (!kernels_.is_constant(m) && (!weights || weights[m] > 0)) varying.push_back(m);
         }
-        require(!varying.empty(), "the start's weights are those of constant features alone: give weight to others");
+        require(!varying.empty(),
+                "the start must give weight to a feature that varies, but gives it to constant ones alone");
         const auto n = static_cast<std::int64_t>(varying.size());
         if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
             std::vector<std::int64_t> some;
