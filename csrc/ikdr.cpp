@@ -1243,7 +1243,10 @@ class Fit {
         if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
         if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
         if (k_ < classes_.n()) result.warnings |= FASTFS_IKDR_FEW;
-        if (k_ > 2 * classes_.n()) result.warnings |= FASTFS_IKDR_MANY;
+        // The first term wants similarities to the k / C dimensions of a class to add up to 1: where samples are alike,
+        // they add up to more, unless dimensions are mixtures of classes.
+        const double ratio = static_cast<double>(k_) / static_cast<double>(classes_.n());
+        if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= FASTFS_IKDR_MANY;
         Buffer<T> one(N_ * N_);
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;

@@ -1,6 +1,7 @@
 """I-KDR on input that isn't right: one sentence each, nothing half done, and no NaN that comes out silently."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -390,8 +391,13 @@ def test_fewer_dimensions_than_classes(call):
 @every
 def test_many_dimensions(call):
     messages, _ = warned(fastfs.DataWarning, call, n_components=5)
-    assert messages[0].startswith("n_components=5 is more than twice the 2 classes: surplus dimensions")
-    assert "a smaller width helps" in messages[0]
+    assert messages[0].startswith("n_components=5 is more than twice the 2 classes, and samples are too much alike")
+    assert "(mean similarity above 0.4 for lam=0.1)" in messages[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS[call](X, Y, n_components=4)
+        narrow = CALLS[call](X, Y, groups="all", n_components=10, width=2.0)  # a sixth of the mean squared distance
+    assert 0.01 < getattr(narrow, "similarity", getattr(narrow, "similarity_", 1)) < 0.2
 
 
 @every

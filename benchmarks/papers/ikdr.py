@@ -5,9 +5,9 @@
 `sonar`, `colon`, `colon_discrete`, `orl_faces32`, `news_pcmac`: accuracy against the number of dimensions, with one
 kernel of all features and with one a feature, beside kernel PCA and kernel FDA on the same kernel and 1-NN on the data
 themselves; what the dimensions are made of (I_p, H A). Nothing is chosen in the others: `settings`, what each option
-does; `stages`, one kernel of the best features, by I-KDR's scores and by others; `groups`, many classes; `selection`,
-the features in the hands of another classifier. The paper doesn't say how it scaled, which widths it took, or from
-which values it chose; colon is discretised in one of its sources and not in others.
+does; `stages`, one kernel of the best features, by I-KDR's scores and by others; `classes` and `groups`, more than two
+classes; `selection`, the features in the hands of another classifier. The paper doesn't say how it scaled, which widths
+it took, or from which values it chose; colon is discretised in one of its sources and not in others.
 """
 
 from __future__ import annotations
@@ -376,6 +376,11 @@ STAGES: Variants = {
     for more in ({}, MANY)
     for by in ("I-KDR", "ANOVA", "chance")
 }
+CLASSES: Variants = {
+    f"{what}{', lam / (C - 1)' if share else ''}": {"groups": groups, "lam_by_classes": share}
+    for what, groups in {"a kernel a feature": None, "one kernel": "all"}.items()
+    for share in (False, True)
+}
 GROUPS: Variants = {
     f"{what}{', lam / 10' if lam < 0.1 else ''}": {"groups": groups, "lam": lam}
     for what, groups in {"a kernel a pixel": None, "4 x 4 pixels": 4, "8 x 8 pixels": 8, "one kernel": "all"}.items()
@@ -406,7 +411,7 @@ def variant(
     data = Training(X, y, train, test)
     n_classes = len(np.unique(y))
     options = dict(options)
-    lam = options.pop("lam", 0.1)
+    lam = options.pop("lam", 0.1) / (n_classes - 1 if options.pop("lam_by_classes", False) else 1)
     groups = options.pop("groups", groups)
     if isinstance(groups, int):  # squares of so many pixels
         side = int(np.sqrt(X.shape[1]))
@@ -442,6 +447,8 @@ def compare(
     table: dict[str, list[list[float]]] = {v: [] for v in variants}
     for name in names:
         X, y = load(name)
+        if len(y) > 1000:
+            X, y = thinned(X, y)
         folds = list(StratifiedKFold(10 if min(np.bincount(y)) >= 10 else 5, shuffle=True, random_state=0).split(X, y))
         folds = folds[:most]
         jobs = [(v, a, b) for v in variants for a, b in folds]
@@ -465,6 +472,12 @@ def compare(
 SETS = ("sonar", "wine", "wdbc", "colon", "colon_discrete", "srbct_khan", "glioma")
 
 
+def thinned(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first 40 of each class."""
+    kept = np.sort(np.concatenate([np.flatnonzero(y == c)[:40] for c in np.unique(y)]))
+    return X[kept], y[kept]
+
+
 def settings(_: str, options: Options) -> None:
     """What each option does, with all others at their defaults: nothing is chosen."""
     for groups, what in (("all", "one kernel"), (None, "a kernel a feature")):
@@ -475,6 +488,13 @@ def stages(_: str, options: Options) -> None:
     """One kernel of the best features: whose choice matters how much?"""
     names = ("sonar", "colon") if options.quick else ("sonar", "colon", "colon_discrete", "srbct_khan", "glioma")
     compare("two stages", (*names, "lung_discrete"), "all", STAGES, options)
+
+
+def classes(_: str, options: Options) -> None:
+    """Three to ten classes: what keeps them apart weighs more, the more there are."""
+    names = ("wine", "vertebral_3c", "user_knowledge", "srbct_khan", "glioma", "glass", "lung_discrete")
+    many = () if options.quick else ("mnist_10x500", "fashion_10x200")
+    compare("classes", (*names, *many), None, CLASSES, options, most=5)
 
 
 def squares(_: str, options: Options) -> None:
@@ -531,6 +551,7 @@ EXPERIMENTS: dict[str, Callable[[str, Options], None]] = {
     **dict.fromkeys(("sonar", "colon", "colon_discrete", "orl_faces32", "news_pcmac"), experiment),
     "settings": settings,
     "stages": stages,
+    "classes": classes,
     "groups": squares,
     "selection": selection,
 }

@@ -627,10 +627,11 @@ def _warn(found: list[dict[str, Any]], n_classes: int, lams: list[float], option
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
-    if where(_core.IKDR_MANY):
+    if who := where(_core.IKDR_MANY):
         messages.append(
-            f"n_components={k} is more than twice the {n_classes} classes: surplus dimensions tend to stand for "
-            "outliers, and the features they select with them; with one kernel, a smaller width helps"
+            f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
+            f"(mean similarity above {n_classes / k:.2g} for {who}): surplus dimensions tend to stand for outliers, "
+            "and the features they select with them; take fewer, or with one kernel a smaller width"
         )
     if who := where(_core.IKDR_IDENTITY):
         messages.append(
