@@ -393,47 +393,52 @@ DiscSet read_disc_set(const fastfs_disc_set& given, std::int64_t number) {
 void require_kernel(const double* K, std::int64_t n, std::int64_t m, bool unit_diagonal, Run& run) {
     const std::string name = "matrix " + std::to_string(m);
     const auto place = [](std::int64_t i, std::int64_t j) {
-        return "(" + std::to_string(i) + ", " + std::to_string(j) + ")";
+        return "row " + std::to_string(i) + ", column " + std::to_string(j);
     };
     double largest = 0, trace = 0;
     for (std::int64_t e = 0; e < n * n; ++e) {
         if (!std::isfinite(K[e])) {
-            throw InvalidArgument(name + " must not contain NaN or infinity, but has " + text(K[e]) + " at " +
-                                  place(e / n, e % n));
+            throw InvalidArgument(name + " must not contain NaN or infinity, but has " + text(K[e]) + " in " +
+                                  place(e / n, e % n) + " (counted from 0): mend it, or leave that sample out");
         }
         largest = std::max(largest, std::abs(K[e]));
     }
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
             if (std::abs(K[i * n + j] - K[j * n + i]) <= 1e-8 * largest) continue;
-            throw InvalidArgument(name + " must be symmetric, but has " + text(K[j * n + i]) + " at " + place(j, i) +
-                                  " and " + text(K[i * n + j]) + " at " + place(i, j));
+            throw InvalidArgument(name + " must be symmetric, but has " + text(K[j * n + i]) + " in " + place(j, i) +
+                                  " and " + text(K[i * n + j]) + " in " + place(i, j) +
+                                  " (counted from 0): if only rounding differs, take their mean for both");
         }
         trace += K[i * n + i];
         if (!unit_diagonal || std::abs(K[i * n + i] - 1) <= 1e-8) continue;
         throw InvalidArgument("with the distance term diagonals must be 1, but that of " + name + " has " +
-                              text(K[i * n + i]) + " at " + place(i, i) +
-                              ": divide rows and columns by the roots of the diagonal");
+                              text(K[i * n + i]) + " in row " + std::to_string(i) +
+                              " (counted from 0): divide rows and columns by the roots of the diagonal");
     }
     run.checkpoint();
     Buffer<double> factor(n * n);
     std::copy_n(K, n * n, factor.data());
     for (std::int64_t i = 0; i < n; ++i) factor[i * n + i] += 1e-8 * trace;
     require(trace > 0 && potrf_lower(n, factor.data()),
-            name + " must be positive semidefinite, but has a negative eigenvalue (or is zero)");
+            name +
+                " must be positive semidefinite, but has a negative eigenvalue (or is zero): add a number to its "
+                "diagonal, or take another kernel");
 }
 
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_diagonal, Run& run) {
     require(kernels != nullptr, "kernels is null");
     const auto given = read(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
-    require((given.X != nullptr) != (given.matrices != nullptr), "give either X or matrices");
+    require((given.X != nullptr) != (given.matrices != nullptr),
+            std::string("kernels must have either X or matrices, but have ") + (given.X ? "both" : "neither"));
     KernelSource source;
     source.n_kernels = given.n_kernels;
     if (given.matrices) {
         const std::int64_t n = given.n_samples;
         require(n >= 2 && n <= kMostFeatures, "kernels need from 2 to 4e8 samples, not " + std::to_string(n));
-        require(given.n_kernels >= 1, "matrices are given, but n_kernels is " + std::to_string(given.n_kernels));
-        require(!given.groups, "groups are of features: there are none with matrices");
+        require(given.n_kernels >= 1,
+                "n_kernels must be at least 1 with matrices, but is " + std::to_string(given.n_kernels));
+        require(!given.groups, "groups must be null with matrices, which have no features");
         source.matrices = given.matrices;
         source.n_samples = n;
         if (run.is_question()) return source;  // the method asks for more than these checks
@@ -453,7 +458,8 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     require(given.n_kernels >= 0 && given.n_kernels <= d, "n_kernels must be from 0 to the " + std::to_string(d) +
                                                               " features, not " + std::to_string(given.n_kernels));
     require(given.n_kernels <= 1 || given.n_kernels == d || given.groups,
-            "with " + std::to_string(given.n_kernels) + " kernels the features need groups");
+            std::to_string(given.n_kernels) + " kernels of " + std::to_string(d) +
+                " features need groups, but groups is null: give each feature the number of its kernel");
     require(given.scaling == FASTFS_SCALE_NONE || given.scaling == FASTFS_SCALE_STANDARD,
             "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not " + std::to_string(given.scaling));
     require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
@@ -476,7 +482,9 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
             seen[static_cast<std::size_t>(given.groups[a])] = true;
         }
         const auto missing = std::find(seen.begin(), seen.end(), false);
-        require(missing == seen.end(), "group " + std::to_string(missing - seen.begin()) + " has no feature");
+        require(missing == seen.end(), "each of " + std::to_string(source.n_kernels) +
+                                           " groups must have a feature, but number " +
+                                           std::to_string(missing - seen.begin()) + " has none");
         source.groups = given.groups;
     }
     return source;
@@ -513,7 +521,8 @@ fastfs_ikdr_options checked(fastfs_ikdr_options o, std::int64_t n_samples, std::
                 std::to_string(o.max_iter) + " and " + std::to_string(o.max_inner));
     if (o.solver == FASTFS_IKDR_ADMM) {
         require(o.rho > 0 && std::isfinite(o.rho), "rho must be a positive number, not " + text(o.rho));
-        require(o.tau > 0 && o.zeta > 0, "the solver admm needs finite tau and zeta: give both, such as 10");
+        require(o.tau > 0 && o.zeta > 0,
+                "the solver admm needs finite tau and zeta, but has infinite ones: give both, such as 10");
     }
     return o;
 }
@@ -528,7 +537,8 @@ void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const c
             }
             sum += A[i * k + j];
         }
-        require(std::abs(sum - 1) <= 1e-6, std::string(name) + " must sum to 1, but sum to " + text(sum));
+        require(std::abs(sum - 1) <= 1e-6,
+                std::string(name) + " must sum to 1, but sum to " + text(sum) + ": divide by that");
     }
 }
 
@@ -1245,14 +1255,18 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
         require(m.n_kernels >= 1 && m.n_support >= 1 && m.n_components >= 1,
-                "a model needs kernels, support and components");
+                "a model must have at least one kernel, support sample and component, but has " +
+                    std::to_string(m.n_kernels) + ", " + std::to_string(m.n_support) + " and " +
+                    std::to_string(m.n_components));
         require(m.weights && m.deltas && m.begins && m.features && m.means && m.scales && m.support && m.coefficients,
                 "an array of the model is null");
-        require(m.begins[0] == 0, "begins must start with 0");
+        require(m.begins[0] == 0, "begins must start with 0, but starts with " + std::to_string(m.begins[0]));
         for (std::int64_t kernel = 0; kernel < m.n_kernels; ++kernel) {
-            require(m.begins[kernel + 1] >= m.begins[kernel], "begins must not descend");
+            require(m.begins[kernel + 1] >= m.begins[kernel],
+                    "begins must not descend, but does after kernel " + std::to_string(kernel));
             require(!(m.weights[kernel] > 0) || m.deltas[kernel] > 0,
-                    "kernel " + std::to_string(kernel) + " has weight, but its delta is " + text(m.deltas[kernel]));
+                    "a kernel with weight must have a positive delta, but that of kernel " + std::to_string(kernel) +
+                        " is " + text(m.deltas[kernel]));
         }
         for (std::int64_t c = 0; c < m.begins[m.n_kernels]; ++c) {
             require(m.features[c] >= 0 && m.features[c] < X.n_cols(),

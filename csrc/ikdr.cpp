@@ -791,7 +791,9 @@ class Alternation {
         }
         syrk_lower('T', k_, N_, terms_.tau, A.data(), N_, 0.0, M.data(), k_);
         for (std::int64_t j = 0; j < k_; ++j) M[at(j * k_ + j)] += terms_.zeta;
-        if (!potrf_lower(k_, M.data())) throw NumericError("tau A'A + zeta I isn't positive definite");
+        if (!potrf_lower(k_, M.data())) {
+            throw NumericError("tau A'A + zeta I must be positive definite, but isn't: take smaller tau and zeta");
+        }
         trsm_lower(k_, N_, M.data(), k_, right.data(), k_);
         Numbers upper = numbers(k_ * k_);
         for (std::int64_t i = 0; i < k_; ++i) {
@@ -1045,7 +1047,8 @@ class Fit {
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
             if (!kernels_.is_constant(m) && (!weights || weights[m] > 0)) varying.push_back(m);
         }
-        require(!varying.empty(), "the start's weights are those of constant features alone: give weight to others");
+        require(!varying.empty(),
+                "the start must give weight to a feature that varies, but gives it to constant ones alone");
         const auto n = static_cast<std::int64_t>(varying.size());
         if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
             std::vector<std::int64_t> some;
@@ -1240,7 +1243,10 @@ class Fit {
         if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
         if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
         if (k_ < classes_.n()) result.warnings |= FASTFS_IKDR_FEW;
-        if (k_ > 2 * classes_.n()) result.warnings |= FASTFS_IKDR_MANY;
+        // The first term wants similarities to the k / C dimensions of a class to add up to 1: where samples are alike,
+        // they add up to more, unless dimensions are mixtures of classes.
+        const double ratio = static_cast<double>(k_) / static_cast<double>(classes_.n());
+        if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= FASTFS_IKDR_MANY;
         Buffer<T> one(N_ * N_);
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;

@@ -1,5 +1,7 @@
 """I-KDR on input that isn't right: one sentence each, nothing half done, and no NaN that comes out silently."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,6 +109,8 @@ BAD_PARAMETERS = [
     ({"groups": ["a", "b", None, "a", "b", "a"]}, ValueError, ["groups", "feature 2"]),
     ({"groups": [0, 1, np.nan, 1, 1, 1]}, ValueError, ["groups", "feature 2"]),
     ({"groups": np.array(["a", 1, 2, 3, 4, 5], dtype=object)}, ValueError, ["groups", "one kind"]),
+    ({"groups": [0, 1, 2, 3, 4, (5,)]}, ValueError, ["groups", "6 features", "sequences"]),
+    ({"width": 1e-320}, ValueError, ["width", "1", "another"]),
 ]
 
 
@@ -122,7 +126,7 @@ def test_bad_parameters(call, options, error, parts):
     "options, error, parts",
     [
         ({"rho": 0.0}, ValueError, ["rho"]),
-        ({"rho": np.inf}, ValueError, ["rho"]),
+        ({"rho": np.inf}, ValueError, ["rho must be a finite number above 0, not inf"]),
         ({"progress": 1}, TypeError, ["progress"]),
         ({"n_threads": 1.5}, TypeError, ["n_threads"]),
         ({"n_threads": -1}, ValueError, ["n_threads"]),
@@ -154,6 +158,8 @@ def test_bad_paths():
         fastfs.ikdr_path(X, Y, [])
     with pytest.raises(ValueError, match="lam must be a number of at least 0, not -1"):
         fastfs.ikdr_path(X, Y, [0.1, -1])
+    with pytest.raises(TypeError, match=r"lams must be a sequence of numbers, not 0\.1: for a single one take ikdr"):
+        fastfs.ikdr_path(X, Y, 0.1)
     with pytest.raises(TypeError, match="lam must be a number, not 'b'"):
         fastfs.ikdr_path(X, Y, ["b"])
 
@@ -176,14 +182,17 @@ def test_jobs():
 
 MINUS = K - 0.5 * np.outer(np.ones(40), np.ones(40))
 BAD_KERNELS = {
-    "not square": (K[:, :39], ["square", "40 x 39"]),
+    "not square": (K[:, :39], ["square", "40 x 39", "'rbf'"]),
     "other samples": (K[:39, :39], ["39"]),
     "other shapes": ([K, K[:39, :39]], ["shape", "(40, 40)", "kernel 1", "(39, 39)"]),
-    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "NaN", "(3, 4)"]),
-    "infinity": (changed(K, 0, 0, np.inf), ["matrix 0", "infinity", "(0, 0)"]),
-    "not symmetric": ([K, changed(K, 3, 4, 0.99)], ["matrix 1", "symmetric", "(3, 4)"]),
+    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "NaN", "row 3, column 4", "leave"]),
+    "infinity": (changed(K, 0, 0, np.inf), ["matrix 0", "infinity", "row 0, column 0"]),
+    "not symmetric": (
+        [K, changed(K, 3, 4, 0.99)],
+        ["matrix 1", "symmetric", "row 3, column 4", "row 4, column 3", "mean"],
+    ),
     "nearly symmetric": (changed(K, 3, 4, K[3, 4] + 1e-6), ["matrix 0", "symmetric"]),
-    "negative eigenvalue": (MINUS, ["matrix 0", "semidefinite"]),
+    "negative eigenvalue": (MINUS, ["matrix 0", "semidefinite", "diagonal"]),
     "distances": (1 - K, ["matrix 0"]),
     "none": ([], ["kernel"]),
     "1-D": (K[0], []),
@@ -233,7 +242,7 @@ def of_feature(m, change):
 
 
 BAD_CALLABLES = {
-    "NaN": (lambda own: changed(own, 3, 4, np.nan), ["the kernel of feature 5", "NaN", "(3, 4)"]),
+    "NaN": (lambda own: changed(own, 3, 4, np.nan), ["the kernel of feature 5", "NaN", "row 3, column 4"]),
     "not symmetric": (lambda own: changed(own, 3, 4, 2.0), ["the kernel of feature 5", "symmetric"]),
     "indefinite": (lambda own: -own, ["the kernel of feature 5", "semidefinite"]),
     "a column": (lambda own: own[:, :1], ["feature 5", "(40, 40)", "(40, 1)"]),
@@ -291,23 +300,23 @@ def test_embed_of_bad_input():
     with pytest.raises(ValueError, match=f"row 3, column {chosen}"):
         model.embed(changed(X, 3, chosen, np.nan))
     result = fastfs.ikdr(X, Y)
-    with pytest.raises(ValueError, match="X has 5 columns, but the fit had 6"):
+    with pytest.raises(ValueError, match="X must have the 6 columns of the fit, but has 5"):
         result.embed(X[:, :5])
 
 
 def test_embed_of_bad_kernels():
     model = fastfs.IKDR(kernel="precomputed").fit([K, rbf_kernel(X[:, :2])], Y)
-    with pytest.raises(ValueError, match="X has 39 columns, but the fit had 40"):
+    with pytest.raises(ValueError, match="X must have the 40 columns of the fit, but has 39"):
         model.embed([K[:3, :39]] * 2)
     with pytest.raises(ValueError, match="X must hold 2 kernels as in the fit, but holds 1"):
         model.embed(K[:3])
     used, row = int(np.argmax(model.kernel_weights_)), int(model.support_samples_[0])
     both = [K[:3], rbf_kernel(X[:, :2])[:3]]
     both[used] = changed(both[used], 1, row, np.nan)
-    with pytest.raises(ValueError, match=f"the kernel of matrix {used} contains NaN or infinity: first at row 1"):
+    with pytest.raises(ValueError, match=f"^matrix {used} must not contain NaN or infinity, but has nan in row 1 "):
         model.embed(both)
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, B) * (np.nan if len(A) < 40 else 1)).fit(X, Y)
-    with pytest.raises(ValueError, match=r"the kernel of feature \d contains NaN"):
+    with pytest.raises(ValueError, match=r"the kernel of feature \d must not contain NaN"):
         own.embed(X[:3])
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, A)).fit(X, Y)
     with pytest.raises(ValueError, match=r"must return an array of shape \(3, \d+\)"):
@@ -373,7 +382,13 @@ def test_fewer_dimensions_than_classes(call):
 @every
 def test_many_dimensions(call):
     messages, _ = warned(fastfs.DataWarning, call, n_components=5)
-    assert messages[0].startswith("n_components=5 is more than twice the 2 classes: surplus dimensions")
+    assert messages[0].startswith("n_components=5 is more than twice the 2 classes, and samples are too much alike")
+    assert "(mean similarity above 0.4 for lam=0.1)" in messages[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS[call](X, Y, n_components=4)
+        narrow = CALLS[call](X, Y, groups="all", n_components=10, width=2.0)  # a sixth of the mean squared distance
+    assert 0.01 < getattr(narrow, "similarity", getattr(narrow, "similarity_", 1)) < 0.2
 
 
 @every

@@ -4,9 +4,10 @@
 
 `sonar`, `colon`, `colon_discrete`, `orl_faces32`, `news_pcmac`: accuracy against the number of dimensions, with one
 kernel of all features and with one a feature, beside kernel PCA and kernel FDA on the same kernel and 1-NN on the data
-themselves; what the dimensions are made of (I_p, H A). `settings`: what each option does, nothing chosen. The paper
-doesn't say how it scaled, which widths it took, or from which values it chose; colon is discretised in one of its
-sources and not in others.
+themselves; what the dimensions are made of (I_p, H A). Nothing is chosen in the others: `settings`, what each option
+does; `stages`, one kernel of the best features, by I-KDR's scores and by others; `classes` and `groups`, more than two
+classes; `selection`, the features in the hands of another classifier. The paper doesn't say how it scaled, which widths
+it took, or from which values it chose; colon is discretised in one of its sources and not in others.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from benchmarks.papers.protocol import read
 LAMS = (0.1, 1.0, 10.0)
 MUS = (0.0, 0.1)
 WIDTHS = (1 / 3, 1.0)  # times the mean squared distance
+MOST = 40  # dimensions
 REGULARISATION = (1e-3, 1e-2, 1e-1, 1.0)
 # Accuracy in %, I_p with one kernel; accuracy in %, number of features with one a feature.
 PAPER = {"sonar": (87.01, 0.88, 87.91, 37), "colon": (83.37, 0.91, 89.29, 25), "Yale": (79.43, 0.80, 83.22, 20)}
@@ -192,7 +194,7 @@ def kernel_pca(data: Training, k: int) -> dict[Any, Fitted]:
     def axes(width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         K, K_test = data.kernel(width)
         n = len(K)
-        values, vectors = scipy.linalg.eigh(K, subset_by_index=(n - min(10, n), n - 1))
+        values, vectors = scipy.linalg.eigh(K, subset_by_index=(n - min(MOST, n), n - 1))
         return K, K_test, vectors[:, ::-1] / np.sqrt(np.maximum(values[::-1], 1e-12))
 
     found = {}
@@ -207,7 +209,7 @@ def fisher(data: Training, K: np.ndarray, share: float) -> np.ndarray:
     H = (np.unique(data.y)[:, None] == data.y).astype(float)
     means = H.T @ (H / H.sum(axis=1, keepdims=True)) @ K  # each sample's class
     between, within = means.T @ means, (K - means).T @ (K - means)
-    n, most = len(K), min(10, len(H) - 1)
+    n, most = len(K), min(MOST, len(H) - 1)
     within += share * np.trace(within) / n * np.eye(n)
     return np.asarray(scipy.linalg.eigh(between, within, subset_by_index=(n - most, n - 1))[1][:, ::-1])
 
@@ -289,6 +291,8 @@ def experiment(name: str, options: Options) -> None:
     only_one = scipy.sparse.issparse(X) or (many and options.quick)
     names = tuple(m for m in METHODS if not (only_one and m in ("I-KDR, features", "I-KDR, 2 stages")))
     ks: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 10) if options.quick else tuple(range(1, 11))
+    if many:
+        ks += (len(np.unique(y)),)
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
     if options.quick:
         folds = folds[:4]
@@ -344,7 +348,10 @@ def shares(X: Any, y: np.ndarray) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ settings
 
-VARIANTS: dict[str, dict[str, Any]] = {
+Variants = dict[str, dict[str, Any]]
+
+# n_components: times the classes; width: times the mean squared distance; features: so many of the best.
+VARIANTS: Variants = {
     "defaults": {},
     "k = 2C": {"n_components": 2},
     "k = 5C": {"n_components": 5},
@@ -361,11 +368,40 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "width x 1/3, k = 5C": {"width": 1 / 3, "n_components": 5},
     "the same, lam x 10": {"width": 1 / 3, "n_components": 5, "lam": 1.0},
     "width x 1/3, k = 10C, lam x 100": {"width": 1 / 3, "n_components": 10, "lam": 10.0},
-    "10 best features": {"features": 10},
-    "20 best features": {"features": 20},
-    "50 best features": {"features": 50},
-    "50 best, width x 1/3, k = 5C": {"features": 50, "width": 1 / 3, "n_components": 5},
 }
+MANY = {"width": 1 / 3, "n_components": 5}
+STAGES: Variants = {
+    f"{number} best by {by}{', width x 1/3, k = 5C' if more else ''}": {"features": number, "by": by, **more}
+    for number in (20, 50)
+    for more in ({}, MANY)
+    for by in ("I-KDR", "ANOVA", "chance")
+}
+CLASSES: Variants = {
+    f"{what}{', lam / (C - 1)' if share else ''}": {"groups": groups, "lam_by_classes": share}
+    for what, groups in {"a kernel a feature": None, "one kernel": "all"}.items()
+    for share in (False, True)
+}
+GROUPS: Variants = {
+    f"{what}{', lam / 10' if lam < 0.1 else ''}": {"groups": groups, "lam": lam}
+    for what, groups in {"a kernel a pixel": None, "4 x 4 pixels": 4, "8 x 8 pixels": 8, "one kernel": "all"}.items()
+    for lam in (0.1, 0.01)
+} | {"one kernel, width x 1/3, k = 2C": {"groups": "all", "width": 1 / 3, "n_components": 2}}
+
+
+def best(data: Training, by: str, number: int) -> np.ndarray:
+    """The best features, by I-KDR at its defaults, by ANOVA, or drawn."""
+    if by == "I-KDR":
+        return ranking(data)[:number]
+    if by == "chance":
+        return np.random.default_rng(0).permutation(data.X.shape[1])[:number]
+    return np.argsort(-anova(data), kind="stable")[:number]
+
+
+def anova(data: Training) -> np.ndarray:
+    """F of each feature."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return protocol.finite(f_classif(data.X, data.y)[0])
 
 
 def variant(
@@ -375,12 +411,19 @@ def variant(
     data = Training(X, y, train, test)
     n_classes = len(np.unique(y))
     options = dict(options)
-    lam = options.pop("lam", 0.1)
-    columns = ranking(data)[: options.pop("features")] if "features" in options else slice(None)
+    lam = options.pop("lam", 0.1) / (n_classes - 1 if options.pop("lam_by_classes", False) else 1)
+    groups = options.pop("groups", groups)
+    if isinstance(groups, int):  # squares of so many pixels
+        side = int(np.sqrt(X.shape[1]))
+        row, column = np.divmod(np.arange(X.shape[1]), side)
+        groups = row // groups * side + column // groups
+    columns: Any = slice(None)
+    if "features" in options:
+        columns = best(data, options.pop("by"), options.pop("features"))
     X_train, X_test = data.X[:, columns], data.X_test[:, columns]
     if "n_components" in options:
         options["n_components"] = min(options["n_components"] * n_classes, len(train) // 2)
-    if "width" in options:  # times the mean squared distance
+    if "width" in options:
         options["width"] *= width_of(X_train, groups)
     (found,) = fit_ikdr(X_train, data.y, (lam,), groups=groups, **options)
     new = found.embed(X_test, n_threads=1)
@@ -390,49 +433,79 @@ def variant(
     linear = SVC(kernel="linear", C=10.0).fit(found.embedding / spread, data.y).score(new / spread, data.y_test)
     main = found.classes[found.class_profile.argmax(axis=0)]
     largest = float(np.mean(main[new.argmax(axis=1)] == data.y_test))
-    n_features = int(np.count_nonzero(found.weights)) if groups is None else X_train.shape[1]
+    n_features = np.count_nonzero(found.feature_weights)
     return near, float(linear), largest, found.interpretability, n_features, len(found.support)
 
 
-def settings(_: str, options: Options) -> None:
-    """What each option does, with all others at their defaults: nothing is chosen."""
-    names = (
-        ("sonar", "colon")
-        if options.quick
-        else ("sonar", "wine", "wdbc", "colon", "colon_discrete", "srbct_khan", "glioma")
-    )
-    for groups, what in (("all", "one kernel"), (None, "a kernel a feature")):
-        head = f"settings, {what}: 1-NN / linear SVM on the embedding / class of the largest coordinate; I_p; "
-        head += "features, samples. 10 folds, accuracies in %"
-        print(f"\n{head}\n{'-' * len(head)}")
-        variants = [v for v in VARIANTS if groups is not None or "features" not in VARIANTS[v]]
-        table: dict[str, list[list[float]]] = {v: [] for v in variants}
-        for name in names:
-            X, y = load(name)
-            folds = list(
-                StratifiedKFold(10 if min(np.bincount(y)) >= 10 else 5, shuffle=True, random_state=0).split(X, y)
+def compare(
+    what: str, names: tuple[str, ...], groups: Any, variants: Variants, options: Options, most: int = 10
+) -> None:
+    """A table for each of the sets, and their mean; `most` folds of 10 (of 5 with rare classes)."""
+    head = f"{what}: 1-NN / linear SVM on the embedding / class of the largest coordinate; I_p; features, samples. "
+    head += "Means over folds, accuracies in %"
+    print(f"\n{head}\n{'-' * len(head)}")
+    table: dict[str, list[list[float]]] = {v: [] for v in variants}
+    for name in names:
+        X, y = load(name)
+        if len(y) > 1000:
+            X, y = thinned(X, y)
+        folds = list(StratifiedKFold(10 if min(np.bincount(y)) >= 10 else 5, shuffle=True, random_state=0).split(X, y))
+        folds = folds[:most]
+        jobs = [(v, a, b) for v in variants for a, b in folds]
+        with harness.one_thread():
+            found = joblib.Parallel(options.jobs)(
+                joblib.delayed(variant)(X, y, a, b, groups, variants[v]) for v, a, b in jobs
             )
-            jobs = [(v, a, b) for v in variants for a, b in folds]
-            with harness.one_thread():
-                found = joblib.Parallel(options.jobs)(
-                    joblib.delayed(variant)(X, y, a, b, groups, VARIANTS[v]) for v, a, b in jobs
-                )
-            by_variant = np.asarray(found).reshape(len(variants), len(folds), -1).mean(axis=1)
-            data = [Training(X, y, a, b) for a, b in folds]
-            alone = np.mean([raw(d, 0)[None].accuracy(d) for d in data])
-            print(f"{name}: 1-NN on the data {100 * alone:.1f}")
-            for v, row in zip(variants, by_variant, strict=True):
-                table[v].append(list(row))
-                print(line(v, row), flush=True)
+        by_variant = np.asarray(found).reshape(len(variants), len(folds), -1).mean(axis=1)
+        data = [Training(X, y, a, b) for a, b in folds]
+        alone = np.mean([raw(d, 0)[None].accuracy(d) for d in data])
+        print(f"{name}, {len(folds)} folds: 1-NN on the data {100 * alone:.1f}")
+        for v, row in zip(variants, by_variant, strict=True):
+            table[v].append(list(row))
+            print(line(v, row), flush=True)
+    if len(names) > 1:
         print("mean over these sets")
         for v, rows in table.items():
             print(line(v, np.mean(rows, axis=0)))
 
 
+SETS = ("sonar", "wine", "wdbc", "colon", "colon_discrete", "srbct_khan", "glioma")
+
+
+def thinned(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first 40 of each class."""
+    kept = np.sort(np.concatenate([np.flatnonzero(y == c)[:40] for c in np.unique(y)]))
+    return X[kept], y[kept]
+
+
+def settings(_: str, options: Options) -> None:
+    """What each option does, with all others at their defaults: nothing is chosen."""
+    for groups, what in (("all", "one kernel"), (None, "a kernel a feature")):
+        compare(f"settings, {what}", ("sonar", "colon") if options.quick else SETS, groups, VARIANTS, options)
+
+
+def stages(_: str, options: Options) -> None:
+    """One kernel of the best features: whose choice matters how much?"""
+    names = ("sonar", "colon") if options.quick else ("sonar", "colon", "colon_discrete", "srbct_khan", "glioma")
+    compare("two stages", (*names, "lung_discrete"), "all", STAGES, options)
+
+
+def classes(_: str, options: Options) -> None:
+    """Three to ten classes: what keeps them apart weighs more, the more there are."""
+    names = ("wine", "vertebral_3c", "user_knowledge", "srbct_khan", "glioma", "glass", "lung_discrete")
+    many = () if options.quick else ("mnist_10x500", "fashion_10x200")
+    compare("classes", (*names, *many), None, CLASSES, options, most=5)
+
+
+def squares(_: str, options: Options) -> None:
+    """Forty classes: kernels of pixels, of squares of pixels, of all."""
+    compare("many classes", ("orl_faces32",), None, GROUPS, options, most=1 if options.quick else 3)
+
+
 def line(name: str, row: Any) -> str:
     """One variant."""
     accuracies = " / ".join(f"{100 * a:.1f}" for a in row[:3])
-    return f"  {name:<32} {accuracies:<22} {row[3]:.2f} {row[4]:>7.1f} {row[5]:>6.1f}"
+    return f"  {name:<42} {accuracies:<22} {row[3]:.2f} {row[4]:>7.1f} {row[5]:>6.1f}"
 
 
 def ranked(
@@ -447,10 +520,7 @@ def ranked(
 
     (found,) = fit_ikdr(data.X, data.y, (0.1,))
     chosen = np.flatnonzero(found.weights)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        F = protocol.finite(f_classif(data.X, data.y)[0])
-    rankings = {"I-KDR": np.argsort(-found.scores, kind="stable"), "ANOVA": np.argsort(-F, kind="stable")}
+    rankings = {"I-KDR": np.argsort(-found.scores, kind="stable"), "ANOVA": best(data, "ANOVA", data.X.shape[1])}
     result = {name: [judge(order[:n]) for n in (len(chosen), *numbers)] for name, order in rankings.items()}
     return result | {"features": [float(len(chosen))]}
 
@@ -480,6 +550,9 @@ def selection(_: str, options: Options) -> None:
 EXPERIMENTS: dict[str, Callable[[str, Options], None]] = {
     **dict.fromkeys(("sonar", "colon", "colon_discrete", "orl_faces32", "news_pcmac"), experiment),
     "settings": settings,
+    "stages": stages,
+    "classes": classes,
+    "groups": squares,
     "selection": selection,
 }
 

@@ -145,7 +145,8 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
     }
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
         throw InvalidArgument("the width of a kernel must fit its features, but kernel " + std::to_string(m) + " has " +
-                              text(delta) + " and features that deviate by " + text(unit) + ": standardise them");
+                              text(delta) + " and features that deviate by " + text(unit) +
+                              ": standardise them, or take another width");
     }
 }
 

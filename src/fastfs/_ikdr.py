@@ -310,6 +310,8 @@ def ikdr_path(
         scaling=scaling,
         random_state=random_state,
     )
+    if not isinstance(lams, Iterable):
+        raise TypeError(f"lams must be a sequence of numbers, not {lams!r}: for a single one take ikdr")
     steps = [as_not_negative("lam", lam) for lam in lams]
     if not steps:
         raise ValueError("lams has no lambda: give at least one")
@@ -356,16 +358,16 @@ def check_options(
         "max_iter": as_int("max_iter", max_iter, low=1, high=1_000_000),
         "max_inner": as_int("max_inner", max_inner, low=1, high=1_000_000),
         "tol": as_not_negative("tol", tol),
-        "rho": _positive("rho", rho, most="a finite number"),
+        "rho": _positive("rho", rho, finite=True),
         "scaling": None if scaling is None else choose("scaling", scaling, ("standard",), "None"),
         "seed": as_seed(random_state),
     }
 
 
-def _positive(name: str, value: Any, most: str = "infinity") -> float:
+def _positive(name: str, value: Any, finite: bool = False) -> float:
     number = as_float(name, value)
-    if not number > 0 or (most != "infinity" and number == np.inf):
-        raise ValueError(f"{name} must be a number above 0, up to {most}, not {value!r}")
+    if not number > 0 or (finite and number == np.inf):
+        raise ValueError(f"{name} must be a {'finite ' if finite else ''}number above 0, not {value!r}")
     return number
 
 
@@ -475,7 +477,7 @@ def make_kernels(data: Any, kernel: Any, groups: Any, budget: int) -> tuple[Kern
         if data.shape[1] != data.shape[2]:
             raise ValueError(
                 f"a precomputed kernel must be a square matrix of samples x samples, but is {data.shape[1]} x "
-                f"{data.shape[2]}"
+                f"{data.shape[2]}: for features take kernel='rbf'"
             )
         return Kernels(kernel, len(data), matrices=data, which=np.arange(len(data))), budget
     d = data.shape[1]
@@ -493,12 +495,13 @@ def make_kernels(data: Any, kernel: Any, groups: Any, budget: int) -> tuple[Kern
 
 
 def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Codes]:
-    given = np.asarray(groups)
+    try:
+        given = np.asarray(groups)
+        came = f"has the shape {given.shape}"
+    except ValueError:  # of NumPy, for sequences of different lengths
+        given, came = np.empty(0), "holds sequences"
     if given.shape != (n_features,):
-        raise ValueError(
-            f"groups must be None, 'all' or one label for each of the {n_features} features, but has the shape "
-            f"{given.shape}"
-        )
+        raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features, but {came}")
     for feature, label in enumerate(given):
         if is_missing(label):
             raise ValueError(f"groups has no label ({label}) for feature {feature}")
@@ -519,7 +522,7 @@ def _with_matrices(kernels: Kernels, budget: int) -> tuple[Kernels, int]:
     high, low = (extreme.toarray() if hasattr(extreme, "toarray") else extreme for extreme in (X.max(0), X.min(0)))
     constant = np.asarray(high == low).reshape(-1)
     if constant.all():
-        raise ValueError("all features are constant: none of them tells samples apart")
+        raise ValueError(f"X needs a feature that varies, but all {X.shape[1]} are constant")
     assert kernels.kernel_of is not None
     which = np.unique(kernels.kernel_of[~constant])
     n = X.shape[0]
@@ -621,10 +624,11 @@ def _warn(found: list[dict[str, Any]], n_classes: int, lams: list[float], option
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
-    if where(_core.IKDR_MANY):
+    if who := where(_core.IKDR_MANY):
         messages.append(
-            f"n_components={k} is more than twice the {n_classes} classes: surplus dimensions tend to stand for "
-            "outliers, and the features they select with them"
+            f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
+            f"(mean similarity above {n_classes / k:.2g} for {who}): surplus dimensions tend to stand for outliers, "
+            "and the features they select with them; take fewer, or with one kernel a smaller width"
         )
     if who := where(_core.IKDR_IDENTITY):
         messages.append(
@@ -721,7 +725,7 @@ class Embedder:
     def embed(self, data: Any, n_threads: int, budget: int, progress: Progress | None) -> npt.NDArray[np.float64]:
         """Data as of `read`."""
         if data.shape[-1] != self.n_columns:
-            raise ValueError(f"X has {data.shape[-1]} columns, but the fit had {self.n_columns}")
+            raise ValueError(f"X must have the {self.n_columns} columns of the fit, but has {data.shape[-1]}")
         if self.columns is None:
             if len(data) != self.n_kernels:
                 raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
@@ -755,8 +759,13 @@ class Embedder:
     def _mix(self, parts: list[Array], n_rows: int) -> npt.NDArray[np.float64]:
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
-            if said := not_finite(K, f"the kernel of {name}"):
-                raise ValueError(said)
+            rows = np.flatnonzero(~np.isfinite(K).all(axis=1))
+            if len(rows):  # K has the columns of the support only, which the caller doesn't know
+                what, bad = name if self.columns is None else f"the kernel of {name}", K[rows[0]]
+                raise ValueError(
+                    f"{what} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
+                    "(counted from 0): mend it, or leave that sample out"
+                )
             embedded += weight * (K @ self.coefficients)
         return embedded
 

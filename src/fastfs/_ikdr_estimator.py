@@ -36,7 +36,8 @@ class IKDR(_Selector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: those with weight, however many.
     n_components : int or None
-        Number of dimensions. None: as many as classes. More than twice as many tend to stand for outliers.
+        Number of dimensions. None: as many as classes. More than twice as many tend to stand for outliers, unless
+        `width` is made smaller.
     groups : array-like of shape (n_features,), "all" or None
         Labels, of any sortable type: features of the same group share a kernel and a weight. None: each has its own.
         "all": one kernel of all features, which selects nothing; that is dimensionality reduction alone.
@@ -138,8 +139,8 @@ class IKDR(_Selector):
     Warns
     -----
     fastfs.DataWarning
-        Fewer dimensions than classes, or more than twice as many; ``lam=0``; samples that are hardly similar to each
-        other; a kernel with weight that hardly varies.
+        Fewer dimensions than classes, or more than twice as many where samples are alike; ``lam=0``; samples that are
+        hardly similar to each other; a kernel with weight that hardly varies.
     sklearn.exceptions.ConvergenceWarning
         `max_iter` turns weren't enough.
 

@@ -369,7 +369,7 @@ void test_fit() {
     const Numbers lambdas{0.01, 0.1, 1.0};
     options.lambdas = lambdas.data();
     options.n_lambdas = 3;
-    options.n_components = 7;
+    options.n_components = 9;
     const fastfs::ikdr path(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(2));
     CHECK(path.n_steps() == 3);
     for (std::int64_t step = 0; step < 3; ++step) {
