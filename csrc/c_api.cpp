@@ -407,7 +407,8 @@ void require_kernel(const double* K, std::int64_t n, std::int64_t m, bool unit_d
         for (std::int64_t j = 0; j < i; ++j) {
             if (std::abs(K[i * n + j] - K[j * n + i]) <= 1e-8 * largest) continue;
             throw InvalidArgument(name + " must be symmetric, but has " + text(K[j * n + i]) + " at " + place(j, i) +
-                                  " and " + text(K[i * n + j]) + " at " + place(i, j));
+                                  " and " + text(K[i * n + j] - K[j * n + i]) + " more at " + place(i, j) +
+                                  ": if that is rounding, give its mean with its transpose");
         }
         trace += K[i * n + i];
         if (!unit_diagonal || std::abs(K[i * n + i] - 1) <= 1e-8) continue;
