@@ -407,8 +407,8 @@ void require_kernel(const double* K, std::int64_t n, std::int64_t m, bool unit_d
         for (std::int64_t j = 0; j < i; ++j) {
             if (std::abs(K[i * n + j] - K[j * n + i]) <= 1e-8 * largest) continue;
             throw InvalidArgument(name + " must be symmetric, but has " + text(K[j * n + i]) + " in " + place(j, i) +
-                                  " and " + text(K[i * n + j]) + " in " + place(i, j) +
-                                  " (counted from 0): if only rounding differs, take their mean for both");
+                                  " and " + text(K[i * n + j] - K[j * n + i]) + " more in " + place(i, j) +
+                                  " (counted from 0): if that is rounding, take its mean with its transpose");
         }
         trace += K[i * n + i];
         if (!unit_diagonal || std::abs(K[i * n + i] - 1) <= 1e-8) continue;

@@ -26,6 +26,12 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+void require_in_range(double value) {
+    require(
+        std::isfinite(value),
+        "the objective must stay within the range of doubles: scale the kernels, or lower lambda, mu, tau and zeta");
+}
+
 // ---- 2: samples by class --------------------------------------------------------------------------------------------
 
 // Within, samples are sorted by class, and A, B and other samples x k arrays are k columns, one after the other.
@@ -167,7 +173,9 @@ class Reduced : public SimplexFunction {
         });
         for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(classes_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
         linear_ = interpretability_part();
-        return similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
+        const double value = similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
+        require_in_range(value);
+        return value;
     }
 
     void gradient(double* G) override {
@@ -381,9 +389,13 @@ class Products {
             for_each(run_, (d + kKernels - 1) / kKernels, phi_.size() >= kWorthThreads, [&](std::int64_t task) {
                 const std::int64_t first = task * kKernels, count = std::min(kKernels, d - first);
                 const T* rows[kKernels];
+                double of_c[kKernels] = {}, of_totals[kKernels];  // apart, as below: the budget changes no bit
                 for (std::int64_t b = 0; b < count; ++b) rows[b] = phi_.data() + (first + b) * size();
-                kernel.dots(rows, count, g.data(), size(), &prices[at(first)]);
-                for (std::int64_t m = first; m < first + count; ++m) prices[at(m)] += v_[at(m)];
+                if (n_c_ > 0) kernel.dots(rows, count, g.data(), n_c_, of_c);
+                for (std::int64_t b = 0; b < count; ++b) rows[b] += n_c_;
+                kernel.dots(rows, count, g.data() + n_c_, n_totals_, of_totals);
+                for (std::int64_t b = 0; b < count; ++b)
+                    prices[at(first + b)] = of_c[b] + of_totals[b] + v_[at(first + b)];
             });
         } else {
             kernels_.for_products(
@@ -758,6 +770,7 @@ class Alternation {
             for (std::int64_t j = 0; j < N_; ++j) Om[at(j * N_ + i)] -= 2 * terms_.mu * K_[at(j * N_ + i)];
             if (!terms_.distance) Om[at(i * N_ + i)] += 2 * terms_.mu * K1[at(i)];
         }
+        require_in_range(std::accumulate(Om.begin(), Om.end(), 0.0));
         SymmetricEigen eigen(N_, Om.data(), run_);
         eigen.make_vectors(0, N_, run_);
         w_ = eigen.values();
@@ -953,7 +966,8 @@ class Alternation {
 // alone, but those of a few kernels.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
-// Beyond these a kernel says nothing, if it matters at all: the mean of K off its diagonal; its weight.
+// Beyond these a kernel says nothing, if it matters at all: the mean of K off its diagonal; that in units of the
+// diagonal; its weight.
 constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
 
 template <class T>
@@ -963,6 +977,20 @@ double mean_off_diagonal(const T* K, std::int64_t n) {
         for (std::int64_t j = 0; j < i; ++j) sum += static_cast<double>(K[i * n + j]);
     }
     return 2 * sum / static_cast<double>(n * (n - 1));
+}
+
+// Whether all samples are alike, but perhaps the one that is least like the others: an outlier.
+template <class T>
+bool nearly_constant(const T* K, std::int64_t n) {
+    double sum = 0, least = kInfinity, diagonal = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        double row = 0;
+        for (std::int64_t j = 0; j < n; ++j) row += i == j ? 0.0 : static_cast<double>(K[i * n + j]);
+        sum += row;
+        least = std::min(least, row);
+        diagonal += static_cast<double>(K[i * n + i]);
+    }
+    return sum - 2 * least > kConstant * diagonal / static_cast<double>(n) * static_cast<double>((n - 1) * (n - 2));
 }
 
 template <class T>
@@ -1251,7 +1279,7 @@ class Fit {
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;
             kernels_.sum({mixture_.which[a]}, {1.0}, run_, one.data());
-            if (mean_off_diagonal(one.data(), N_) > kConstant) {
+            if (nearly_constant(one.data(), N_)) {
                 result.warnings |= FASTFS_IKDR_CONSTANT;
                 break;
             }

@@ -377,6 +377,14 @@ def test_fit_of_layouts_and_threads():
     assert quiet(integers, y).A.tobytes() == quiet(integers.astype(float), y).A.tobytes()
 
 
+def test_a_small_budget_changes_no_bit():
+    """Whether products of all kernels are stored depends on it, and on the number of threads."""
+    X, y = blobs(50, 4000)
+    stored, anew = (quiet(X, y, n_threads=1, max_memory=budget) for budget in ("1G", "2M"))
+    for name in ("A", "weights", "embedding", "history", "scores"):
+        assert getattr(anew, name).tobytes() == getattr(stored, name).tobytes(), name
+
+
 @pytest.mark.parametrize("groups", [None, "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_dtypes_agree(kind, groups):

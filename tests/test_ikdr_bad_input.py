@@ -191,7 +191,7 @@ BAD_KERNELS = {
         [K, changed(K, 3, 4, 0.99)],
         ["matrix 1", "symmetric", "row 3, column 4", "row 4, column 3", "mean"],
     ),
-    "nearly symmetric": (changed(K, 3, 4, K[3, 4] + 1e-6), ["matrix 0", "symmetric"]),
+    "nearly symmetric": (changed(K, 3, 4, K[3, 4] + 1e-6), ["matrix 0", "symmetric", "-1e-06 more"]),
     "negative eigenvalue": (MINUS, ["matrix 0", "semidefinite", "diagonal"]),
     "distances": (1 - K, ["matrix 0"]),
     "none": ([], ["kernel"]),
@@ -245,7 +245,7 @@ BAD_CALLABLES = {
     "NaN": (lambda own: changed(own, 3, 4, np.nan), ["the kernel of feature 5", "NaN", "row 3, column 4"]),
     "not symmetric": (lambda own: changed(own, 3, 4, 2.0), ["the kernel of feature 5", "symmetric"]),
     "indefinite": (lambda own: -own, ["the kernel of feature 5", "semidefinite"]),
-    "a column": (lambda own: own[:, :1], ["feature 5", "(40, 40)", "(40, 1)"]),
+    "a column": (lambda own: own[:, :1], ["the kernel of feature 5 must return", "(40, 40)", "(40, 1)"]),
     "a number": (lambda own: 1.0, ["feature 5", "(40, 40)", "()"]),
     "nothing": (lambda own: None, ["feature 5", "(40, 40)"]),
     "words": (lambda own: np.full(own.shape, "a"), ["numbers"]),
@@ -397,6 +397,38 @@ def test_lambda_of_zero(call):
     assert messages[0].startswith("lam=0 leaves nothing to keep classes apart")
 
 
+@pytest.mark.parametrize("name", ["lam", "mu"])
+def test_weights_of_any_size_are_solved_for(name):
+    """Beyond 1e15 the start was returned as converged."""
+    large, larger = (fastfs.ikdr(X, Y, **{name: size}) for size in (1e12, 1e30))
+    np.testing.assert_allclose(larger.class_profile, large.class_profile, atol=1e-6)
+    if name == "lam":
+        assert larger.objective == pytest.approx(1e18 * large.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e60])
+def test_kernels_of_any_size_are_solved_for(size):
+    """Such as linear ones of raw values: from 1e8 on the start was returned as converged."""
+    with pytest.warns(fastfs.DataWarning, match="the kernels' diagonals are about"):
+        first, second = (fastfs.ikdr(s * K, Y, kernel="precomputed", tol=1e-6) for s in (1e4, size))
+    assert second.objective == pytest.approx((size / 1e4) ** 2 * first.objective, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lam": 1.7e308},
+        {"tau": 1.7e308, "zeta": 1.7e308, "solver": "admm"},
+        {"kernel": lambda A, B: 1e160 * np.eye(40)},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_leaves_the_range_of_doubles(options):
+    with pytest.raises(ValueError, match="the objective must stay within the range of doubles") as raised:
+        fastfs.ikdr(X, Y, **options)
+    assert_one_sentence(raised)
+
+
 @every
 def test_no_convergence(call):
     messages, fitted = warned(ConvergenceWarning, call, max_iter=1, tol=0.0)
@@ -414,17 +446,30 @@ def test_a_path_that_does_not_converge_says_where():
 def test_samples_that_are_hardly_similar(call):
     messages, fitted = warned(fastfs.DataWarning, call, groups="all", width=1e-3)
     assert messages[0].startswith("samples are hardly similar to each other (mean similarity below 0.01 for lam=0.1)")
+    assert "width" in messages[0]
     assert getattr(fitted, "similarity", getattr(fitted, "similarity_", 1)) < 0.01
+
+
+@every
+def test_kernels_of_the_caller_have_no_width(call):
+    messages, _ = warned(fastfs.DataWarning, call, groups="all", kernel=lambda A, B: rbf_kernel(A, B, gamma=100.0))
+    assert "width" not in messages[0]
+
+
+@every
+@pytest.mark.parametrize("size", [0.05, 20])
+def test_kernels_of_another_scale(call, size):
+    messages, _ = warned(fastfs.DataWarning, call, kernel=lambda A, B: size * rbf_kernel(A, B))
+    assert messages[-1].startswith(f"the kernels' diagonals are about {size}, but")
+    assert not any("constant" in message for message in messages)
 
 
 def test_a_feature_that_is_an_outlier():
     outlier = np.zeros((40, 2))
-    outlier[7, 0] = 1
-    outlier[7, 1] = 1
+    outlier[7] = 1
     outlier += 1e-6 * RNG.normal(size=outlier.shape)
-    with pytest.warns(fastfs.DataWarning, match="a kernel with weight is nearly constant"):
-        result = fastfs.ikdr(outlier, Y, width=100.0)
-    assert result.similarity > 0.98
+    with pytest.warns(fastfs.DataWarning, match="a kernel with weight is nearly constant, but for one sample"):
+        fastfs.ikdr(outlier, Y)
 
 
 def test_no_warning_without_a_reason(recwarn):

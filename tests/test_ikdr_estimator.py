@@ -319,6 +319,7 @@ def test_start():
     again = fastfs.ikdr(X, Y, start=(found.A, found.weights))
     assert again.objective <= found.objective * (1 + 1e-9)
     assert again.n_iter <= 2
+    assert fastfs.ikdr(X, Y, start=[found.A, found.weights]).objective == again.objective
     of_A = fastfs.ikdr(X, Y, start=found.A)
     assert of_A.weights.shape == (20,)
     own = fastfs.ikdr(X, Y, kernel=rbf_kernel, start=(found.A, np.full(20, 0.05)))

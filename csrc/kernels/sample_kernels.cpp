@@ -146,7 +146,7 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
         throw InvalidArgument("the width of a kernel must fit its features, but kernel " + std::to_string(m) + " has " +
                               text(delta) + " and features that deviate by " + text(unit) +
-                              ": standardise them, or take another width");
+                              ": standardise them, or give another width");
     }
 }
 
@@ -414,11 +414,6 @@ void SampleKernels<T>::for_products(const Support& support, Run& run, const Visi
 }
 
 // ---- memory --------------------------------------------------------------------------------------------------------
-
-template <class T>
-std::int64_t SampleKernels<T>::products_memory(std::int64_t k) const {
-    return n_kernels() * ((n_samples() + n_classes() * k) * static_cast<std::int64_t>(sizeof(T)) + 8);
-}
 
 template <class T>
 std::int64_t SampleKernels<T>::memory(const KernelSource& source, std::int64_t n_classes, int n_threads) {

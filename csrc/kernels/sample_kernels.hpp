@@ -74,8 +74,7 @@ class SampleKernels {
         std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
     void for_products(const Support& support, Run& run, const Visit& visit) const;
 
-    // Bytes of products for all kernels, and of the object with its scratch, for up to n_support rows of A.
-    std::int64_t products_memory(std::int64_t k) const;
+    // Bytes of the object with its scratch.
     static std::int64_t memory(const KernelSource& source, std::int64_t n_classes, int n_threads);
 
   private:

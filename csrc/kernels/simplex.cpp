@@ -11,7 +11,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Values that the line search compares with; a sufficient decrease; steps.
+// Values that the line search compares with; a sufficient decrease; steps, in units of the gradient's inverse.
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
@@ -49,12 +49,14 @@ void tidy(double* A, std::int64_t n, std::int64_t k) {
 }  // namespace
 
 void project_on_simplex(double* x, std::int64_t n, double* work) {
-    // The level that is subtracted is at least the largest value less 1, and few values exceed that.
-    const double floor = *std::max_element(x, x + n) - 1;
+    // The level that is subtracted is at least the largest value less 1, and few values exceed that. Measured from the
+    // largest value, it keeps its digits after steps of any length.
+    const double largest = *std::max_element(x, x + n);
     std::int64_t m = 0;
     double sum = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-        if (x[i] <= floor) continue;
+        x[i] -= largest;
+        if (x[i] <= -1) continue;
         work[m++] = x[i];
         sum += x[i];
     }
@@ -72,8 +74,7 @@ void project_on_simplex(double* x, std::int64_t n, double* work) {
         m = kept;
         sum = above;
     }
-    // After long steps the level has few digits behind the point: their sum needn't be 1 before it's made so.
-    double total = 0;
+    double total = 0;  // 1 but for rounding
     for (std::int64_t i = 0; i < n; ++i) {
         x[i] = std::max(x[i] - level, 0.0);
         total += x[i];
@@ -105,7 +106,10 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
     project(1.0);
     double largest = 0;
     for (double d : direction) largest = std::max(largest, std::abs(d));
-    double step = std::clamp(1 / largest, kShortest, kLongest);
+    double steepest = 1e-290;  // keeps steps finite
+    for (double v : g) steepest = std::max(steepest, std::abs(v));
+    const double shortest = kShortest / steepest, longest = kLongest / steepest;
+    double step = std::clamp(1 / largest, shortest, longest);
     while (!(found.converged = found.gap <= tol * std::abs(value)) && found.n_iter < max_iter) {
         const auto share = [&](std::int64_t i) { return static_cast<double>(i) / static_cast<double>(max_iter); };
         const Run::Part part(run, share(found.n_iter), share(found.n_iter + 1));
@@ -130,7 +134,7 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
             ss += s * s;
             sy += s * (next_g[e] - g[e]);
         }
-        step = sy > 0 ? std::clamp(ss / sy, kShortest, kLongest) : kLongest;
+        step = sy > 0 ? std::clamp(ss / sy, shortest, longest) : longest;
         std::swap(x, next);
         std::swap(g, next_g);
         value = next_value;

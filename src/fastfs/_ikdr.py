@@ -176,7 +176,7 @@ def ikdr(
         Penalty of the constraint in ``solver="admm"``.
     start : array-like of shape (n_samples, n_components), or a pair of it and one of shape (n_kernels,)
         A, or A and the weights, to start from: columns, and weights, that are not negative and add up to 1. By default
-        medoids of the classes, and equal weights.
+        means of the classes, or of parts of them, and equal weights.
     scaling, random_state, max_memory
         As for :class:`fastfs.IKDR`.
     n_threads : int
@@ -264,8 +264,8 @@ def ikdr_path(
     X, y
         As for :func:`fastfs.ikdr`.
     lams : sequence of float
-        In the order to solve them. From small to large is the good one: solutions for large lambdas, as starts for
-        small ones, are a trap.
+        In the order to solve them. From small to large is the better one as a rule: solutions for large lambdas, as
+        starts for small ones, are a trap.
     n_components, groups, kernel, width, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol, rho, start
         As for :func:`fastfs.ikdr`.
     scaling, random_state, n_threads, max_memory, progress
@@ -283,7 +283,8 @@ def ikdr_path(
 
     Notes
     -----
-    The problem is not convex: a result on the path needn't be that of its lambda alone.
+    The problem is not convex: a result on the path needn't be that of its lambda alone, and may have a larger or a
+    smaller objective.
 
     Examples
     --------
@@ -310,7 +311,7 @@ def ikdr_path(
         scaling=scaling,
         random_state=random_state,
     )
-    if not isinstance(lams, Iterable):
+    if not np.iterable(lams):
         raise TypeError(f"lams must be a sequence of numbers, not {lams!r}: for a single one take ikdr")
     steps = [as_not_negative("lam", lam) for lam in lams]
     if not steps:
@@ -367,7 +368,8 @@ def check_options(
 def _positive(name: str, value: Any, finite: bool = False) -> float:
     number = as_float(name, value)
     if not number > 0 or (finite and number == np.inf):
-        raise ValueError(f"{name} must be a {'finite ' if finite else ''}number above 0, not {value!r}")
+        what = "finite number above 0" if finite else "number above 0, up to infinity"
+        raise ValueError(f"{name} must be a {what}, not {value!r}")
     return number
 
 
@@ -377,7 +379,8 @@ def check_start(
     """A and the weights to start from; the core looks at their values."""
     if start is None:
         return None, None
-    A, weights = start if isinstance(start, tuple) and len(start) == 2 else (start, None)
+    pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1
+    A, weights = start if pair else (start, None)
     A = np.ascontiguousarray(as_floats(np.asarray(A), "A of start"), dtype=np.float64)
     if A.shape != (n_samples, n_components):
         raise ValueError(f"A of start must have the shape {(n_samples, n_components)}, not {A.shape}")
@@ -413,9 +416,11 @@ class Kernels:
         return {"X": self.X, "matrices": None, "groups": self.kernel_of if several else None, "n_kernels": n_kernels}
 
     def name(self, m: Any) -> str:
+        if self.X is None:
+            return f"matrix {m}"
         if self.group_labels is not None:
-            return f"group {self.group_labels[m]}"
-        return f"feature {m}" if self.n_kernels > 1 else "all features"
+            return f"the kernel of group {self.group_labels[m]}"
+        return f"the kernel of feature {m}" if self.n_kernels > 1 else "the kernel of all features"
 
     def columns(self, chosen: Codes, constant: Array) -> list[Codes]:
         """The columns of X of each of the chosen kernels, without constant ones."""
@@ -554,10 +559,10 @@ def evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any, what: str) -> Ar
     K = np.asarray(K.toarray() if hasattr(K, "toarray") else K)
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
-            f"the kernel must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but for "
-            f"{what} returned {K.shape}"
+            f"{what} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "
+            f"one of {K.shape}"
         )
-    return as_floats(K, "what the kernel returns")
+    return as_floats(K, f"what {what} returns")
 
 
 # ---------------------------------------------------------------------------------------------------------------- fits
@@ -601,13 +606,15 @@ def fit(
             raise
         assert kernels.which is not None
         names = [kernels.name(m) for m in kernels.which]
-        message = re.sub(r"\bmatrix (\d+)\b", lambda m: f"the kernel of {names[int(m[1])]}", str(error))
+        message = re.sub(r"\bmatrix (\d+)\b", lambda m: names[int(m[1])], str(error))
         raise ValueError(message) from None
-    _warn(found, len(classes), lams, options)
+    _warn(kernels, found, len(classes), lams, options)
     return [_collect(kernels, classes, step) for step in found]
 
 
-def _warn(found: list[dict[str, Any]], n_classes: int, lams: list[float], options: dict[str, Any]) -> None:
+def _warn(
+    kernels: Kernels, found: list[dict[str, Any]], n_classes: int, lams: list[float], options: dict[str, Any]
+) -> None:
     from fastfs import _core
 
     def where(bit: int) -> str:
@@ -633,13 +640,26 @@ def _warn(found: list[dict[str, Any]], n_classes: int, lams: list[float], option
     if who := where(_core.IKDR_IDENTITY):
         messages.append(
             f"samples are hardly similar to each other (mean similarity below 0.01 for {who}), so that dimensions "
-            "stand for single samples: take width='mean_squared' or a larger width"
+            "stand for single samples: take "
+            + (
+                "width='mean_squared' or a larger width"
+                if kernels.matrices is None
+                else "kernels that fall more slowly"
+            )
         )
     if who := where(_core.IKDR_CONSTANT):
         messages.append(
-            f"a kernel with weight is nearly constant (mean similarity above 0.98 for {who}), as that of a feature "
+            f"a kernel with weight is nearly constant, but for one sample at most (for {who}), as that of a feature "
             "with an outlier is: look at its values"
         )
+    if kernels.matrices is not None:
+        diagonals = kernels.matrices.diagonal(axis1=1, axis2=2).mean(axis=1)
+        size = float(found[0]["weights"] @ diagonals)
+        if not 0.1 <= size <= 10:
+            messages.append(
+                f"the kernels' diagonals are about {size:.3g}, but similarities to a sample's own class are meant to "
+                "be about 1: divide each kernel by the mean of its diagonal"
+            )
     warn_data(messages)
     if who := where(_core.IKDR_NOT_CONVERGED):
         from sklearn.exceptions import ConvergenceWarning
@@ -779,16 +799,16 @@ def _embedder(
         "n_kernels": kernels.n_kernels,
         "which": which,
         "weights": weights[which],
+        "names": [kernels.name(m) for m in which],
         "coefficients": found["A"][support],
     }
     if kernels.X is None:
-        names = [f"matrix {m}" for m in which]
-        return Embedder(n_columns=len(found["A"]), columns=None, names=names, support=support, **common)
+        return Embedder(n_columns=len(found["A"]), columns=None, support=support, **common)
     assert constant is not None
     X = kernels.X
     columns = kernels.columns(which, constant)
     features = np.concatenate(columns)
-    common |= {"n_columns": X.shape[1], "columns": columns, "names": [kernels.name(m) for m in which]}
+    common |= {"n_columns": X.shape[1], "columns": columns}
     if hasattr(X, "tocsr"):
         return Embedder(support=X.tocsr()[support][:, features].tocsc(), **common)
     values = X[np.ix_(support, features)]

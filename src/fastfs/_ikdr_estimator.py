@@ -44,8 +44,9 @@ class IKDR(_Selector):
     kernel : {"rbf", "precomputed"} or callable
         "rbf": exp(-|x - x'|^2 / delta) of the columns of a group, scaled as `scaling` says. A callable takes two arrays
         of these columns, as they are, and returns the similarities of the rows of the first to those of the second, as
-        scikit-learn's pairwise kernels do: symmetric and positive semidefinite. "precomputed": X is such a matrix of
-        samples x samples, or a list of them, one a kernel; there are no features to select then.
+        scikit-learn's pairwise kernels do: symmetric and positive semidefinite, with diagonals of about 1.
+        "precomputed": X is such a matrix of samples x samples, or a list of them, one a kernel; there are no features
+        to select then.
     width : {"mean_squared", "mean"} or float
         delta: the mean over pairs of samples of the squared distance, or of the distance, or the given value.
         "mean" is the paper's, for which all samples of many features are unlike each other.
@@ -65,7 +66,7 @@ class IKDR(_Selector):
     max_iter : int
         Turns of coefficients and weights.
     max_inner : int
-        Steps on the coefficients in the first turn; later ones take fewer.
+        Steps on the coefficients in each turn.
     tol : float
         Stop when the objective falls by no more than this share of it.
     scaling : {"standard"} or None
@@ -140,7 +141,8 @@ class IKDR(_Selector):
     -----
     fastfs.DataWarning
         Fewer dimensions than classes, or more than twice as many where samples are alike; ``lam=0``; samples that are
-        hardly similar to each other; a kernel with weight that hardly varies.
+        hardly similar to each other; a kernel with weight that hardly varies, but for one sample; kernels of your own
+        whose diagonals are far from 1.
     sklearn.exceptions.ConvergenceWarning
         `max_iter` turns weren't enough.
 

@@ -28,7 +28,7 @@ double uniform() { return std::uniform_real_distribution<double>()(engine); }
 
 void test_projection() {
     for (const std::int64_t n : {1, 2, 3, 17, 500}) {
-        for (const double size : {1e-9, 0.1, 1.0, 1e3, 1e12}) {
+        for (const double size : {1e-9, 0.1, 1.0, 1e3, 1e12, 1e17, 1e300}) {
             Numbers x(at(n)), work(at(n));
             for (double& v : x) v = size * normal();
             Numbers y = x;
@@ -45,22 +45,25 @@ void test_projection() {
             }
         }
     }
-    Numbers equal(9, 4.0), work(9);
-    fastfs::core::project_on_simplex(equal.data(), 9, work.data());
-    for (double v : equal) CHECK(std::abs(v - 1.0 / 9) <= 1e-16);
+    for (const double size : {4.0, -1e17, 1e300}) {
+        Numbers equal(9, size), work(9);
+        fastfs::core::project_on_simplex(equal.data(), 9, work.data());
+        for (double v : equal) CHECK(std::abs(v - 1.0 / 9) <= 1e-16);
+    }
 }
 
-// sum_j |a_j - b_j|^2 / 2: the minimum is the projection of b.
+// scale sum_j |a_j - b_j|^2 / 2: the minimum is the projection of b.
 struct Distance : fastfs::core::SimplexFunction {
     Numbers b, last;
+    double scale = 1;
     double value(const double* A) override {
         last.assign(A, A + b.size());
         double sum = 0;
         for (std::size_t e = 0; e < b.size(); ++e) sum += 0.5 * (A[e] - b[e]) * (A[e] - b[e]);
-        return sum;
+        return scale * sum;
     }
     void gradient(double* G) override {
-        for (std::size_t e = 0; e < b.size(); ++e) G[e] = last[e] - b[e];
+        for (std::size_t e = 0; e < b.size(); ++e) G[e] = scale * (last[e] - b[e]);
     }
 };
 
@@ -69,13 +72,17 @@ void test_minimisation() {
     Distance f;
     f.b.resize(n * k);
     for (double& v : f.b) v = 0.2 * normal();
-    Numbers A(n * k, 1.0 / n), work(n), wanted = f.b;
+    Numbers work(n), wanted = f.b;
     for (std::int64_t j = 0; j < k; ++j) fastfs::core::project_on_simplex(&wanted[at(j * n)], n, work.data());
     fastfs::core::Run run(threads(1));
-    const auto found = fastfs::core::minimize_on_simplex(f, n, k, 1e-13, 500, run, A.data());
-    CHECK(found.converged && found.gap <= 1e-13 * found.value);
-    for (std::size_t e = 0; e < A.size(); ++e) CHECK(std::abs(A[e] - wanted[e]) <= 1e-6);
-    CHECK(std::abs(found.value - f.value(wanted.data())) <= 1e-12);
+    for (const double scale : {1e-200, 1e-20, 1.0, 1e20, 1e200}) {
+        f.scale = scale;
+        Numbers A(n * k, 1.0 / n);
+        const auto found = fastfs::core::minimize_on_simplex(f, n, k, 1e-13, 500, run, A.data());
+        CHECK(found.converged && found.gap <= 1e-13 * found.value);
+        for (std::size_t e = 0; e < A.size(); ++e) CHECK(std::abs(A[e] - wanted[e]) <= 1e-6);
+        CHECK(std::abs(found.value - f.value(wanted.data())) <= 1e-12 * scale);
+    }
 }
 
 // ---- the reduced problem --------------------------------------------------------------------------------------------

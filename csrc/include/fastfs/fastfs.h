@@ -730,7 +730,8 @@ typedef struct fastfs_ikdr_kernels {
     int32_t width;          /* FASTFS_WIDTH_*: delta_m is the mean of squared distances (or of distances) of the samples
                                over the kernel's features, or given */
     double delta;           /* FASTFS_WIDTH_GIVEN: > 0 */
-    const double* matrices; /* n_kernels x n_samples x n_samples; symmetric, positive semidefinite */
+    const double* matrices; /* n_kernels x n_samples x n_samples; symmetric, positive semidefinite, best with diagonals
+                               of about 1 */
     int64_t n_samples;      /* of matrices */
 } fastfs_ikdr_kernels;
 #define FASTFS_IKDR_KERNELS_INIT \
@@ -763,7 +764,8 @@ typedef struct fastfs_ikdr_options {
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
        FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
-       FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: its mean off the diagonal is above 0.98 */
+       FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
+                                0.98 of that on it */
        FASTFS_IKDR_FEW = 8,      /* n_components < n_classes: some class has no dimension of its own */
        FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes, n_classes / similarity: the surplus goes to outliers */
 };
