@@ -133,6 +133,18 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
 }
 
+// Bytes of a few arrays of two such sizes stay within 64 bits.
+void require_size(std::int64_t n, std::int64_t least, const char* name) {
+    require(n >= least && n <= kMostFeatures,
+            std::string(name) + " must be from " + std::to_string(least) + " to 4e8, not " + std::to_string(n));
+}
+
+// An output, or another array as large.
+void require_fits(std::int64_t n_rows, std::int64_t n_cols, const char* name) {
+    require(n_cols <= kMostValues / n_rows, std::string(name) + " of " + std::to_string(n_rows) + " x " +
+                                                std::to_string(n_cols) + " values is more than a machine can hold");
+}
+
 // What a call writes to; a question (fastfs_run.bytes_needed) does without.
 void require_output(const Run& run, bool given, const char* message) { require(given || run.is_question(), message); }
 
@@ -217,12 +229,6 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
            8 * X.n_cols() * (p + 1);
 }
 
-// ProjSe's variables; products of two such sizes stay within 64 bits.
-void require_variables(std::int64_t n, std::int64_t least, const char* name) {
-    require(n >= least && n <= kMostFeatures,
-            std::string(name) + " must be from " + std::to_string(least) + " to 4e8, not " + std::to_string(n));
-}
-
 fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     const auto o = read(given, FASTFS_PROJSE_OPTIONS_INIT, "options");
     require(o.kernel == FASTFS_LINEAR || o.kernel == FASTFS_POLY || o.kernel == FASTFS_RBF,
@@ -281,10 +287,10 @@ struct TargetRows {
             require(!Y->is_sparse(), "Y must be dense");
             require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have " +
                                                    std::to_string(X.n_rows()) + " and " + std::to_string(Y->n_rows()));
-            require_variables(Y->n_cols(), 1, "the number of columns of Y");
+            require_size(Y->n_cols(), 1, "the number of columns of Y");
         }
         if (labels) require_in_range(labels, X.n_rows(), n_classes);
-        require_variables(X.n_cols(), 1, "the number of columns of X");
+        require_size(X.n_cols(), 1, "the number of columns of X");
     }
     const Matrix* y() const { return Y ? &*Y : nullptr; }
 };
@@ -328,6 +334,8 @@ void require_features(const int64_t* features, std::int64_t n, std::int64_t n_co
 
 // W in factors.
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
+    require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
+                                                 " features, not " + std::to_string(rank));
     const auto finite = [](double x) { return std::isfinite(x); };
     require(std::all_of(values, values + rank, finite) && std::all_of(vectors, vectors + rank * n_features, finite),
             "the values and vectors of a W must not contain NaN or infinity");
@@ -340,8 +348,7 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
             "sigma must be a positive number, not " + text(metric.sigma));
     require_features(metric.features, metric.n_features, n_cols);
     if (!metric.features) metric.n_features = n_cols;
-    require(metric.weights || (metric.values && metric.vectors && metric.rank >= 1),
-            "a metric needs weights, or values and vectors");
+    require(metric.weights || (metric.values && metric.vectors), "a metric needs weights, or values and vectors");
     if (metric.weights) {
         for (std::int64_t k = 0; k < metric.n_features; ++k) {
             require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
@@ -438,6 +445,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
         require(n >= 2 && n <= kMostFeatures, "kernels need from 2 to 4e8 samples, not " + std::to_string(n));
         require(given.n_kernels >= 1,
                 "n_kernels must be at least 1 with matrices, but is " + std::to_string(given.n_kernels));
+        require_fits(given.n_kernels, n * n, "an array of matrices");
         require(!given.groups, "groups must be null with matrices, which have no features");
         source.matrices = given.matrices;
         source.n_samples = n;
@@ -453,8 +461,8 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     const Matrix& X = *source.X;
     const std::int64_t d = X.n_cols();
     require(!X.is_sparse(), "X must be dense");
-    require(X.n_rows() >= 2, "X needs at least two samples, but has " + std::to_string(X.n_rows()));
-    require(d >= 1 && d <= kMostFeatures, "X must have from 1 to 4e8 features, not " + std::to_string(d));
+    require_size(X.n_rows(), 2, "the number of samples");
+    require_size(d, 1, "the number of features");
     require(given.n_kernels >= 0 && given.n_kernels <= d, "n_kernels must be from 0 to the " + std::to_string(d) +
                                                               " features, not " + std::to_string(given.n_kernels));
     require(given.n_kernels <= 1 || given.n_kernels == d || given.groups,
@@ -626,7 +634,7 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
         const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        require(p >= 1 && p <= std::numeric_limits<std::int64_t>::max() / 1024 / X.n_cols(),
+        require(p >= 1 && p <= kMostValues / 1024 / X.n_cols(),
                 "V must have at least one column and fit the memory, but has " + std::to_string(p));
         run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
                            "the product of the affinity with " + std::to_string(p) + " columns",
@@ -688,7 +696,11 @@ fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinit
     });
 }
 
-int64_t fastfs_gram_rows(const fastfs_gram* gram) { return gram ? gram->sums.n_rows() : 0; }
+int64_t fastfs_gram_rows(const fastfs_gram* gram) {
+    if (!gram) return 0;
+    std::lock_guard lock(gram->mutex);
+    return gram->sums.n_rows();
+}
 
 void fastfs_gram_free(fastfs_gram* gram) { std::unique_ptr<fastfs_gram> owner(gram); }
 
@@ -789,7 +801,7 @@ fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, co
                             fastfs_projse_result* result) {
     return guarded([&] {
         const Matrix X = read_matrix(X_);
-        if (labels) require_variables(n_classes, 1, "n_classes");
+        if (labels) require_size(n_classes, 1, "n_classes");
         const TargetRows targets(X, Y_, labels, n_classes);
         const auto o = read_projse_options(options);
         require(!o.from_y, "choosing among Y needs sums with two views (fastfs_projse_new)");
@@ -803,8 +815,8 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
                                     const double* K_XX, const fastfs_projse_options* options, const fastfs_run* run_,
                                     fastfs_projse_result* result) {
     return guarded([&] {
-        require_variables(n_y, 1, "n_y");
-        require_variables(n_x, 1, "n_x");
+        require_size(n_y, 1, "n_y");
+        require_size(n_x, 1, "n_x");
         require(K_YY && K_YX && K_XX, "K_YY, K_YX or K_XX is null");
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: exchange the kernels instead");
@@ -821,8 +833,8 @@ fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, con
     return guarded([&] {
         const Run run = read_run(run_);
         require_output(run, sums != nullptr, "sums is null");
-        require_variables(n_y, 0, "n_y");
-        require_variables(n_x, 1, "n_x");
+        require_size(n_y, 0, "n_y");
+        require_size(n_x, 1, "n_x");
         require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not " + std::to_string(two_views));
         const bool with_xx = two_views || n_y == 0;
         run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
@@ -889,7 +901,11 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
     });
 }
 
-int64_t fastfs_projse_rows(const fastfs_projse_sums* sums) { return sums ? sums->sums.n_rows() : 0; }
+int64_t fastfs_projse_rows(const fastfs_projse_sums* sums) {
+    if (!sums) return 0;
+    std::lock_guard lock(sums->mutex);
+    return sums->sums.n_rows();
+}
 
 int64_t fastfs_projse_size(const fastfs_projse_sums* sums) { return sums ? sums->sums.size() : 0; }
 
@@ -906,6 +922,8 @@ fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers
         require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
         require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with " + text(numbers[0]));
         std::lock_guard lock(sums->mutex);
+        require(std::all_of(numbers, numbers + sums->sums.size(), [](double x) { return std::isfinite(x); }),
+                "these numbers are no sums: they contain NaN or infinity");
         sums->sums.load(numbers);
     });
 }
@@ -919,7 +937,7 @@ fastfs_status fastfs_margin_new(const fastfs_matrix* X_, int32_t scaling, int32_
         require_output(run, margin != nullptr, "margin is null");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
-        require(X.n_rows() >= 2, "at least two samples are needed, but X has " + std::to_string(X.n_rows()));
+        require_size(X.n_rows(), 2, "the number of samples");
         require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
                 "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(scaling));
         require(keep >= FASTFS_KEEP_NONE && keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
@@ -1035,8 +1053,8 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
                                      int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,
                                      int64_t* b, double* weights, int64_t* found) {
     return guarded([&] {
-        require(n_features >= 1 && rank >= 1 && n_pairs >= 0,
-                "n_features and rank must be at least 1, and n_pairs not negative");
+        require_size(n_features, 1, "n_features");
+        require(n_pairs >= 0, "n_pairs must not be negative, but is " + std::to_string(n_pairs));
         Run run = read_run(run_);
         require(values && vectors, "values or vectors is null");
         require_output(run, a && b && weights && found, "a, b, weights or found is null");
@@ -1055,6 +1073,7 @@ fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t
         require_labels(labels, margin->data.X().n_rows(), n_classes);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
+        require_fits(X.n_rows(), n_classes, "a table of distances");
         margin_distances(margin->data, labels, n_classes, m, X, run, out);
     });
 }
@@ -1069,6 +1088,8 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
         require_labels(labels, margin->data.X().n_rows(), n_classes);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
+        require_fits(X.n_rows(), m.n_features, "a table of parts");
+        if (!m.weights) require_fits(X.n_rows() * m.n_features, m.n_features, "a table of parts");
         for (std::int64_t r = 0; r < X.n_rows(); ++r) {
             require(wanted[r] >= 0 && wanted[r] < n_classes, "wanted must lie in 0.." + std::to_string(n_classes - 1) +
                                                                  ", but that of row " + std::to_string(r) + " is " +
@@ -1084,6 +1105,7 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
         const Samples X(read_matrix(X_));
         Run run = read_run(run_);
         require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
+        require_size(X.n_cols(), 2, "the number of features");
         require(n_neighbors >= 1 && n_neighbors < X.n_cols(),
                 "n_neighbors must be from 1 to the " + std::to_string(X.n_cols() - 1) + " other features, not " +
                     std::to_string(n_neighbors));
@@ -1254,10 +1276,10 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         const auto m = read(model, FASTFS_IKDR_MODEL_INIT, "model");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
-        require(m.n_kernels >= 1 && m.n_support >= 1 && m.n_components >= 1,
-                "a model must have at least one kernel, support sample and component, but has " +
-                    std::to_string(m.n_kernels) + ", " + std::to_string(m.n_support) + " and " +
-                    std::to_string(m.n_components));
+        require_size(m.n_kernels, 1, "the number of kernels");
+        require_size(m.n_support, 1, "the number of support samples");
+        require_size(m.n_components, 1, "n_components");
+        require_fits(X.n_rows(), m.n_components, "an embedding");
         require(m.weights && m.deltas && m.begins && m.features && m.means && m.scales && m.support && m.coefficients,
                 "an array of the model is null");
         require(m.begins[0] == 0, "begins must start with 0, but starts with " + std::to_string(m.begins[0]));

@@ -699,7 +699,7 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
     std::int64_t all = 0;
-    for (const DiscSet& set : sets) all += set.n_components;
+    for (const DiscSet& set : sets) all += std::min(set.n_components, p);
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const DiscSet& set = sets[s];
         const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
@@ -715,6 +715,15 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 "the kernel of " + name_of(s) + " needs X besides neighbors, for the norms of the features");
         if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph == FASTFS_GRAPH_KNN;
+        const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
+        const std::int64_t widest = std::max({std::min(knn && !set.W ? lists
+                                                       : set.W       ? 1
+                                                                     : p,
+                                                       p),
+                                              set.n_components, std::min(options.n_vectors, p)});
+        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()),
+                "graphs or vectors of " + std::to_string(p) + " features and " + std::to_string(widest) +
+                    " values each are more than a machine can hold: ask for fewer");
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
             results[s].warnings |= FASTFS_DISC_CLAMPED;
         }
@@ -765,7 +774,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         kept += graph;
         if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run));
-        vectors += 8 * p * (3 * set.n_components + 2 * options.n_vectors + 6);
+        vectors += 8 * p * (3 * set.n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, set.n_components);
     }
     vectors +=

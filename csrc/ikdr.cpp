@@ -1060,13 +1060,14 @@ class Fit {
         const std::int64_t active = std::min(d + 1, kSingle + (admm ? kRounds : 2) * kAdded);
         const std::int64_t always = (admm ? Alternation::memory(N_, C, k_) : 0) +
                                     SampleKernels<T>::memory(source, admm ? N_ : C, run_.n_threads()) +
-                                    3 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+                                    4 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
                                     8 * active * (2 * phi + active) + 8 * 6 * d + 8 * n_results * (2 * d + 2 * N_ * k_);
         const std::int64_t stored = (size * phi + 8) * d;
-        run_.require_memory(always,
+        const bool store = d > 1 && stored <= kMostStored && run_.allows(always + stored);
+        run_.require_memory(store ? always + stored : always,
                             "I-KDR of " + std::to_string(d) + " kernels between " + std::to_string(N_) + " samples",
                             "raise max_memory (or FASTFS_MAX_MEMORY)");
-        return d > 1 && stored <= kMostStored && run_.allows(always + stored);
+        return store;
     }
 
     // Equal weights, of a sample of the kernels if there are very many, or those given.
@@ -1361,8 +1362,8 @@ void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, doubl
     constexpr std::int64_t kRows = 32;  // samples side by side
     const std::int64_t n = X.n_rows(), s = model.n_support, k = model.n_components,
                        width = model.begins[model.n_kernels];
-    run.require_memory(24 * run.n_threads() * kRows * s, "the embedding of " + std::to_string(n) + " samples",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(16 * (run.n_threads() + 1) * kRows * s + 8 * n * k,
+                       "the embedding of " + std::to_string(n) + " samples", "raise max_memory (or FASTFS_MAX_MEMORY)");
     run.step("embedding", 1.0);
     X.row_maxima(run);
     std::vector<Numbers> scratch(at(run.n_threads()), numbers(2 * kRows * s));

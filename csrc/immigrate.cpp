@@ -163,7 +163,7 @@ struct Blocks {
 
     Blocks(std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what, const Run& run)
         : stored(run.allows(stored_distances_memory(n) + (bytes - 8) * n * n + others)), rows(n) {
-        if (!stored) rows = std::clamp(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n);
+        if (!stored) rows = std::min(std::max(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows), n);
         while (rows > kTaskRows && !run.allows(bytes * rows * n + others)) {
             rows = (rows / 2 + kTaskRows - 1) / kTaskRows * kTaskRows;
         }
@@ -240,7 +240,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     const ScaledFeatures all = margin.features();
     const std::int64_t n = all.n_samples(), A = all.n_features();
     run.step("distances", 0.01);
-    Blocks blocks(n, 8 + static_cast<std::int64_t>(sizeof(T)), 32 * margin.X().n_cols(), "IM4E", run);
+    Blocks blocks(n, 8 + static_cast<std::int64_t>(sizeof(T)), 96 * margin.X().n_cols(), "IM4E", run);
     const double *kept = margin.kept(Difference::kAbsolute), *f = blocks.f.data();
     std::vector<double> w(static_cast<std::size_t>(A), 1.0 / static_cast<double>(A)), u(w.size()), cost;
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
@@ -807,8 +807,7 @@ template <class T, class F>
 void for_rows(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
               F&& body) {
     const std::int64_t n = classes.n_samples();
-    const std::int64_t rows =
-        std::clamp<std::int64_t>(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows, n_rows);
+    const std::int64_t rows = std::min(std::max(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows), n_rows);
     run.require_memory(8 * n * (rows + 2 * run.n_threads()),
                        "a table of distances to " + std::to_string(n) + " samples", kAdvice);
     Buffer<double> f(std::min(rows, n_rows) * n);
@@ -831,12 +830,12 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     }
 }
 
-// Answers a question about margin_distances, or margin_explain (parts).
+// Answers a question about margin_distances, or margin_explain (parts), with so many outputs.
 void answer_comparison(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, bool parts,
-                       const Run& run) {
+                       std::int64_t n_outputs, const Run& run) {
     if (!run.is_question()) return;
     const std::int64_t n = margin.X().n_rows(), both = n + X.n_rows(), A = metric.n_features;
-    std::int64_t bytes = 8 * n * (std::max(kBlockBytes / (8 * n), kTaskRows) + 2 * run.n_threads());
+    std::int64_t bytes = 8 * n_outputs + 8 * n * (std::max(kBlockBytes / (8 * n), kTaskRows) + 2 * run.n_threads());
     bytes += metric.weights ? stored_distances_memory(1) : 8 * A * (metric.rank + kFormRows) + 8 * 3 * A * A;
     if (parts || !metric.weights) bytes += 8 * (A + 16) * both;
     if (parts && !metric.weights) bytes += 8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1);
@@ -865,7 +864,7 @@ Immigrate immigrate(const Margin& margin, const std::int64_t* labels, std::int64
 
 void margin_distances(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
                       const fastfs_margin_metric& metric, const Matrix& X, Run& run, double* out) {
-    answer_comparison(margin, metric, X, false, run);
+    answer_comparison(margin, metric, X, false, X.n_rows() * n_classes, run);
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
     const auto predict = [&](auto zero) {
@@ -881,10 +880,10 @@ void margin_distances(const Margin& margin, const std::int64_t* labels, std::int
 void margin_explain(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
                     const fastfs_margin_metric& metric, const Matrix& X, const std::int64_t* wanted, Run& run,
                     double* out) {
-    answer_comparison(margin, metric, X, true, run);
+    const std::int64_t A = metric.n_features;
+    answer_comparison(margin, metric, X, true, X.n_rows() * A * (metric.weights ? 1 : A), run);
     const SingleThreadedBlas held;
     const Classes classes(labels, margin.X().n_rows(), n_classes);
-    const std::int64_t A = metric.n_features;
     Buffer<double> W;
     if (!metric.weights) {
         run.require_memory(8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1),

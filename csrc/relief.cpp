@@ -185,7 +185,8 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
     const std::int64_t block = whole ? n_targets : std::min(kRowsPerBlock, n_targets);
     Buffer<double> rows;
     if (run.is_question()) {
-        run.require_memory(stored_distances_memory(1) + (listed ? n_targets * find.most() * kBytesOfPair : 0) +
+        run.require_memory(32 * margin.X().n_cols() + stored_distances_memory(1) +
+                               (listed ? n_targets * find.most() * kBytesOfPair : 0) +
                                (!kept || !listed ? block * n * 8 : 0) + weights / n * block +
                                (all ? 0 : n_targets * margin.X().n_cols() * static_cast<std::int64_t>(sizeof(T))),
                            "looking up neighbors", "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");

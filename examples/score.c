@@ -35,7 +35,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     const long n = atol(argv[3]), d = atol(argv[4]);
-    fastfs_matrix X = {sizeof X, FASTFS_FLOAT64, FASTFS_DENSE, n, d, NULL, d, 1, NULL, NULL, 0, 0};
+    fastfs_matrix X = FASTFS_MATRIX_INIT;
+    X.n_rows = n;
+    X.n_cols = X.row_stride = d;
     X.values = read_all(argv[1], sizeof(double), (size_t)(n * d));
     int64_t* labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
 

@@ -1,7 +1,9 @@
 # cython: language_level=3
 """Scores the features of a matrix by ReliefF from a Cython extension.
 
-Its C compiler needs the include folder of fastfs, its linker the library; see setup.py.
+    cython -3 score_cython.pyx
+    cc -shared -fPIC score_cython.c $(python3-config --includes) $(python -m fastfs --cflags --libs) \\
+        -o score_cython$(python3-config --extension-suffix)
 """
 
 import numpy as np

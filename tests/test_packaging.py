@@ -263,7 +263,7 @@ CONSUMERS = {
             name = "consumer"
             version = "1"
             [tool.meson-python.args]
-            setup = ["--native-file=native.ini"]
+            setup = ["--native-file=../native.ini"]
         """,
         "native.ini": """
             [binaries]

@@ -435,10 +435,11 @@ std::int64_t tile_memory(int n_threads, std::int64_t p) {
     return n_threads * (8 * kTile * kTile + 16 * kTile * p) + 8 * kTile * kTile;  // one to check a custom kernel
 }
 
-Gram::Gram(std::int64_t n_features, Run& run)
-    : d_(n_features), shift_sums_(static_cast<std::size_t>(n_features), 0.0), norms_(shift_sums_) {
+Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
     run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
                        "raise max_memory, or give fewer features");
+    shift_sums_.assign(static_cast<std::size_t>(d_), 0.0);
+    norms_ = shift_sums_;
     sums_ = Buffer<double>(d_ * d_);
     std::fill_n(sums_.data(), d_ * d_, 0.0);
 }

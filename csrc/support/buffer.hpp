@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -17,8 +18,7 @@ template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(std::int64_t size)
-        : size_(size), data_(static_cast<T*>(::operator new(static_cast<std::size_t>(size) * sizeof(T), kAlignment))) {
+    explicit Buffer(std::int64_t size) : size_(size), data_(static_cast<T*>(::operator new(bytes(size), kAlignment))) {
 #if defined(__linux__)
         // Huge pages: a fresh array of 4 KiB pages costs as much in page faults as the kernel that fills it.
         constexpr std::uintptr_t kHuge = std::uintptr_t{1} << 21;
@@ -36,6 +36,12 @@ class Buffer {
 
   private:
     static constexpr std::align_val_t kAlignment{64};
+    static std::size_t bytes(std::int64_t size) {
+        if (size < 0 || size > std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(sizeof(T))) {
+            throw std::bad_array_new_length();
+        }
+        return static_cast<std::size_t>(size) * sizeof(T);
+    }
     struct Delete {
         void operator()(T* p) const { ::operator delete(p, kAlignment); }
     };

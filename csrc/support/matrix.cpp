@@ -138,7 +138,7 @@ Matrix::Matrix(const fastfs_matrix& description) : m_(description) {
             "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not " + std::to_string(m_.storage));
     require(m_.n_rows >= 1 && m_.n_cols >= 1, "X needs at least one sample and one feature, but is " +
                                                   std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols));
-    require(m_.n_rows <= std::numeric_limits<std::int64_t>::max() / 8 / m_.n_cols,
+    require(m_.n_rows <= kMostValues / m_.n_cols,
             "X can't have " + std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols) + " values");
     if (is_sparse()) {
         check_sparse(m_);

@@ -12,6 +12,9 @@ namespace fastfs::core {
 // Keeps byte counts of square matrices within 64 bits.
 constexpr std::int64_t kMostFeatures = 400000000;
 
+// No machine has the petabytes of more, and bytes of such matrices, of several copies too, can be counted in 64 bits.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
+
 class Matrix {
   public:
     // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).

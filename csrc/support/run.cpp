@@ -22,6 +22,9 @@ constexpr int kMaxThreads = 1024;
 // Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
+// What methods don't count because it doesn't grow with the data: tiles, panels, packed blocks. Answers have to.
+constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::int64_t{1} << 19;
+
 // What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of
 // code in a library that holds its own C++ library.
 std::string contents(const char* path) {
@@ -145,7 +148,10 @@ bool Run::allows(std::int64_t bytes) const {
 }
 
 void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
-    if (is_question()) *options_.bytes_needed = bytes;
+    if (is_question()) {
+        bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
+        *options_.bytes_needed = bytes;
+    }
     if (allows(bytes)) {
         if (is_question()) throw Answered();
         return;

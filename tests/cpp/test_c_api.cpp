@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 // The symbols of the scipy-openblas32 wheel.
@@ -212,6 +213,108 @@ void test_negative_sizes() {
     }
 }
 
+// ---- sizes whose products leave 64 bits, and arrays of one value
+// --------------------------------------------------------
+
+// A question of what no machine has: too much, or refused, never a small number.
+template <class Call>
+void test_too_large(const std::string& name, Call&& call) {
+    std::int64_t bytes = 0;
+    auto how = fastfs::default_run();
+    how.n_threads = 1024;
+    how.max_memory = std::int64_t{1} << 42;
+    how.bytes_needed = &bytes;
+    const fastfs_status status = call(how);
+    check(status == FASTFS_EINVAL || (status == FASTFS_ENOMEM && bytes > how.max_memory), __FILE__, __LINE__, name);
+}
+
+void test_too_large_sizes() {
+    const auto two_to = [](int power) { return std::int64_t{1} << power; };
+    const double one = 1;
+    const std::int64_t zero = 0;
+    std::vector<double> out(n * d * d);
+    for (const auto& [rows, columns] : {std::pair{31, 28}, {30, 28}, {59, 0}, {1, 58}, {40, 20}, {0, 60}, {60, 0}}) {
+        const std::string shape = " of 2^" + std::to_string(rows) + " x 2^" + std::to_string(columns);
+        const fastfs::matrix large(&one, two_to(rows), two_to(columns));
+        const fastfs_matrix* L = large.get();
+        if (columns > 0) {
+            test_too_large("affinity" + shape, [&](auto& how) { return fastfs_affinity(L, nullptr, &how, nullptr); });
+            for (const std::int64_t k : {std::int64_t{1} << 27, std::int64_t{1} << 62}) {
+                test_too_large("nearest_features" + shape,
+                               [&, L = L](auto& how) { return fastfs_nearest_features(L, k, &how, nullptr, nullptr); });
+            }
+            for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+                auto options = fastfs::default_disc_options();
+                options.graph = graph;
+                options.n_neighbors = options.n_vectors = options.bandwidth_neighbors = two_to(61);
+                for (const std::int64_t components : {std::int64_t{20}, two_to(62)}) {
+                    const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(large, components));
+                    test_too_large("disc_fit" + shape,
+                                   [&](auto& how) { return fastfs_disc_fit(sets.data(), 2, &options, &how, nullptr); });
+                }
+            }
+        }
+        test_too_large("affinity_product" + shape, [&, columns = columns](auto& how) {
+            return fastfs_affinity_product(L, nullptr, nullptr, two_to(60 - columns), &how, nullptr);
+        });
+    }
+    const fastfs::matrix tall(&one, two_to(40), 1);
+    fastfs_margin* margin = nullptr;
+    CHECK(fastfs_margin_new(tall.get(), 0, 1, nullptr, &margin) == FASTFS_EINVAL && says("number of samples"));
+    test_too_large("gram_new", [&](auto& how) { return fastfs_gram_new(400000000, &how, nullptr); });
+    test_too_large("eigh", [&](auto& how) { return fastfs_eigh(400000000, nullptr, nullptr, &how); });
+    const auto matrices = fastfs::ikdr_matrices(&one, two_to(62), n);
+    test_too_large("ikdr_fit",
+                   [&](auto& how) { return fastfs_ikdr_fit(&matrices, labels.data(), 2, nullptr, &how, nullptr); });
+    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
+    const std::vector<std::int64_t> begins{0, 1};
+    model.weights = model.deltas = model.scales = model.support = model.coefficients = model.means = &one;
+    model.begins = begins.data();
+    model.features = &zero;
+    for (const auto member :
+         {&fastfs_ikdr_model::n_kernels, &fastfs_ikdr_model::n_support, &fastfs_ikdr_model::n_components}) {
+        model.n_kernels = model.n_support = model.n_components = 1;
+        model.*member = two_to(62);
+        test_too_large("ikdr_embed", [&](auto& how) { return fastfs_ikdr_embed(&model, &X, &how, nullptr); });
+    }
+
+    // Ranks that vectors can't have: refused before these are read.
+    CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    metric.values = metric.vectors = &one;
+    for (const std::int64_t rank : {d + 1, two_to(61), std::numeric_limits<std::int64_t>::max()}) {
+        metric.rank = rank;
+        CHECK(fastfs_margin_distances(margin, labels.data(), 2, &metric, &X, nullptr, out.data()) == FASTFS_EINVAL &&
+              says("rank"));
+        CHECK(fastfs_margin_explain(margin, labels.data(), 2, &metric, &X, labels.data(), nullptr, out.data()) ==
+                  FASTFS_EINVAL &&
+              says("rank"));
+        std::int64_t found = 0;
+        CHECK(fastfs_immigrate_pairs(d, rank, &one, &one, 0, 1, nullptr, &found, &found, out.data(), &found) ==
+                  FASTFS_EINVAL &&
+              says("rank"));
+    }
+    // Few rows make small blocks.
+    metric.weights = out.data();
+    std::fill(out.begin(), out.end(), 1.0);
+    std::vector<double> distances(2);
+    const fastfs::matrix sample(values.data(), 1, d);
+    CHECK(fastfs_margin_distances(margin, labels.data(), 2, &metric, sample.get(), nullptr, distances.data()) ==
+          FASTFS_OK);
+    fastfs_margin_free(margin);
+
+    double seconds = 0;
+    for (const int dtype : {FASTFS_FLOAT32, FASTFS_FLOAT64}) {
+        CHECK(fastfs_exp_seconds(dtype, two_to(62), 1, &seconds) == FASTFS_ENOMEM);
+    }
+    fastfs_projse_sums* sums = nullptr;
+    CHECK(fastfs_projse_new(1, 1, 0, nullptr, &sums) == FASTFS_OK);
+    std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(sums)), 1.0);
+    numbers.back() = std::numeric_limits<double>::quiet_NaN();
+    CHECK(fastfs_projse_load(sums, numbers.data()) == FASTFS_EINVAL && says("NaN") && fastfs_projse_rows(sums) == 0);
+    fastfs_projse_free(sums);
+}
+
 // ---- structs of other versions --------------------------------------------------------------------------------------
 
 // The first `size` bytes of a struct, zeros behind it, in a block that ends there.
@@ -355,7 +458,8 @@ void test_struct_sizes() {
     });
     fastfs_margin_free(margin);
 
-    const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(fastfs::matrix(values.data(), n, d), 2));
+    const fastfs::matrix samples(values.data(), n, d);
+    const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 2));
     fastfs_disc* disc = nullptr;
     auto options = fastfs::default_disc_options();
     options.bandwidth_neighbors = 2;
@@ -364,11 +468,8 @@ void test_struct_sizes() {
         disc = nullptr;
         return fastfs_disc_fit(s, 2, o, nullptr, &disc);
     };
-    // The matrices behind these sets are gone: their own views.
-    std::vector<fastfs_disc_set> own = sets;
-    for (auto& set : own) set.X = &X;
-    test_versions("fastfs_disc_options", options, 8, [&](fastfs_disc_options* o) { return fit_disc(own.data(), o); });
-    CHECK(fit_disc(own.data(), &options) == FASTFS_OK);
+    test_versions("fastfs_disc_options", options, 8, [&](fastfs_disc_options* o) { return fit_disc(sets.data(), o); });
+    CHECK(fit_disc(sets.data(), &options) == FASTFS_OK);
     const fastfs_disc_result result_of_set = FASTFS_DISC_RESULT_INIT;
     test_versions("fastfs_disc_result", result_of_set, 8,
                   [&](fastfs_disc_result* r) { return fastfs_disc_get(disc, 0, r); });
@@ -675,6 +776,7 @@ int main() {
     test_tables_after_registration();
     test_null();
     test_negative_sizes();
+    test_too_large_sizes();
     test_struct_sizes();
     test_questions();
     test_kernels_without_numbers();

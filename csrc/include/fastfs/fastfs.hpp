@@ -533,8 +533,7 @@ inline std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, 
     return found;
 }
 
-// ---- neighbours between features
-// --------------------------------------------------------------------------------------
+// ---- neighbours between features ------------------------------------------------------------------------------------
 
 // Row-major, n_cols x n_neighbors.
 struct nearest {
@@ -552,26 +551,28 @@ inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const
     return found;
 }
 
-// ---- DiSC
-// -------------------------------------------------------------------------------------------------------------
+// ---- DiSC -----------------------------------------------------------------------------------------------------------
 
 using disc_options = fastfs_disc_options;
 inline disc_options default_disc_options() { return FASTFS_DISC_OPTIONS_INIT; }
 
 // A set is its samples, its graph or its neighbours; these must outlive the fit.
 using disc_set = fastfs_disc_set;
+disc_set disc_samples(const matrix&& X, std::int64_t n_components = 20) = delete;  // it would be gone by the fit
 inline disc_set disc_samples(const matrix& X, std::int64_t n_components = 20) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.X = X.get();
     set.n_components = n_components;
     return set;
 }
+disc_set disc_graph(const matrix&& W, std::int64_t n_components = 20) = delete;
 inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 20) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.W = W.get();
     set.n_components = n_components;
     return set;
 }
+disc_set disc_neighbors(const nearest&& found, std::int64_t n_features, std::int64_t n_components = 20) = delete;
 inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 20) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.neighbors = found.neighbors.data();
@@ -609,11 +610,12 @@ class disc {
     std::unique_ptr<fastfs_disc, free> handle_;
 };
 
-// ---- I-KDR
+// ---- I-KDR ----------------------------------------------------------------------------------------------------------
 
 // What these point to must outlive the call.
 using ikdr_kernels = fastfs_ikdr_kernels;
 // n_kernels: 0, one a feature; 1, one of all.
+ikdr_kernels ikdr_features(const matrix&& X, std::int64_t n_kernels = 0) = delete;  // it would be gone by the call
 inline ikdr_kernels ikdr_features(const matrix& X, std::int64_t n_kernels = 0) {
     ikdr_kernels kernels = FASTFS_IKDR_KERNELS_INIT;
     kernels.X = X.get();

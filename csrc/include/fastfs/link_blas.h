@@ -6,12 +6,12 @@
  *     if (status != FASTFS_OK && status != FASTFS_EEXIST) { fprintf(stderr, "%s\n", fastfs_last_error()); ... }
  *
  * CMake's target fastfs::linked_blas defines what is needed. Without it, define before including:
- *   FASTFS_BLAS_PREFIX, FASTFS_BLAS_SUFFIX
- *                              what the linker's names of Fortran routines have before and behind them; default:
- * nothing, and an underscore FASTFS_BLAS_SYMBOL(name)   that name, where these two can't make it
- *   FASTFS_BLAS_SET_THREADS, FASTFS_BLAS_GET_THREADS
- *                              functions void(int) and int(void) that control the threads of that BLAS, such as
- *                              openblas_set_num_threads; without them fastfs takes the BLAS as it is
+ *
+ *   - FASTFS_BLAS_PREFIX and FASTFS_BLAS_SUFFIX: what the linker's names of Fortran routines have before and behind
+ *     them; default: nothing, and an underscore.
+ *   - FASTFS_BLAS_SYMBOL(name): that name, where these two can't make it.
+ *   - FASTFS_BLAS_SET_THREADS and FASTFS_BLAS_GET_THREADS: functions void(int) and int(void) that control the threads
+ *     of that BLAS, such as openblas_set_num_threads; without them fastfs takes the BLAS as it is.
  */
 #ifndef FASTFS_LINK_BLAS_H
 #define FASTFS_LINK_BLAS_H

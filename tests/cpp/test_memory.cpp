@@ -1,0 +1,238 @@
+// What a call takes is no more than what it answered to the question (fastfs_run.bytes_needed): every allocation of C++
+// is counted here, and the outputs of the caller's besides.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+// The symbols of the scipy-openblas32 wheel.
+#define FASTFS_BLAS_SYMBOL(name) scipy_##name##_
+#define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
+#define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
+
+#include "fastfs/fastfs.hpp"
+#include "fastfs/link_blas.h"
+
+namespace {
+
+std::atomic<std::int64_t> live{0}, peak{0};
+constexpr std::size_t kHeader = 64;  // before each block: its size, and no other alignment is asked for
+
+void* take(std::size_t size) {
+    auto* block =
+        static_cast<unsigned char*>(std::aligned_alloc(kHeader, (size + 2 * kHeader - 1) / kHeader * kHeader));
+    if (block == nullptr) throw std::bad_alloc();
+    *reinterpret_cast<std::size_t*>(block) = size;
+    const std::int64_t now = live += static_cast<std::int64_t>(size);
+    std::int64_t most = peak;
+    while (now > most && !peak.compare_exchange_weak(most, now)) {
+    }
+    return block + kHeader;
+}
+
+void give(void* p) {
+    if (p == nullptr) return;
+    unsigned char* block = static_cast<unsigned char*>(p) - kHeader;
+    live -= static_cast<std::int64_t>(*reinterpret_cast<std::size_t*>(block));
+    std::free(block);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return take(size); }
+void* operator new(std::size_t size, std::align_val_t) { return take(size); }
+void operator delete(void* p) noexcept { give(p); }
+void operator delete(void* p, std::size_t) noexcept { give(p); }
+void operator delete(void* p, std::align_val_t) noexcept { give(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { give(p); }
+
+namespace {
+
+int failures = 0, n_threads = 1;
+
+// outputs: bytes of the caller's arrays that the call fills.
+template <class Call>
+void test(const std::string& name, std::int64_t outputs, Call&& call) {
+    std::int64_t needed = 0;
+    auto how = fastfs::default_run();
+    how.n_threads = n_threads;
+    how.bytes_needed = &needed;
+    fastfs::check(call(how));
+    how.bytes_needed = nullptr;
+    const std::int64_t before = live;
+    peak = before;
+    fastfs::check(call(how));
+    const std::int64_t taken = peak - before + outputs;
+    if (taken <= needed) return;
+    ++failures;
+    std::fprintf(stderr, "%s on %d threads took %lld bytes and had said %lld\n", name.c_str(), n_threads,
+                 static_cast<long long>(taken), static_cast<long long>(needed));
+}
+
+template <class T>
+void test_calls(std::int64_t n, std::int64_t d) {
+    constexpr std::int64_t size = sizeof(T), C = 3;
+    const std::string shape =
+        " of " + std::to_string(n) + " x " + std::to_string(d) + (size == 4 ? " floats" : " doubles");
+    std::mt19937 engine(1);
+    std::normal_distribution<T> normal;
+    std::vector<T> values(static_cast<std::size_t>(n * d));
+    for (T& v : values) v = normal(engine);
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), chosen(static_cast<std::size_t>(d)),
+        lists(static_cast<std::size_t>(10 * std::max(n, d)));
+    for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
+    const auto* y = labels.data();
+    const fastfs::matrix samples(values.data(), n, d);
+    const fastfs_matrix* X = samples.get();
+    std::vector<double> out(static_cast<std::size_t>(std::max({d * d, n * n, n * C, 10 * d}))), scores(chosen.size()),
+        more(scores), gaps(scores), captured(scores);
+
+    test("affinity" + shape, d * d * size, [&](auto& how) { return fastfs_affinity(X, nullptr, &how, out.data()); });
+    test("affinity_product" + shape, d * size,
+         [&](auto& how) { return fastfs_affinity_product(X, nullptr, values.data(), 1, &how, out.data()); });
+    fastfs_gram* gram = nullptr;
+    test("gram_new" + shape, 0, [&](auto& how) { return fastfs_gram_new(d, &how, &gram); });
+    test("gram_update" + shape, 0, [&](auto& how) { return fastfs_gram_update(gram, X, &how); });
+    test("gram_affinity" + shape, 8 * d * d,
+         [&](auto& how) { return fastfs_gram_affinity(gram, nullptr, &how, out.data()); });
+    fastfs_gram_free(gram);
+    std::vector<double> K(static_cast<std::size_t>(n * n), 0.0);
+    for (std::int64_t i = 0; i < n; ++i) K[static_cast<std::size_t>(i * n + i)] = 1;
+    std::vector<double> K2 = K, nu(labels.size());
+    std::int64_t rank = 0;
+    test("eigh" + shape, 0, [&](auto& how) { return fastfs_eigh(n, K2.data(), nu.data(), &how); });
+    test("pencil" + shape, 0, [&](auto& how) { return fastfs_pencil(n, K2.data(), K.data(), nu.data(), &rank, &how); });
+
+    for (const int keep : {0, 1}) {
+        fastfs_manifest* manifest = nullptr;
+        test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, keep, &how, &manifest); });
+        for (const int accuracy : {FASTFS_EXACT, FASTFS_FAST, FASTFS_HIGH}) {
+            auto options = fastfs::default_manifest_options();
+            options.accuracy = accuracy;
+            options.rank = 5;
+            const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+            fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+            result.scores = scores.data();
+            test("manifest_fit" + shape, 8 * d,
+                 [&](auto& how) { return fastfs_manifest_fit(manifest, y, C, &options, &scale, 1, &how, &result); });
+        }
+        fastfs_manifest_free(manifest);
+    }
+
+    fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
+    selection.scores = scores.data();
+    selection.selected = chosen.data();
+    selection.selection_scores = more.data();
+    selection.gaps = gaps.data();
+    selection.captured = captured.data();
+    test("projse with labels" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse(X, nullptr, y, C, nullptr, &how, &selection); });
+    test("projse without targets" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse(X, nullptr, nullptr, 0, nullptr, &how, &selection); });
+    test("projse with Y" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection); });
+    fastfs_projse_sums* sums = nullptr;
+    test("projse_new" + shape, 0, [&](auto& how) { return fastfs_projse_new(0, d, 0, &how, &sums); });
+    for (int chunk = 0; chunk < 2; ++chunk) {
+        test("projse_update" + shape, 0,
+             [&](auto& how) { return fastfs_projse_update(sums, X, nullptr, nullptr, &how); });
+    }
+    test("projse_select" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse_select(sums, nullptr, &how, &selection); });
+    fastfs_projse_free(sums);
+
+    for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
+        fastfs_margin* margin = nullptr;
+        test("margin_new" + shape, 0,
+             [&](auto& how) { return fastfs_margin_new(X, FASTFS_SCALE_STANDARD, keep, &how, &margin); });
+        for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
+            auto options = fastfs::default_relief_options();
+            options.method = method;
+            fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+            result.scores = scores.data();
+            test("relief" + shape, 8 * d,
+                 [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
+        }
+        auto options = fastfs::default_im4e_options();
+        options.max_iter = 2;
+        fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
+        result.weights = scores.data();
+        test("im4e" + shape, 8 * d, [&](auto& how) { return fastfs_im4e(margin, y, C, &options, &how, &result); });
+        fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+        metric.weights = scores.data();
+        test("margin_distances" + shape, 8 * n * C,
+             [&](auto& how) { return fastfs_margin_distances(margin, y, C, &metric, X, &how, out.data()); });
+        const fastfs::matrix few(values.data(), 2, d);
+        test("margin_explain" + shape, 8 * 2 * d,
+             [&](auto& how) { return fastfs_margin_explain(margin, y, C, &metric, few.get(), y, &how, out.data()); });
+        if (d <= 100) {  // many features take a time
+            auto iteration = fastfs::default_immigrate_options();
+            iteration.max_iter = 2;
+            fastfs_immigrate* fitted = nullptr;
+            test("immigrate_fit" + shape, 0,
+                 [&](auto& how) { return fastfs_immigrate_fit(margin, y, C, &iteration, &how, &fitted); });
+            fastfs_immigrate_free(fitted);
+        }
+        fastfs_margin_free(margin);
+    }
+
+    test("nearest_features" + shape, 160 * d,
+         [&](auto& how) { return fastfs_nearest_features(X, 10, &how, lists.data(), out.data()); });
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+        auto options = fastfs::default_disc_options();
+        options.graph = graph;
+        const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 5));
+        fastfs_disc* fitted = nullptr;
+        test("disc_fit" + shape, 0,
+             [&](auto& how) { return fastfs_disc_fit(sets.data(), 2, &options, &how, &fitted); });
+        fastfs_disc_free(fitted);
+    }
+
+    auto options = fastfs::default_ikdr_options();
+    options.max_iter = 2;
+    options.max_inner = 5;
+    for (const auto& kernels : {fastfs::ikdr_features(samples), fastfs::ikdr_matrices(K.data(), 1, n)}) {
+        fastfs_ikdr* fitted = nullptr;
+        test("ikdr_fit" + shape, 0,
+             [&](auto& how) { return fastfs_ikdr_fit(&kernels, y, C, &options, &how, &fitted); });
+        fastfs_ikdr_free(fitted);
+    }
+    const std::vector<double> uniform(static_cast<std::size_t>(n * C), 1.0 / static_cast<double>(n));
+    double objective = 0;
+    test("ikdr_evaluate" + shape, 8 * n * C, [&](auto& how) {
+        return fastfs_ikdr_evaluate(fastfs::matrix(K.data(), n, n).get(), y, C, &options, uniform.data(), 1, &how,
+                                    &objective, out.data());
+    });
+    const std::vector<std::int64_t> begins{0, 1}, columns{0};
+    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
+    model.n_kernels = 1;
+    model.n_support = n;
+    model.n_components = C;
+    model.weights = model.deltas = model.scales = model.support = model.coefficients = model.means = uniform.data();
+    model.begins = begins.data();
+    model.features = columns.data();
+    test("ikdr_embed" + shape, 8 * n * C, [&](auto& how) { return fastfs_ikdr_embed(&model, X, &how, out.data()); });
+}
+
+}  // namespace
+
+int main() {
+    if (fastfs_isa() == nullptr) {
+        std::printf("skipped: %s\n", fastfs_last_error());
+        return 77;
+    }
+    fastfs::check(fastfs_link_blas());
+    for (const int threads : {1, 3}) {
+        n_threads = threads;
+        test_calls<double>(60, 400);
+        test_calls<float>(60, 400);
+        test_calls<float>(1000, 40);
+    }
+    std::printf("%s: %d failures\n", fastfs_isa(), failures);
+    return failures == 0 ? 0 : 1;
+}
