@@ -42,15 +42,15 @@ std::string name_of(std::size_t s) { return "set " + std::to_string(s); }
 class Graph {
   public:
     std::int64_t p = 0;
-    Buffer<double> dense;
+    DenseSymmetric dense;
     SparseSymmetric sparse;
     Numbers c, g;
 
     // Y = diag(left) W diag(right) X for a block X, which is destroyed.
     void multiply(const Numbers& left, double* X, const Numbers& right, double* Y, Run& run) const {
         scale(right, X);
-        if (dense.size() > 0) {
-            multiply_dense(p, dense.data(), X, Y, run);
+        if (dense.n() > 0) {
+            dense.multiply(X, Y, run);
         } else {
             sparse.multiply(X, Y, run);
         }
@@ -160,7 +160,7 @@ void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
     });
 }
 
-Buffer<double> dense_graph(const DiscSet& set, std::int64_t k, const std::string& name, Run& run, DiscResult& result) {
+DenseSymmetric dense_graph(const DiscSet& set, std::int64_t k, const std::string& name, Run& run, DiscResult& result) {
     const Samples X(*set.X);
     const std::int64_t p = X.n_cols();
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
@@ -184,7 +184,7 @@ Buffer<double> dense_graph(const DiscSet& set, std::int64_t k, const std::string
         adaptive_affinity(W.data(), eps2, run);
     }
     mirror_upper(p, run, W.data());
-    return W;
+    return {p, std::move(W), run};
 }
 
 // Entries of a p x p matrix, row by row, columns ascending.
@@ -453,7 +453,7 @@ std::int64_t count_components(const Graph& graph, Run& run) {
         while (!next.empty()) {
             const std::int64_t i = next.back();
             next.pop_back();
-            if (graph.dense.size() == 0) {
+            if (graph.dense.n() == 0) {
                 for (std::int64_t e = graph.sparse.begins[i]; e < graph.sparse.begins[i + 1]; ++e) {
                     const std::int64_t j = graph.sparse.columns[e];
                     if (graph.sparse.values[e] == 0 || seen[static_cast<std::size_t>(j)]) continue;
@@ -466,7 +466,7 @@ std::int64_t count_components(const Graph& graph, Run& run) {
             // Most dense graphs hold together, and the first row leaves nothing unseen.
             std::erase_if(unseen, [&](std::int64_t j) {
                 if (seen[static_cast<std::size_t>(j)]) return true;
-                if (graph.dense[i * p + j] == 0) return false;
+                if (graph.dense(i, j) == 0) return false;
                 seen[static_cast<std::size_t>(j)] = 1;
                 next.push_back(j);
                 return true;
@@ -749,7 +749,7 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     if (set.W) return 0;
     if (is_dense(set, options)) {
         return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
-               8 * p * (2 * run.n_threads() + 4);
+               8 * p * ((2 + kPanel<double>)*run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
@@ -801,13 +801,13 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         run.step("diffusion vectors", begin + share);
         U[s] = diffusion_vectors(graph, sets[s].n_components, options.seed, run, result);
         probes[s] = graph.times(graph.c, probe, graph.c, run);
-        if (graph.dense.size() == 0) {
+        if (graph.dense.n() == 0) {
             const SparseSymmetric& W = graph.sparse;
             result.indptr.assign(W.begins.data(), W.begins.data() + p + 1);
             result.indices.assign(W.columns.data(), W.columns.data() + W.columns.size());
             result.weights.assign(W.values.data(), W.values.data() + W.values.size());
         }
-        if (keep || graph.dense.size() == 0) graphs[s] = std::move(graph);
+        if (keep || graph.dense.n() == 0) graphs[s] = std::move(graph);
     }
 
     for (std::size_t s = 0; s < C; ++s) {

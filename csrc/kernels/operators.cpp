@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/spectral.hpp"
 #include "support/lapack.hpp"
@@ -20,7 +21,7 @@ constexpr std::int64_t kChunk = 512;
 
 // Rows of a sparse and of a dense matrix that one task multiplies.
 constexpr std::int64_t kSparseRows = 512;
-constexpr std::int64_t kDenseRows = 64;
+constexpr std::int64_t kDenseRows = 2 * kPanel<double>;
 
 // Up to this size LAPACK is as fast.
 constexpr std::int64_t kSmall = 200;
@@ -305,11 +306,28 @@ void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
     });
 }
 
-void multiply_dense(std::int64_t n, const double* A, const double* X, double* Y, Run& run) {
-    const auto product = isa().blocks->multiply;
-    parallel_for(run, (n + kDenseRows - 1) / kDenseRows, [&](std::int64_t task, int) {
-        const std::int64_t first = task * kDenseRows;
-        product(A + first * n, n, std::min(kDenseRows, n - first), n, X, 1, false, Y + first * kBlock);
+DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
+    : n_(n), in_panels_(n / kPanel<double> * kPanel<double>), values_(std::move(A)) {
+    constexpr std::int64_t kRows = kPanel<double>;
+    std::vector<Buffer<double>> scratch;
+    for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(kRows * n);
+    const auto store = store_tile<double, double>();
+    parallel_for(run, in_panels_ / kRows, [&](std::int64_t panel, int slot) {
+        double *rows = values_.data() + panel * kRows * n, *columns = scratch[static_cast<std::size_t>(slot)].data();
+        store(rows, n, kRows, n, 1.0, nullptr, columns, kRows, false);
+        std::copy_n(columns, kRows * n, rows);
+    });
+}
+
+void DenseSymmetric::multiply(const double* X, double* Y, Run& run) const {
+    const auto& blocks = *isa().blocks;
+    parallel_for(run, (n_ + kDenseRows - 1) / kDenseRows, [&](std::int64_t task, int) {
+        std::int64_t i = task * kDenseRows;
+        const std::int64_t end = std::min(i + kDenseRows, n_);
+        for (; i + kPanel<double> <= end; i += kPanel<double>) {
+            blocks.multiply_panel(values_.data() + i * n_, n_, X, Y + i * kBlock);
+        }
+        blocks.multiply(values_.data() + i * n_, n_, end - i, n_, X, 1, false, Y + i * kBlock);
     });
 }
 

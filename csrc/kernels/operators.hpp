@@ -41,8 +41,23 @@ struct SparseSymmetric {
     void multiply(const double* X, double* Y, Run& run) const;  // blocks
 };
 
-// Y = A X, A dense (n x n, row-major), for a block X.
-void multiply_dense(std::int64_t n, const double* A, const double* X, double* Y, Run& run);
+// A symmetric dense matrix, and the same.
+class DenseSymmetric {
+  public:
+    DenseSymmetric() = default;
+    DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run);  // A: n x n, row-major; taken over
+
+    std::int64_t n() const { return n_; }
+    double operator()(std::int64_t i, std::int64_t j) const {
+        const std::int64_t r = i % kPanel<double>;
+        return i - r < in_panels_ ? values_[(i - r) * n_ + j * kPanel<double> + r] : values_[i * n_ + j];
+    }
+    void multiply(const double* X, double* Y, Run& run) const;  // blocks
+
+  private:
+    std::int64_t n_ = 0, in_panels_ = 0;  // so many rows
+    Buffer<double> values_;  // kPanel<double> rows at a time, column by column; the rows that are left over as they are
+};
 
 // H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
 void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,

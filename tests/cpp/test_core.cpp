@@ -407,7 +407,13 @@ void test_block_products() {
         }
         std::vector<double> from_sparse(X.size()), from_dense(X.size());
         A.multiply(X.data(), from_sparse.data(), run);
-        core::multiply_dense(n, dense.data(), X.data(), from_dense.data(), run);
+        core::Buffer<double> copy(n * n);
+        std::copy(dense.begin(), dense.end(), copy.data());
+        const core::DenseSymmetric B(n, std::move(copy), run);
+        B.multiply(X.data(), from_dense.data(), run);
+        bool same = B.n() == n;
+        for (std::int64_t e = 0; e < n * n; ++e) same = same && B(e / n, e % n) == dense[static_cast<std::size_t>(e)];
+        CHECK(same);
         worst = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             for (std::int64_t c = 0; c < b; ++c) {

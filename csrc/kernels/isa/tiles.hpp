@@ -80,6 +80,8 @@ struct BlockKernels {
     // Y (rows x kBlock) = factor A X, or += (add), A (rows x m) with its rows ld apart.
     void (*multiply)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* X,
                      double factor, bool add, double* Y);
+    // Y (kPanel<double> x kBlock) = A' X for a panel A of m rows of kPanel<double> values, at 64 bytes.
+    void (*multiply_panel)(const double* A, std::int64_t m, const double* X, double* Y);
     // P (m x kBlock) = A' W
     void (*multiply_transposed)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                                 double* P);
