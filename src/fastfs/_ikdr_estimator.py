@@ -51,7 +51,8 @@ class IKDR(_Selector):
         delta: the mean over pairs of samples of the squared distance, or of the distance, or the given value.
         "mean" is the paper's, for which all samples of many features are unlike each other.
     lam : float
-        Weight of the term that keeps classes apart, in units of 1 / n_samples.
+        Weight of the term that keeps classes apart, in units of 1 / n_samples. That term grows with their number: with
+        many classes and a low `interpretability_`, try 0.1 / (n_classes - 1).
     mu : float
         Weight of interpretability, in the same units.
     tau, zeta : float
