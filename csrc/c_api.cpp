@@ -1104,11 +1104,11 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
     return guarded([&] {
         const Samples X(read_matrix(X_));
         Run run = read_run(run_);
-        require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
         require_size(X.n_cols(), 2, "the number of features");
         require(n_neighbors >= 1 && n_neighbors < X.n_cols(),
                 "n_neighbors must be from 1 to the " + std::to_string(X.n_cols() - 1) + " other features, not " +
                     std::to_string(n_neighbors));
+        require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),
                            "the neighbours of " + std::to_string(X.n_cols()) + " features",
                            "raise max_memory (or FASTFS_MAX_MEMORY)");

@@ -710,6 +710,41 @@ void test_questions() {
     });
 }
 
+// Through the classes and functions of fastfs.hpp, which call more than one function, or make room for results.
+void test_questions_in_cpp() {
+    const fastfs::matrix samples(values.data(), n, d);
+    const fastfs::margin margin(samples, FASTFS_SCALE_RANGE);
+    const fastfs::manifest manifest(samples);
+    const auto answer = [](auto&& call) { CHECK(fastfs::bytes_needed(call) > 0); };
+    answer([&](const fastfs::run& how) { fastfs::manifest(samples, true, how); });
+    answer([&](const fastfs::run& how) {
+        manifest.fit(labels.data(), 2, {fastfs::median_scale(1)}, fastfs::default_manifest_options(), 0, how);
+    });
+    answer([&](const fastfs::run& how) { fastfs::projse(samples, fastfs::default_projse_options(), how); });
+    answer([&](const fastfs::run& how) { margin.relief(labels.data(), 2, fastfs::default_relief_options(), how); });
+    answer([&](const fastfs::run& how) { margin.im4e(labels.data(), 2, fastfs::default_im4e_options(), how); });
+    answer(
+        [&](const fastfs::run& how) { margin.immigrate(labels.data(), 2, fastfs::default_immigrate_options(), how); });
+    answer([&](const fastfs::run& how) { fastfs::nearest_features(samples, 2, how); });
+    auto few = fastfs::default_disc_options();
+    few.bandwidth_neighbors = 2;
+    answer([&](const fastfs::run& how) {
+        fastfs::disc({fastfs::disc_samples(samples, 1), fastfs::disc_samples(samples, 1)}, few, how);
+    });
+    answer([&](const fastfs::run& how) {
+        fastfs::ikdr(fastfs::ikdr_features(samples), labels.data(), 2, fastfs::default_ikdr_options(), how);
+    });
+    for (const std::int64_t wrong : {std::int64_t{0}, d}) {
+        bool said = false;
+        try {
+            fastfs::nearest_features(samples, wrong);
+        } catch (const std::invalid_argument& error) {
+            said = std::strstr(error.what(), "n_neighbors must be from 1 to the 5 other features") != nullptr;
+        }
+        CHECK(said);
+    }
+}
+
 // ---- kernels that return NaN ----------------------------------------------------------------------------------------
 
 void no_number(double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {
@@ -779,6 +814,7 @@ int main() {
     test_too_large_sizes();
     test_struct_sizes();
     test_questions();
+    test_questions_in_cpp();
     test_kernels_without_numbers();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,6 +125,70 @@ def test_pybind11_extension(build, package, samples):
         module.disc_scores(X[0], X[1])
     with pytest.raises(ValueError, match="all sets must have the same features"):
         module.disc_scores(X, X[:, 1:])
+
+
+@pytest.fixture(scope="module")
+def methods(build, package):
+    """``methods(method, X, y, n_threads)``: scores by fastfs.hpp."""
+    library = ctypes.CDLL(build("c++17", [Path(__file__).with_name("methods.cpp"), *package.flags], "methods.so"))
+    library.score.restype = ctypes.c_char_p
+
+    def score(method, X, y, n_threads):
+        out = np.empty(X.shape[1])
+        X, y = np.ascontiguousarray(X, float), np.ascontiguousarray(y, np.int64)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (X, y, out)]
+        sizes = map(ctypes.c_int64, X.shape)
+        if said := library.score(method.encode(), pointers[0], *sizes, pointers[1], n_threads, pointers[2]):
+            raise ValueError(said.decode())
+        return out
+
+    return score
+
+
+# The options that Python's defaults differ in are those that the documents name.
+PYTHON = {
+    "affinity": lambda X, y: fastfs.affinity(X, sigma=3.0)[0],
+    "manifest": fastfs.manifest_scores,
+    "projse": lambda X, y: fastfs.projse_scores(X, y).scores,
+    "disc": lambda X, y: fastfs.disc([X[y == 0], X[y == 1]], n_components=5).set_scores[0],
+    "ikdr": lambda X, y: fastfs.ikdr(X, y).weights,
+    "relief": fastfs.relief_scores,
+    "relieff": fastfs.relieff_scores,
+    "multisurf": fastfs.multisurf_scores,
+    "im4e": lambda X, y: fastfs.im4e_scores(X, y, sigma=1.0, scaling="range").weights,
+    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, sigma=1.0, scaling="range", prefilter=None).scores,
+}
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # noise has no clear gaps
+@pytest.mark.parametrize("method", PYTHON)
+def test_methods_in_cpp_give_the_bits_of_python(methods, method, samples):
+    X = samples[0]
+    y = np.arange(30) // 15
+    fastfs.link_blas()
+    expected = PYTHON[method](X, y)
+    for n_threads in (1, 3):
+        np.testing.assert_array_equal(methods(method, X, y, n_threads), expected)
+
+
+WITHOUT_BLAS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.score.restype = ctypes.c_char_p
+n, d = 12, 6
+X, y = (ctypes.c_double * 72)(*(i * i % 17 for i in range(72))), (ctypes.c_int64 * 12)(*[0] * 6, *[1] * 6)
+out = (ctypes.c_double * 6)()
+for method in sys.argv[2:]:
+    print((library.score(method.encode(), X, ctypes.c_int64(n), ctypes.c_int64(d), y, 1, out) or b"fine").decode())
+"""
+
+
+def test_methods_that_need_no_blas(build, package, python_script):
+    library = build("c++17", [Path(__file__).with_name("methods.cpp"), *package.flags], "alone.so")
+    need_none = ["affinity", "relief", "relieff", "multisurf", "im4e"]
+    said = python_script("-c", WITHOUT_BLAS, library, *need_none, "manifest").splitlines()
+    assert said[:-1] == ["fine"] * len(need_none)
+    assert said[-1].startswith("no BLAS is registered")
 
 
 def test_numba_function(samples):

@@ -7,7 +7,8 @@
  *     that the library doesn't know are zero. Arrays of structs are read in steps of the first one's struct_size.
  *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, but
  *     those that make handles, until their _free function releases them, and fastfs_register_blas.
- *   - All functions may be called from any number of threads at once, also with one handle.
+ *   - All functions may be called from any number of threads at once, also with one handle; but a handle must not be
+ *     freed while a call takes it, nor be given to a call by the progress callback or the kernel of another one.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs and restored when it ends.
  */
 #ifndef FASTFS_H
@@ -61,10 +62,11 @@ FASTFS_API int32_t fastfs_abi_version(void);
 FASTFS_API const char* fastfs_isa(void);
 
 /* Threads that a call with n_threads = requested would use; requested 0: the CPUs of the affinity mask, cut by the
- * cgroup quota, or FASTFS_NUM_THREADS. */
+ * cgroup quota, or FASTFS_NUM_THREADS. 0 (and an error) if requested isn't in 0..1024. */
 FASTFS_API int32_t fastfs_thread_count(int32_t requested);
 
-/* Bytes that a call with max_memory = requested may use; requested 0: FASTFS_MAX_MEMORY, or what is available. */
+/* Bytes that a call with max_memory = requested may use; requested 0: FASTFS_MAX_MEMORY, or what is available. 0 (and
+ * an error) if requested is negative. */
 FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
 
 /* Seconds of CPU that one thread takes for n values of the vector exponential, repeated; for benchmarks. */
@@ -121,7 +123,7 @@ typedef struct fastfs_blas {
 /* The first table is registered for the process and stays, so its library must not be unloaded. Registering an equal
  * one again does nothing. Another one is refused with FASTFS_EEXIST and nothing changes: who gets that goes on, with
  * the BLAS of whoever came first (a plug-in, say, in a Python that has imported fastfs). FASTFS_EINVAL if an entry is
- * missing, or if the routines turn out to have 64-bit integers (ILP64). */
+ * missing, or if the routines turn out to have integers of the other length (LP64, ILP64). */
 FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 
 /* ---- what every call takes ------------------------------------------------------------------------------------- */
@@ -155,8 +157,9 @@ typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
  *
  * With bytes_needed the call is a question: it checks its arguments and its data's description, writes there the bytes
  * that it would take with these threads and this budget, its outputs included, and returns FASTFS_OK, or FASTFS_ENOMEM
- * if they exceed the budget. Outputs aren't touched and may be NULL. The answer is an upper bound, except where what a
- * method takes depends on values that only the call itself finds; its comment says so. */
+ * if they exceed the budget. Outputs aren't touched and may be NULL. The answer is an upper bound (4 MiB, and half a
+ * MiB a thread, stand for what doesn't grow with the data), except where what a method takes depends on values that
+ * only the call itself finds; its comment says so. */
 typedef struct fastfs_run {
     size_t struct_size;
     int32_t n_threads;        /* 0: see fastfs_thread_count */
@@ -305,7 +308,7 @@ enum {                             /* bits of the warnings of a kernel */
        FASTFS_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank otherwise than the exact ones */
 };
 
-/* Of one scale. Arrays may be NULL, but scores. */
+/* Of one scale. Arrays may be NULL, but scores. A question of bytes_needed reads n_components. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
     double* scores;            /* out, d: larger is better; the mean over the problems */

@@ -484,6 +484,7 @@ class margin {
         fastfs_immigrate* handle = nullptr;
         check(fastfs_immigrate_fit(handle_.get(), labels, n_classes, &options, &how, &handle));
         const std::unique_ptr<fastfs_immigrate, free> fitted(handle);
+        if (how.bytes_needed != nullptr) return {};
         fastfs_immigrate_result out = FASTFS_IMMIGRATE_RESULT_INIT;
         check(fastfs_immigrate_get(handle, &out));
         const std::int64_t n = out.n_features;
@@ -543,7 +544,8 @@ struct nearest {
 
 inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const run& how = default_run()) {
     nearest found;
-    if (n_neighbors >= 1 && n_neighbors < X.n_cols()) {  // else the call says what is wrong
+    // Else the call says what is wrong, or what it would take.
+    if (n_neighbors >= 1 && n_neighbors < X.n_cols() && how.bytes_needed == nullptr) {
         found.neighbors.resize(static_cast<std::size_t>(X.n_cols() * n_neighbors));
         found.distances.resize(found.neighbors.size());
     }
