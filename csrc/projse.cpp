@@ -489,23 +489,28 @@ class SparseColumn {
         bool ascending = true;
         for (std::int64_t e = 1; e < n; ++e) ascending &= rows[e - 1] < rows[e];
         if (ascending) return f(rows, values, n);
-        std::vector<std::pair<std::int64_t, V>> entries(at(n));
-        for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {rows[e], values[e]};
-        std::stable_sort(entries.begin(), entries.end(), [](auto& x, auto& y) { return x.first < y.first; });
-        rows_.clear();
-        values_.clear();
-        for (const auto& [row, value] : entries) {
-            if (!rows_.empty() && rows_.back() == row) {
-                values_.back() += value;
-            } else {
-                rows_.push_back(row);
-                values_.push_back(value);
-            }
-        }
+        sort(rows, values, n);
         f(rows_.data(), values_.data(), static_cast<std::int64_t>(rows_.size()));
     }
 
   private:
+    template <class I>
+    void sort(const I* rows, const V* values, std::int64_t n) {
+        std::vector<std::pair<std::int64_t, std::int64_t>> entries(at(n));
+        for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {rows[e], e};
+        std::sort(entries.begin(), entries.end());
+        rows_.clear();
+        values_.clear();
+        for (const auto& [row, e] : entries) {
+            if (!rows_.empty() && rows_.back() == row) {
+                values_.back() += values[e];
+            } else {
+                rows_.push_back(row);
+                values_.push_back(values[e]);
+            }
+        }
+    }
+
     std::vector<std::int64_t> rows_;
     std::vector<V> values_;
 };
@@ -562,13 +567,19 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     const std::int64_t ld = ceil_div(n_y, kHalfBlock) * kHalfBlock;
     ProjseSums total;
 
-    // Rows r0..r1 - 1, whose entries are those of column j from begins[j] to ends[j].
-    auto add_part = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* begins, auto* ends, auto* indices) {
-        ProjseSums sums(n_y, n_x, false);
+    struct Part {
+        ProjseSums sums;
+        Buffer<double> Y;  // less a shift
+        std::vector<double> y_sums;
+    };
+    // What rows r0..r1 - 1 of Y give.
+    auto targets = [&](std::int64_t r0, std::int64_t r1) {
+        Part part{ProjseSums(n_y, n_x, false), Buffer<double>(), std::vector<double>(at(n_y), 0.0)};
+        ProjseSums& sums = part.sums;
+        Buffer<double>& Y = part.Y;
+        std::vector<double>& y_sums = part.y_sums;
         const std::int64_t n = r1 - r0;
         sums.n_rows_ = n;
-        Buffer<double> Y;
-        std::vector<double> y_sums(at(n_y), 0.0);
         if (rows.labels) {
             sums.count_labels(rows.labels, r0, r1);
             for (std::int64_t r = r0; r < r1; ++r) y_sums[at(rows.labels[r])] += 1;
@@ -602,6 +613,16 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
                 set_columns(sums.side_[kY], 0, n, k, shift[at(k)], y_sums[at(k)], squares[at(k)]);
             }
         }
+        return part;
+    };
+
+    // Rows r0..r1 - 1, whose entries are those of column j from begins[j] to ends[j].
+    auto add_part = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* begins, auto* ends, auto* indices) {
+        Part part = targets(r0, r1);
+        ProjseSums& sums = part.sums;
+        const Buffer<double>& Y = part.Y;
+        const std::vector<double>& y_sums = part.y_sums;
+        const std::int64_t n = r1 - r0;
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         std::vector<SparseColumn<V>> columns(at(run.n_threads()));
         parallel_for(run, ceil_div(n_x, kSparseColumns), [&](std::int64_t task, int slot) {

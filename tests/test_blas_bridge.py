@@ -1,11 +1,15 @@
 """The routines that SciPy exports: taken only if their signatures are the known ones."""
 
 import ctypes
+import re
+import sys
+from pathlib import Path
 
 import pytest
 from scipy.linalg import cython_blas, cython_lapack
 
 import fastfs
+import openblas
 from fastfs import _lapack
 
 MODULES = {"cython_blas": cython_blas, "cython_lapack": cython_lapack}
@@ -74,3 +78,49 @@ def test_a_scipy_with_another_signature_is_refused_at_every_call(python):
     lines = finished.stdout.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("scipy.linalg exports dpotrf as 'void (char *, char *") for line in lines)
+
+
+HELD = """
+import ctypes
+import sys
+
+for module in sys.argv[2:]:
+    __import__(module)
+import numpy as np
+from scipy.linalg import cython_blas
+
+import fastfs
+
+name = fastfs.info()["blas_threads_held_by"]
+libraries = [ctypes.CDLL(path) for path in (sys.argv[1], cython_blas.__file__)]  # the other one, and what SciPy links
+for library in libraries:
+    getattr(library, name)(2)
+seen = set()
+
+def watch(step, share):
+    seen.add(tuple(getattr(library, name.replace("set", "get"))() for library in libraries))
+
+X = np.random.default_rng(0).standard_normal((40, 800))
+fastfs.manifest_scores(X, np.arange(40) % 2, n_threads=1, progress=watch)
+print(seen - {(2, 2)})
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the messages of the GNU linker")
+@pytest.mark.parametrize(
+    "modules",
+    [("scipy_openblas32", "scipy.linalg.cython_blas"), ("scipy.linalg.cython_blas", "scipy_openblas32")],
+    ids=["before SciPy's", "after SciPy's"],
+)
+def test_another_blas_that_all_of_the_process_sees(python, modules, tmp_path):
+    """The threads that are held are those of the library that the linker has chosen for SciPy's calls."""
+    other = openblas.library("scipy_openblas32")
+    finished = python(HELD, other, *modules, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=tmp_path / "bindings")
+    assert finished.returncode == 0, finished.stderr
+    messages = "".join(path.read_text() for path in tmp_path.iterdir())
+    bound = re.findall(r"binding file \S*cython_blas\S* \[\d+\] to (\S+) .*dgemm_", messages)
+    if not bound:
+        pytest.skip("SciPy's BLAS has other names, or the linker is another one")
+    is_other = Path(bound[0]).resolve() == other.resolve()
+    assert is_other == (modules[0] == "scipy_openblas32")
+    assert finished.stdout.strip() == ("{(1, 2)}" if is_other else "{(2, 1)}")

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy.linalg import cython_blas
 
 import fastfs
 from fastfs import _lapack
@@ -154,7 +153,7 @@ def test_fork(python, when):
 @pytest.fixture
 def blas_threads():
     """Reads SciPy's setting, which is 2 when the test starts, and set back afterwards."""
-    setter, getter, name = _lapack._thread_controls(cython_blas)
+    setter, getter, name = _lapack.thread_controls()
     if name is None:
         pytest.skip("SciPy's BLAS has no thread setting that fastfs knows")
     setter, getter = ctypes.CFUNCTYPE(None, ctypes.c_int)(setter), ctypes.CFUNCTYPE(ctypes.c_int)(getter)

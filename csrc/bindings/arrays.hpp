@@ -86,6 +86,7 @@ class Call {
     std::optional<py::error_already_set> error_;
 };
 
+void bind_blas(py::module_& m);
 void bind_affinity(py::module_& m);
 void bind_spectral(py::module_& m);
 void bind_manifest(py::module_& m);

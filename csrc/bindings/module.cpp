@@ -124,6 +124,7 @@ PYBIND11_MODULE(_core, m) {
 
     m.def("info", &info);
     m.def("exp_seconds", &exp_seconds, py::arg("dtype"), py::arg("n"), py::arg("repeats"));
+    bind_blas(m);
     bind_affinity(m);
     bind_spectral(m);
     bind_manifest(m);

@@ -397,12 +397,11 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
         sums, run);
 }
 
-template <class T>
-void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
-                  Run& run) {
-    if (data.n_features() == 0 || pairs.empty()) return;
-    // Both directions of a pair become one. In the order of i, then j.
-    std::vector<std::size_t> begins(static_cast<std::size_t>(data.n_samples()) + 1, 0);
+namespace {
+
+// Both directions of a pair become one, in the order of i, then j.
+void sort(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
+    std::vector<std::size_t> begins(static_cast<std::size_t>(n_samples) + 1, 0);
     for (auto& pair : pairs) {
         if (pair.i > pair.j) std::swap(pair.i, pair.j);
         ++begins[static_cast<std::size_t>(pair.i) + 1];
@@ -419,6 +418,15 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
         p = end;
     }
     pairs = std::move(sorted);
+}
+
+}  // namespace
+
+template <class T>
+void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
+                  Run& run) {
+    if (data.n_features() == 0 || pairs.empty()) return;
+    sort(pairs, data.n_samples(), run);
 
     struct Group {  // of one sample with four others
         std::int64_t i, j[kSide], n;
