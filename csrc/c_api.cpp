@@ -433,7 +433,8 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     if (given.matrices) {
         const std::int64_t n = given.n_samples;
         require(n >= 2 && n <= kMostFeatures, "kernels need from 2 to 4e8 samples, not " + std::to_string(n));
-        require(given.n_kernels >= 1, "matrices are given, but n_kernels is " + std::to_string(given.n_kernels));
+        require(given.n_kernels >= 1 && given.n_kernels <= kMostFeatures,
+                "n_kernels must be from 1 to 4e8 with matrices, not " + std::to_string(given.n_kernels));
         require(!given.groups, "groups are of features: there are none with matrices");
         source.matrices = given.matrices;
         source.n_samples = n;
@@ -455,6 +456,8 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
                                                               " features, not " + std::to_string(given.n_kernels));
     require(given.n_kernels <= 1 || given.n_kernels == d || given.groups,
             "with " + std::to_string(given.n_kernels) + " kernels the features need groups");
+    require(given.n_kernels > 1 || !given.groups,
+            "groups need n_kernels above 1, but it is " + std::to_string(given.n_kernels));
     require(given.scaling == FASTFS_SCALE_NONE || given.scaling == FASTFS_SCALE_STANDARD,
             "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not " + std::to_string(given.scaling));
     require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
@@ -466,7 +469,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     source.width = given.width;
     source.delta = given.delta;
     if (source.n_kernels == 0) source.n_kernels = d;
-    if (given.groups && given.n_kernels > 1) {
+    if (given.groups) {
         std::vector<bool> seen(static_cast<std::size_t>(source.n_kernels));
         for (std::int64_t a = 0; a < d; ++a) {
             if (given.groups[a] < 0 || given.groups[a] >= source.n_kernels) {
@@ -517,6 +520,15 @@ fastfs_ikdr_options checked(fastfs_ikdr_options o, std::int64_t n_samples, std::
         require(o.tau > 0 && o.zeta > 0, "the solver admm needs finite tau and zeta: give both, such as 10");
     }
     return o;
+}
+
+void require_numbers(const double* values, std::int64_t n, const char* name,
+                     double least = std::numeric_limits<double>::lowest()) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (std::isfinite(values[i]) && values[i] >= least) continue;
+        throw InvalidArgument(std::string(name) + " must be numbers" + (least == 0 ? " of at least 0" : "") +
+                              ", but one is " + text(values[i]));
+    }
 }
 
 // Columns of A (n x k, row-major) and kernel weights (k = 1) are given to six digits at least.
@@ -1245,8 +1257,11 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         const auto m = read(model, FASTFS_IKDR_MODEL_INIT, "model");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
-        require(m.n_kernels >= 1 && m.n_support >= 1 && m.n_components >= 1,
-                "a model needs kernels, support and components");
+        const auto usual = [](std::int64_t count) { return count >= 1 && count <= kMostFeatures; };
+        require(usual(m.n_kernels) && usual(m.n_support) && usual(m.n_components),
+                "a model needs from 1 to 4e8 kernels, samples of support and components, not " +
+                    std::to_string(m.n_kernels) + ", " + std::to_string(m.n_support) + " and " +
+                    std::to_string(m.n_components));
         require(m.weights && m.deltas && m.begins && m.features && m.means && m.scales && m.support && m.coefficients,
                 "an array of the model is null");
         require(m.begins[0] == 0, "begins must start with 0");
@@ -1255,7 +1270,13 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
             require(!(m.weights[kernel] > 0) || m.deltas[kernel] > 0,
                     "kernel " + std::to_string(kernel) + " has weight, but its delta is " + text(m.deltas[kernel]));
         }
-        for (std::int64_t c = 0; c < m.begins[m.n_kernels]; ++c) {
+        const std::int64_t width = m.begins[m.n_kernels];
+        require_numbers(m.weights, m.n_kernels, "weights", 0);
+        require_numbers(m.means, width, "means");
+        require_numbers(m.scales, width, "scales", 0);
+        require_numbers(m.support, m.n_support * width, "support");
+        require_numbers(m.coefficients, m.n_support * m.n_components, "coefficients");
+        for (std::int64_t c = 0; c < width; ++c) {
             require(m.features[c] >= 0 && m.features[c] < X.n_cols(),
                     "features must lie in the " + std::to_string(X.n_cols()) + " columns of X, but one is " +
                         std::to_string(m.features[c]));
