@@ -478,6 +478,8 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     require(given.n_kernels <= 1 || given.n_kernels == d || given.groups,
             std::to_string(given.n_kernels) + " kernels of " + std::to_string(d) +
                 " features need groups, but groups is null: give each feature the number of its kernel");
+    require(given.n_kernels > 1 || !given.groups,
+            "groups need n_kernels above 1, but it is " + std::to_string(given.n_kernels));
     require(given.scaling == FASTFS_SCALE_NONE || given.scaling == FASTFS_SCALE_STANDARD,
             "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not " + std::to_string(given.scaling));
     require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
@@ -489,7 +491,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels, bool unit_dia
     source.width = given.width;
     source.delta = given.delta;
     if (source.n_kernels == 0) source.n_kernels = d;
-    if (given.groups && given.n_kernels > 1) {
+    if (given.groups) {
         std::vector<bool> seen(static_cast<std::size_t>(source.n_kernels));
         for (std::int64_t a = 0; a < d; ++a) {
             if (given.groups[a] < 0 || given.groups[a] >= source.n_kernels) {
@@ -543,6 +545,15 @@ fastfs_ikdr_options checked(fastfs_ikdr_options o, std::int64_t n_samples, std::
                 "the solver admm needs finite tau and zeta, but has infinite ones: give both, such as 10");
     }
     return o;
+}
+
+void require_numbers(const double* values, std::int64_t n, const char* name,
+                     double least = std::numeric_limits<double>::lowest()) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (std::isfinite(values[i]) && values[i] >= least) continue;
+        throw InvalidArgument(std::string(name) + " must be numbers" + (least == 0 ? " of at least 0" : "") +
+                              ", but one is " + text(values[i]));
+    }
 }
 
 // Columns of A (n x k, row-major) and kernel weights (k = 1) are given to six digits at least.
@@ -1300,7 +1311,13 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
                     "a kernel with weight must have a positive delta, but that of kernel " + std::to_string(kernel) +
                         " is " + text(m.deltas[kernel]));
         }
-        for (std::int64_t c = 0; c < m.begins[m.n_kernels]; ++c) {
+        const std::int64_t width = m.begins[m.n_kernels];
+        require_numbers(m.weights, m.n_kernels, "weights", 0);
+        require_numbers(m.means, width, "means");
+        require_numbers(m.scales, width, "scales", 0);
+        require_numbers(m.support, m.n_support * width, "support");
+        require_numbers(m.coefficients, m.n_support * m.n_components, "coefficients");
+        for (std::int64_t c = 0; c < width; ++c) {
             require(m.features[c] >= 0 && m.features[c] < X.n_cols(),
                     "features must lie in the " + std::to_string(X.n_cols()) + " columns of X, but one is " +
                         std::to_string(m.features[c]));

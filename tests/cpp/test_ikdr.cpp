@@ -479,6 +479,7 @@ void test_refusals() {
         [](Options&, Kernels& m) { m.scaling = FASTFS_SCALE_RANGE; },
         [](Options&, Kernels& m) { m.n_kernels = 7; },  // without groups
         [](Options&, Kernels& m) { m.X = nullptr; },
+        [&](Options&, Kernels& m) { m.groups = data.y.data(); },  // with a kernel for each feature
     };
     for (std::size_t b = 0; b < bad.size(); ++b) CHECK(refused([&] { fit(bad[b]); }));
     const Numbers flat(at(X.n_rows() * 3), 0.1), weights(at(X.n_cols()), 1.0);
@@ -503,6 +504,34 @@ void test_refusals() {
         }
         CHECK(refused([&] { fastfs::ikdr(fastfs::ikdr_matrices(K.data(), 1, p.n), p.y.data(), 2, options); }));
     }
+    // Sizes that overflow sums of bytes, also in a question.
+    std::int64_t bytes = 0;
+    auto question = threads(1);
+    question.bytes_needed = &bytes;
+    CHECK(refused([&] {
+        fastfs::ikdr(fastfs::ikdr_matrices(p.K.data(), std::int64_t{1} << 60, p.n), p.y.data(), 2,
+                     fastfs::default_ikdr_options(), question);
+    }));
+
+    const std::int64_t begins[] = {0, 1}, feature = 0;
+    const double one = 1;
+    auto model = fastfs::default_ikdr_model();
+    model.n_kernels = model.n_support = model.n_components = 1;
+    model.begins = begins;
+    model.features = &feature;
+    model.weights = model.deltas = model.means = model.scales = model.support = model.coefficients = &one;
+    Numbers out(at(X.n_rows()));
+    const auto embed = [&] { fastfs::ikdr_embed(model, X, out.data()); };
+    CHECK(!refused(embed));
+    for (auto part : {&fastfs::ikdr_model::weights, &fastfs::ikdr_model::means, &fastfs::ikdr_model::scales,
+                      &fastfs::ikdr_model::support, &fastfs::ikdr_model::coefficients}) {
+        model.*part = &nan;
+        CHECK(refused(embed));
+        model.*part = &one;
+    }
+    model.n_support = std::int64_t{1} << 60;
+    CHECK(refused(embed));
+
     data.X[77] = nan;
     CHECK(refused([&] { fit([](Options&, Kernels&) {}); }));
     fastfs_ikdr* none = nullptr;
