@@ -2,6 +2,7 @@
 // newer headers in blocks of exactly their size, BLAS tables that are incomplete, of the wrong kind or too late,
 // kernels that return NaN. And the question what a call would take.
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -745,6 +747,30 @@ void test_questions_in_cpp() {
     }
 }
 
+// ---- a call that is canceled while a helper is busy
+// -------------------------------------------------------------------
+
+std::thread::id caller;
+
+void slow(double*, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::this_thread::get_id() == caller ? 60 : 300));
+}
+
+void test_progress_after_cancel() {
+    caller = std::this_thread::get_id();
+    constexpr std::int64_t many = 500;
+    const std::vector<double> ones(many, 1.0);
+    std::vector<double> out(many * many);
+    int calls = 0;
+    auto how = fastfs::default_run();
+    how.n_threads = 2;
+    how.user = &calls;
+    how.progress = [](void* user, const char*, double) { return ++*static_cast<int*>(user); };
+    const auto kernel = fastfs::custom(slow);
+    const fastfs::matrix wide(ones.data(), 1, many);
+    CHECK(fastfs_affinity(wide.get(), &kernel, &how, out.data()) == FASTFS_ECANCELED && calls == 1);
+}
+
 // ---- kernels that return NaN ----------------------------------------------------------------------------------------
 
 void no_number(double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {
@@ -815,6 +841,7 @@ int main() {
     test_struct_sizes();
     test_questions();
     test_questions_in_cpp();
+    test_progress_after_cancel();
     test_kernels_without_numbers();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;
