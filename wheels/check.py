@@ -28,7 +28,7 @@ def contents() -> None:
     headers = ["fastfs.h", "fastfs.hpp", "link_blas.h"]
     assert sorted(path.name for path in (prefix / "include" / "fastfs").iterdir()) == headers
     (library,) = (path for path in prefix.rglob("*fastfs.*") if path.suffix in (".so", ".dylib", ".dll"))
-    for name in ("py.typed", "_core.pyi", "capi.pxd", "__init__.pxd"):
+    for name in ("py.typed", "_core.pyi", "_scipy_blas.pyi", "capi.pxd", "__init__.pxd"):
         assert (prefix / name).is_file(), name
     assert (Path(fastfs.get_cmake_dir()) / "fastfsConfig.cmake").is_file()
     assert (Path(fastfs.get_pkgconfig_dir()) / "fastfs.pc").is_file()

@@ -1,4 +1,4 @@
-// SciPy's BLAS and LAPACK, handed over to the core; fastfs._lapack knows their names and signatures.
+// Where SciPy's calls of BLAS end; fastfs._lapack asks for the threads of that library.
 #include <cstddef>
 #include <cstring>
 
@@ -11,36 +11,6 @@
 
 namespace fastfs::bindings {
 namespace {
-
-constexpr struct {
-    const char* name;
-    std::size_t offset;
-} kRoutines[] = {{"sgemm", offsetof(fastfs_blas, sgemm)},   {"dgemm", offsetof(fastfs_blas, dgemm)},
-                 {"dsyrk", offsetof(fastfs_blas, dsyrk)},   {"dsymv", offsetof(fastfs_blas, dsymv)},
-                 {"dtrmm", offsetof(fastfs_blas, dtrmm)},   {"dpotrf", offsetof(fastfs_blas, dpotrf)},
-                 {"dpocon", offsetof(fastfs_blas, dpocon)}, {"dsygst", offsetof(fastfs_blas, dsygst)},
-                 {"dtrsm", offsetof(fastfs_blas, dtrsm)},   {"dsytrd", offsetof(fastfs_blas, dsytrd)},
-                 {"dstedc", offsetof(fastfs_blas, dstedc)}, {"dsteqr", offsetof(fastfs_blas, dsteqr)},
-                 {"dsyevr", offsetof(fastfs_blas, dsyevr)}, {"dgesdd", offsetof(fastfs_blas, dgesdd)}};
-
-// Capsules of the routines by their names, and the addresses of the thread setter and getter, or 0. False where another
-// library of this process has registered its own BLAS before.
-bool register_blas(const py::dict& routines, std::uintptr_t set_num_threads, std::uintptr_t get_num_threads) {
-    fastfs_blas table = {};
-    table.struct_size = sizeof table;
-    table.integer_bits = 32;
-    table.set_num_threads = reinterpret_cast<void (*)(int)>(set_num_threads);
-    table.get_num_threads = reinterpret_cast<int (*)()>(get_num_threads);
-    for (const auto& [name, offset] : kRoutines) {
-        // A function pointer is not an object pointer, so its bytes are copied.
-        const void* address = routines[name].cast<py::capsule>().get_pointer();
-        std::memcpy(reinterpret_cast<char*>(&table) + offset, &address, sizeof address);
-    }
-    const fastfs_status status = fastfs_register_blas(&table);
-    if (status == FASTFS_EEXIST) return false;
-    fastfs::check(status);
-    return true;
-}
 
 // The file of the library in which a loaded module's calls of a routine end ("" is the program itself), whatever stands
 // before and after the routine's name: not always the library that the module is linked to, because the first one that
@@ -105,10 +75,6 @@ std::string called_library(const std::string& module, const std::string& routine
 
 }  // namespace
 
-void bind_blas(py::module_& m) {
-    m.def("register_blas", &register_blas, py::arg("routines"), py::arg("set_num_threads"), py::arg("get_num_threads"));
-    m.def("capsule_name", [](const py::object& capsule) { return py::capsule(capsule).name(); }, py::arg("capsule"));
-    m.def("called_library", &called_library, py::arg("module"), py::arg("routine"));
-}
+void bind_blas(py::module_& m) { m.def("called_library", &called_library, py::arg("module"), py::arg("routine")); }
 
 }  // namespace fastfs::bindings

@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'capsule_name', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'register_blas']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -84,8 +84,6 @@ def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma:
     ...
 def called_library(module: str, routine: str) -> str:
     ...
-def capsule_name(capsule: typing.Any) -> str:
-    ...
 def disc(sets: list, graph: str, constant: str, bandwidth_neighbors: typing.SupportsInt | typing.SupportsIndex, n_neighbors: typing.SupportsInt | typing.SupportsIndex, density: typing.SupportsFloat | typing.SupportsIndex, n_vectors: typing.SupportsInt | typing.SupportsIndex, n_differential: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
     ...
 def eigh(A: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
@@ -111,8 +109,6 @@ def pencil(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[num
 def projse(X: typing.Any, Y: typing.Any, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
     ...
 def projse_kernels(K_YY: numpy.typing.NDArray[numpy.float64], K_YX: numpy.typing.NDArray[numpy.float64], K_XX: numpy.typing.NDArray[numpy.float64], options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
-    ...
-def register_blas(routines: dict, set_num_threads: typing.SupportsInt | typing.SupportsIndex, get_num_threads: typing.SupportsInt | typing.SupportsIndex) -> bool:
     ...
 DISC_CLAMPED: int = 2
 DISC_DISCONNECTED: int = 8

@@ -92,12 +92,12 @@ def register() -> tuple[bool, str | None]:
 def _register() -> tuple[bool, str | None]:
     from scipy.linalg import cython_blas, cython_lapack
 
-    from fastfs import _core
+    from fastfs import _scipy_blas
 
     modules = {"cython_blas": cython_blas, "cython_lapack": cython_lapack}
     capsules = {}
     for module, name, arguments in _ROUTINES:
         capsules[name] = modules[module].__pyx_capi__[name]
-        check_signature(name, _core.capsule_name(capsules[name]), expected_signature(module, arguments))
+        check_signature(name, _scipy_blas.signature(capsules[name]), expected_signature(module, arguments))
     setter, getter, found = thread_controls()
-    return (True, found) if _core.register_blas(capsules, setter, getter) else (False, None)
+    return (True, found) if _scipy_blas.register(capsules, setter, getter) else (False, None)
