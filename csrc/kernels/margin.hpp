@@ -17,6 +17,7 @@ struct ScaledFeatures {
     const Matrix* X;
     std::vector<std::int64_t> features;  // in any order
     std::vector<double> shift, factor;   // of these
+    bool packed = false;                 // X is that of PackedPanels
 
     std::int64_t n_samples() const { return X->n_rows(); }
     std::int64_t n_features() const { return static_cast<std::int64_t>(features.size()); }
@@ -63,6 +64,25 @@ void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, 
 // The samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
+
+// All samples as the sums above pack them, for many calls with the same features.
+template <class T>
+class PackedPanels {
+  public:
+    PackedPanels(const ScaledFeatures& data, Run& run);
+    PackedPanels(const PackedPanels&) = delete;
+    PackedPanels& operator=(const PackedPanels&) = delete;
+
+    // In the place of what was packed. Their numbers aren't those of columns, but where the values are.
+    const ScaledFeatures& features() const { return features_; }
+
+    static std::int64_t memory(std::int64_t n_samples, std::int64_t n_features);
+
+  private:
+    Buffer<T> values_;
+    Matrix matrix_;
+    ScaledFeatures features_;
+};
 
 // Bytes to ask for before distances between all samples are stored: them, and what pair_sums takes.
 std::int64_t stored_distances_memory(std::int64_t n_samples);

@@ -187,6 +187,21 @@ void test_feature_sums(std::int64_t n, std::int64_t d, int layout, int zeros, Di
     feature_sums<T>(data, i0, i1, data, j0, j1, difference, &g[static_cast<std::size_t>(i0 * ld + j0)], ld, false,
                     part.data(), run);
     check(part, expected(i0, i1, j0, j1), 0.0);
+
+    if (width == 0) return;
+    const PackedPanels<T> packed(data, run);  // the same bits, from all samples or some
+    const auto all_sums = [&](const ScaledFeatures& from) {
+        std::vector<double> triangle(width, 0.0), rows(width, 0.0), block(width, 0.0);
+        std::vector<double> distances(static_cast<std::size_t>(n * n));
+        feature_sums<T>(from, 0, n, from, 0, n, difference, g.data(), ld, true, triangle.data(), run);
+        feature_sums<T>(from, i0, i1, from, 0, n, difference, &g[static_cast<std::size_t>(i0 * ld)], ld, false,
+                        rows.data(), run);
+        feature_sums<T>(from, i0, i1, from, j0, j1, difference, &g[static_cast<std::size_t>(i0 * ld + j0)], ld, false,
+                        block.data(), run);
+        pair_sums<T>(from, 0, n, from, 0, n, difference, distances.data(), n, run);
+        return std::vector{triangle, rows, block, distances};
+    };
+    CHECK(all_sums(packed.features()) == all_sums(data));
 }
 
 template <class T>
