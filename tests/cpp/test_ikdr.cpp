@@ -430,8 +430,9 @@ void test_prices() {
                 return fastfs::ikdr_evaluate(fastfs::matrix(K.data(), p.n, p.n), p.y.data(), p.C, options, p.A.data());
             };
             Numbers prices(3), of_matrices(3);
-            fastfs::ikdr_prices(fastfs::ikdr_features(fastfs::matrix(p.X.data(), p.n, 3)), p.y.data(), p.C, options,
-                                p.A.data(), weights.data(), prices.data());
+            const fastfs::matrix X(p.X.data(), p.n, 3);
+            fastfs::ikdr_prices(fastfs::ikdr_features(X), p.y.data(), p.C, options, p.A.data(), weights.data(),
+                                prices.data());
             fastfs::ikdr_prices(fastfs::ikdr_matrices(matrices.data(), 3, p.n), p.y.data(), p.C, options, p.A.data(),
                                 weights.data(), of_matrices.data());
             for (std::size_t m = 0; m < 3; ++m) {
@@ -552,9 +553,9 @@ void test_refusals() {
     options.max_inner = options.max_iter = 1000000;
     options.tol = 0;
     const Problem large(400, 3, 20);
+    const fastfs::matrix many(large.X.data(), large.n, 3);
     try {
-        fastfs::ikdr(fastfs::ikdr_features(fastfs::matrix(large.X.data(), large.n, 3)), large.y.data(), 3, options,
-                     how);
+        fastfs::ikdr(fastfs::ikdr_features(many), large.y.data(), 3, options, how);
     } catch (const fastfs::canceled&) {
         canceled = true;
     }
