@@ -16,11 +16,19 @@ inline Doubles load(const float* at) {
     return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), Doubles);
 }
 
-// Each row's sum is made the same way for any number of rows.
+// The first of `n` values that don't fill a register, and zeros.
+template <class T>
+inline Doubles load_rest(const T* at, std::int64_t n) {
+    Doubles values = {};
+    for (std::int64_t l = 0; l < n && l < kLanes; ++l) values[l] = static_cast<double>(at[l]);
+    return values;
+}
+
+// Each row's sum is made the same way for any number of rows. A loop over single values wouldn't: compilers fuse its
+// products and sums for four rows, and not for one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
     Doubles even[rows] = {}, odd[rows] = {};
-    double rest[rows] = {};
     std::int64_t j = 0;
     for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
         const Doubles left = load(x + j), right = load(x + j + kLanes);
@@ -29,12 +37,13 @@ inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double
             odd[r] += load(at[r] + j + kLanes) * right;
         }
     }
-    for (; j < n; ++j) {
-        for (int r = 0; r < rows; ++r) rest[r] += static_cast<double>(at[r][j]) * x[j];
+    for (; j < n; j += kLanes) {
+        const Doubles right = load_rest(x + j, n - j);
+        for (int r = 0; r < rows; ++r) even[r] += load_rest(at[r] + j, n - j) * right;
     }
     for (int r = 0; r < rows; ++r) {
         const Doubles both = even[r] + odd[r];
-        double sum = rest[r];
+        double sum = 0;
         for (int l = 0; l < kLanes; ++l) sum += both[l];
         out[r] = sum;
     }
