@@ -46,6 +46,13 @@ void give(void* p) {
 
 void* operator new(std::size_t size) { return take(size); }
 void* operator new(std::size_t size, std::align_val_t) { return take(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // of std::stable_sort
+    try {
+        return take(size);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 void operator delete(void* p) noexcept { give(p); }
 void operator delete(void* p, std::size_t) noexcept { give(p); }
 void operator delete(void* p, std::align_val_t) noexcept { give(p); }
