@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_signatures_of_functions(name):
 def test_shared_parameters_are_described_alike():
     for name in ("n_jobs", "max_memory", "verbose"):
         texts = {
-            inspect.getdoc(estimator).split(f"\n{name} : ")[1].split("\n\n")[0].split("\nverbose : ")[0]
+            re.split(r"\n\n|\n\w+ : ", inspect.getdoc(estimator).split(f"\n{name} : ")[1])[0]
             for estimator in ESTIMATORS.values()
         }
         shortest = min(texts, key=len)

@@ -255,7 +255,7 @@ def test_other_bad_arguments():
         fastfs.nearest_features(normal(5, 8), 2.5)
     with pytest.raises(ValueError, match="2-D"):
         fastfs.nearest_features(np.ones(5), 1)
-    with pytest.raises(ValueError, match="n_neighbors must be from 1 to the 0 other features"):
+    with pytest.raises(ValueError, match="the number of features must be from 2 to 4e8, not 1"):
         fastfs.nearest_features(normal(5, 1), 1)
 
 
