@@ -797,10 +797,19 @@ void ProjseSums::save(double* numbers) const {
             numbers = std::copy(values->begin(), values->end(), numbers);
         }
     }
-    const std::int64_t n = n_rows_ > 0;  // nothing is there before the first rows
-    for (const Buffer<double>* values : {&yy_, &yx_, &xx_}) {
-        if (n) numbers = std::copy(values->data(), values->data() + values->size(), numbers);
+    if (n_rows_ == 0) {  // nothing is there before the first rows
+        std::fill_n(numbers, yy_.size() + yx_.size() + xx_.size(), 0.0);
+        return;
     }
+    const auto symmetric = [&](int side) {  // of which one triangle is summed
+        const std::int64_t n = side == kY || has_xx_ ? side_[side].n : 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) *numbers++ = within(side, i, j);
+        }
+    };
+    symmetric(kY);
+    numbers = std::copy(yx_.data(), yx_.data() + yx_.size(), numbers);
+    symmetric(kX);
 }
 
 void ProjseSums::load(const double* numbers) {

@@ -123,6 +123,19 @@ def test_numbers_in_chunks_that_could_be_labels():
         ProjSe().partial_fit(X, whole.astype(int))
 
 
+@pytest.mark.parametrize("rows", [0, 123])
+def test_saved_sums_are_all_written(rows):
+    """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
+    sums = core().ProjseSums(4, 20, True, 0)
+    if rows:
+        sums.update(X[:rows], Y[:rows], None, 1, 0, None)
+    numbers = sums.__getstate__()[-1][1 + 3 * 24 :]
+    yy, xx = numbers[:16].reshape(4, 4), numbers[-400:].reshape(20, 20)
+    for matrix, values in ((yy, Y[:rows]), (xx, X[:rows])):
+        expected = np.cov(values.T, bias=True) * rows if rows else np.zeros(matrix.shape)
+        np.testing.assert_allclose(matrix, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_merged_sums_and_pickles():
     a, b = (core().ProjseSums(4, 20, False, 0) for _ in range(2))
     a.update(X[:123], Y[:123], None, 1, 0, None)

@@ -130,7 +130,7 @@ def test_ikdr_of_blood_cells():
         assert weights[chosen].sum() == pytest.approx(1, abs=1e-5)
         assert np.all(weights[~chosen] < 0)
     assert found["names"]["CD19+ B"][0] == "CD79A"
-    assert set(found["names"]["CD56+ NK"][:6]) & {"GNLY", "NKG7"}
+    assert set(found["names"]["CD56+ NK"][:6]) & {"GNLY", "NKG7", "GZMA", "GZMB", "PRF1", "CST7", "CTSW"}
     assert set(found["names"]["Dendritic"][:3]) & {"FCER1A", "CST3"}
     whole = adata.var["ikdr_scores"]
     assert np.array_equal(adata.var["ikdr_selected"], whole > 0)
