@@ -132,7 +132,7 @@ class Reduced : public SimplexFunction {
         class_sums(ones_, KH_);
         std::vector<const double*> all;
         for (std::int64_t q = 0; q < C_; ++q) all.push_back(&KH_[at(q * N_)]);
-        f64_.combine(all.data(), Numbers(at(C_), 1.0).data(), C_, N_, false, K1_.data());
+        f64_.combine(all.data(), Numbers(at(C_), 1.0).data(), C_, N_, K1_.data());
         for (std::int64_t q = 0; q < C_; ++q) {
             for (std::int64_t i = classes.begins[at(q)]; i < classes.begins[at(q + 1)]; i += kRows) {
                 blocks_.push_back({q, i, std::min(i + kRows, classes.begins[at(q + 1)])});
@@ -237,8 +237,7 @@ class Reduced : public SimplexFunction {
                 rows.push_back(rows_[at(t)]);
                 factors.push_back(A[j * N_ + t]);
             }
-            rows_kernels_.combine(rows.data(), factors.data(), static_cast<std::int64_t>(rows.size()), N_, false,
-                                  B + j * N_);
+            rows_kernels_.combine(rows.data(), factors.data(), static_cast<std::int64_t>(rows.size()), N_, B + j * N_);
         });
     }
 
@@ -272,7 +271,7 @@ class Reduced : public SimplexFunction {
             used.push_back(columns[c]);
             with.push_back(factors[c]);
         }
-        f64_.combine(used.data(), with.data(), static_cast<std::int64_t>(used.size()), N_, false, out);
+        f64_.combine(used.data(), with.data(), static_cast<std::int64_t>(used.size()), N_, out);
     }
 
     // sums[q, :] = sum over samples t of class q of factors[t] K[t, :]
@@ -283,7 +282,7 @@ class Reduced : public SimplexFunction {
             std::vector<const T*> rows(rows_.begin() + begin, rows_.begin() + classes_.begins[at(q + 1)]);
             for (const T*& row : rows) row += first;
             rows_kernels_.combine(rows.data(), &factors[at(begin)], classes_.size(q), std::min(kColumns, N_ - first),
-                                  false, &sums[at(q * N_ + first)]);
+                                  &sums[at(q * N_ + first)]);
         });
     }
 
@@ -461,7 +460,7 @@ class Quadratic : public SimplexFunction {
         Qb_ = numbers(n);
         std::vector<const double*> rows;
         for (std::int64_t a = 0; a < n; ++a) rows.push_back(&Q[at(a * n)]);
-        row_kernels<double>().combine(rows.data(), b, n, n, false, Qb_.data());
+        row_kernels<double>().combine(rows.data(), b, n, n, Qb_.data());
         double sum = 0;
         for (std::int64_t a = 0; a < n; ++a) sum += b[a] * (0.5 * Qb_[at(a)] + p[at(a)]);
         return sum + constant;
@@ -542,7 +541,7 @@ class BetaStep {
         std::vector<const double*> rows;
         for (std::size_t a = 0; a < active.count(); ++a) rows.push_back(active.phi.data() + a * x.size());
         row_kernels<double>().combine(rows.data(), active.weights.data(), static_cast<std::int64_t>(rows.size()),
-                                      F_.size, false, x.data());
+                                      F_.size, x.data());
         const Numbers g = F_.gradient(x);
         value = F_.constant;
         current = 0;

@@ -75,14 +75,14 @@ inline void add_rows(const T* const* at, const double* factors, std::int64_t n, 
 }
 
 template <class T>
-void combine(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, bool add, double* out) {
-    if (count == 0 && !add) {
+void combine(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, double* out) {
+    if (count == 0) {
         for (std::int64_t j = 0; j < n; ++j) out[j] = 0;
     }
     std::int64_t r = 0;
-    for (; r + 8 <= count; r += 8) add_rows<8>(rows + r, factors + r, n, add || r > 0, out);
-    for (; r + 2 <= count; r += 2) add_rows<2>(rows + r, factors + r, n, add || r > 0, out);
-    for (; r < count; ++r) add_rows<1>(rows + r, factors + r, n, add || r > 0, out);
+    for (; r + 8 <= count; r += 8) add_rows<8>(rows + r, factors + r, n, r > 0, out);
+    for (; r + 2 <= count; r += 2) add_rows<2>(rows + r, factors + r, n, r > 0, out);
+    for (; r < count; ++r) add_rows<1>(rows + r, factors + r, n, r > 0, out);
 }
 
 }  // namespace

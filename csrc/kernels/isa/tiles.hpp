@@ -129,9 +129,8 @@ template <class T>
 struct RowKernels {
     // out[r] = sum_j rows[r][j] x[j]
     void (*dots)(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out);
-    // out[j] = sum_r factors[r] rows[r][j], or += (add)
-    void (*combine)(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, bool add,
-                    double* out);
+    // out[j] = sum_r factors[r] rows[r][j]
+    void (*combine)(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, double* out);
 };
 
 struct RowIsa {
