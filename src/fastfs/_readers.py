@@ -74,7 +74,7 @@ def _open_table(path: Path, what: str) -> Iterator[tuple[list[str], Iterator[lis
         rows = _reader(file, separator)
         header = _stripped(next(rows, []))
         if not any(header):
-            raise ValueError(f"'{path}' is no table: expected the column names in its first line, but that is blank.")
+            raise ValueError(f"'{path}' is no table: expected the column names in its first line, but that is blank")
         if len(header) == 1 and (other := next((other for other in ",;\t" if other in header[0]), None)):
             separator = other  # what a spreadsheet calls CSV has semicolons in half of Europe
             file.seek(0)
@@ -84,7 +84,7 @@ def _open_table(path: Path, what: str) -> Iterator[tuple[list[str], Iterator[lis
         start: tuple[int, list[str]] = next(numbered, (0, []))
         first = start[1]
         if not first:
-            raise ValueError(f"'{path}' has a header but no {what} below it.")
+            raise ValueError(f"'{path}' has a header but no {what} below it")
         if len(first) == len(header) + 1:
             # R's write.table gives the row names no place in the header; others end each line with a separator.
             header.insert(0 if first[-1] else len(header), "")
@@ -96,12 +96,10 @@ def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
     for line, row in rows:
         if len(row) != len(header):
-            raise ValueError(
-                f"'{path}' is no table: line {line} has {len(row)} values, its header {len(header)} names."
-            )
+            raise ValueError(f"'{path}' is no table: line {line} has {len(row)} values, its header {len(header)} names")
         for j in unnamed:
             if row[j].strip():
-                raise ValueError(f"Column {j + 1} of '{path}' has no name in the header; give it one, or remove it.")
+                raise ValueError(f"Column {j + 1} of '{path}' has no name in the header; give it one, or remove it")
         yield row
 
 
@@ -127,9 +125,9 @@ def _open_text(path: Path) -> Iterator[TextIO]:
         with (gzip.open if is_gzip else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}.") from error
+        raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"'{path}' is no gzip file, or a damaged one: {error}.") from error
+        raise ValueError(f"'{path}' is no gzip file, or a damaged one: {error}") from error
 
 
 def _separator(path: Path) -> str:
@@ -171,7 +169,7 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
         name, cells = row[names_at].strip(), pick(row)[:-1]
         if name == wanted.label or name in wanted.ignore:
             if name in aside:
-                raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own.")
+                raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
             aside[name] = cells
             continue
         try:
@@ -208,11 +206,11 @@ def _feature_columns(
     if wanted.has_labels and label is None:
         raise ValueError(
             f"'{path}' needs a label column: choose one with --label (columns: {_some_of(header)}), or give a file of "
-            "labels with --labels."
+            "labels with --labels"
         )
     if label is not None and label not in header:
         if label in first_cells():
-            raise ValueError(f"'{path}' has '{label}' as a row, not as a column: add --transpose.")
+            raise ValueError(f"'{path}' has '{label}' as a row, not as a column: add --transpose")
         if len(header) == 1:
             raise ValueError(
                 f"'{path}' has no column '{label}', only '{_short(header[0])}': is it a table with commas, semicolons "
@@ -231,15 +229,13 @@ def _feature_columns(
 def _sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
     """With features in rows: the position of their names, and those of the samples."""
     if wanted.has_labels and wanted.label is None:
-        raise ValueError(
-            f"'{path}' needs a label row: choose one with --label, or give a file of labels with --labels."
-        )
+        raise ValueError(f"'{path}' needs a label row: choose one with --label, or give a file of labels with --labels")
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
     if wanted.label is not None and wanted.label in (header[j] for j in left[1:]):
-        raise ValueError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out --transpose.")
+        raise ValueError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out --transpose")
     names_at, keep = (index[0], left) if index else (left[0], left[1:]) if left else (0, [])
     if not keep:
-        raise ValueError(f"'{path}' has no sample column: its columns are {_some_of(header)}.")
+        raise ValueError(f"'{path}' has no sample column: its columns are {_some_of(header)}")
     _check_unique([header[j] for j in keep], "columns", path)
     return names_at, keep
 
@@ -255,7 +251,7 @@ def _check_rows(
             raise unknown("row or column", name, [*header, *aside, *names], path)
     _check_unique(names, "rows", path)
     if not names:
-        raise ValueError(f"'{path}' has no feature row: its rows are {_some_of([*aside])}.")
+        raise ValueError(f"'{path}' has no feature row: its rows are {_some_of([*aside])}")
 
 
 class _NotANumber(Exception):
@@ -293,7 +289,7 @@ def _advice(column: str, cell: str, is_first: bool) -> str:
 def _column_not_numeric(path: Path, name: str, row: int, cell: str, is_first: bool) -> ValueError:
     return ValueError(
         f"Column '{name}' of '{path}' is not numeric: row {row} (counted from 0) has {_short(cell)!r}; "
-        f"{_advice(name, cell, is_first)}."
+        f"{_advice(name, cell, is_first)}"
     )
 
 
@@ -312,7 +308,7 @@ def _row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Seque
     where = samples[position] if row_is_wrong else name
     return ValueError(
         f"{what} '{wrong}' of '{path}' is not numeric: {other} '{where}' has {_short(cells[position])!r}; "
-        f"{_advice(wrong, cells[position], False)}."
+        f"{_advice(wrong, cells[position], False)}"
     )
 
 
@@ -324,7 +320,7 @@ def _as_labels(labels: Sequence[Any], where: str, samples: Sequence[str] | None 
     for sample, label in enumerate(labels):
         if label is None or label != label or (isinstance(label, str) and label in _MISSING):
             place = f"row {sample}, counted from 0" if samples is None else f"column '{samples[sample]}'"
-            raise ValueError(f"{where} has no value in {place}.")
+            raise ValueError(f"{where} has no value in {place}")
     if all(isinstance(label, bool) for label in labels):
         return np.array(labels, dtype=bool)
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
@@ -344,7 +340,7 @@ def read_labels(path: Path, label: str | None, content: Content, data: Path) -> 
         rows = _read_lines(path)
         for row in rows:
             if len(row) > 1:
-                raise ValueError(f"'{path}' has the columns {_some_of(rows[0])}: choose one of them with --label.")
+                raise ValueError(f"'{path}' has the columns {_some_of(rows[0])}: choose one of them with --label")
         found = [row[0] for row in rows]
     else:
         with _open_table(path, "samples") as (header, lines):
@@ -362,7 +358,7 @@ def read_labels(path: Path, label: str | None, content: Content, data: Path) -> 
             hint = f"; if '{_short(found[0])}' is the name of the column, add --label '{_short(found[0])}'"
         elif len(found) == n_features:
             hint = "; are its features in rows? Then add --transpose, or leave it out if it's there"
-        raise ValueError(f"'{path}' has {len(found)} labels for the {n_samples} samples of '{data}'{hint}.")
+        raise ValueError(f"'{path}' has {len(found)} labels for the {n_samples} samples of '{data}'{hint}")
     return _as_labels(found, f"'{path}'" if label is None else f"Column '{label}' of '{path}'")
 
 
@@ -383,11 +379,11 @@ def _by_name(rows: list[list[str]], samples: list[str] | None, path: Path, data:
     if missing is not None:
         raise ValueError(
             f"'{path}' names samples of '{data}' in its first column, but not '{_short(missing)}': add it, or remove "
-            "that column if the labels count in order."
+            "that column if the labels count in order"
         )
     if len(row_of) < len(rows):
         name = Counter(row[0] for row in rows).most_common(1)[0][0]
-        raise ValueError(f"'{path}' has the sample '{_short(name)}' more than once in its first column.")
+        raise ValueError(f"'{path}' has the sample '{_short(name)}' more than once in its first column")
     return [row_of[name] for name in samples]
 
 
@@ -412,9 +408,9 @@ def _read_parquet(path: Path, wanted: Wanted) -> Content:
     except MemoryError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"'{path}' is no Parquet file, or a damaged one: {_one_line(error)}.") from error
+        raise ValueError(f"'{path}' is no Parquet file, or a damaged one: {_one_line(error)}") from error
     if not table.num_rows or not header:
-        raise ValueError(f"'{path}' has {table.num_rows} rows and {len(header)} columns; expected a table.")
+        raise ValueError(f"'{path}' has {table.num_rows} rows and {len(header)} columns; expected a table")
     index = [j for j, name in enumerate(header) if name in index_names]
     if wanted.transpose:
         return _read_parquet_features(path, wanted, table, index)
@@ -447,7 +443,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
         if name != wanted.label and name not in wanted.ignore:
             rows.append(i)
         elif name in aside:
-            raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own.")
+            raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
         else:
             aside[name] = i
     names, samples = [row_names[i] for i in rows], [header[j] for j in keep]
@@ -502,7 +498,7 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     import h5py  # isort: skip
 
     if wanted.transpose:
-        raise ValueError(f"'{path}' has samples in rows, as all H5AD files: leave out --transpose.")
+        raise ValueError(f"'{path}' has samples in rows, as all H5AD files: leave out --transpose")
 
     # Only what is needed is read: other layers, raw counts and neighbours can be many times larger.
     name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
@@ -517,21 +513,21 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     except MemoryError:
         raise
     except Exception as error:  # a damaged file raises anything
-        raise ValueError(f"'{path}' is no H5AD file, or a damaged one: {_one_line(error)}.") from error
+        raise ValueError(f"'{path}' is no H5AD file, or a damaged one: {_one_line(error)}") from error
     if missing:
-        raise ValueError(f"'{path}' is no H5AD file: it has no '{missing[0]}'.")
+        raise ValueError(f"'{path}' is no H5AD file: it has no '{missing[0]}'")
     if is_old:
-        raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one.")
+        raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one")
     if wanted.layer is not None and wanted.layer not in layers:
         raise unknown("layer", wanted.layer, layers, path)
     if not readable or X is None:
-        raise ValueError(f"'{path}' has no X; choose a layer with --layer (layers: {_some_of(layers)}).")
+        raise ValueError(f"'{path}' has no X; choose a layer with --layer (layers: {_some_of(layers)})")
     y = _obs_labels(obs, wanted.label, path) if wanted.has_labels else None
     X = _as_csr_or_csc(X, path) if hasattr(X, "tocsr") else _as_float(np.asarray(X), path)
     if X.shape != (len(obs), len(var)):
-        raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}.")
+        raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}")
     if not X.shape[0]:
-        raise ValueError(f"'{path}' has no samples.")
+        raise ValueError(f"'{path}' has no samples")
     names = [str(feature) for feature in var.index]
     keep = _features(names, wanted.ignore, path, "feature")
     return Content(_columns(X, keep), y, [names[j] for j in keep], [str(sample) for sample in obs.index])
@@ -540,7 +536,7 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
 def _obs_labels(obs: Any, label: str | None, path: Path) -> np.ndarray:
     columns = [str(name) for name in obs.columns]
     if label is None:
-        raise ValueError(f"'{path}' needs a label column: choose one of obs with --label ({_some_of(columns)}).")
+        raise ValueError(f"'{path}' needs a label column: choose one of obs with --label ({_some_of(columns)})")
     if label not in columns:
         raise unknown("column of obs", label, columns, path)
     column = obs[label]
@@ -557,7 +553,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     from scipy.sparse import csr_array, issparse
 
     if wanted.has_labels:
-        raise ValueError(f"'{path}' holds no labels: give a file of them with --labels.")
+        raise ValueError(f"'{path}' holds no labels: give a file of them with --labels")
     try:
         *shape, _, _, field, _ = mminfo(path)
         if field in _REAL_FIELDS and max(shape) <= _MOST_COLUMNS:
@@ -565,11 +561,11 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
             with (gzip.open if is_gzip else open)(path, "rb") as file, io.BufferedReader(_Guarded(file)) as stream:
                 matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {_one_line(error)}.") from error
+        raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {_one_line(error)}") from error
     if field not in _REAL_FIELDS:
-        raise ValueError(f"'{path}' has the field '{field}'; expected a matrix of real or integer values.")
+        raise ValueError(f"'{path}' has the field '{field}'; expected a matrix of real or integer values")
     if max(shape) > _MOST_COLUMNS:
-        raise ValueError(f"'{path}' is {shape[0]} x {shape[1]}; at most {_MOST_COLUMNS} rows and columns are read.")
+        raise ValueError(f"'{path}' is {shape[0]} x {shape[1]}; at most {_MOST_COLUMNS} rows and columns are read")
     matrix = matrix.T if wanted.transpose else matrix
     X = _as_csr_or_csc(csr_array(matrix), path) if issparse(matrix) else _as_float(matrix, path)
     n_samples, n_features = X.shape
@@ -583,12 +579,12 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
             if len(names) == n_samples:
                 turn = "leave out --transpose" if wanted.transpose else "add --transpose"
                 hint = f", which are its {'columns' if wanted.transpose else 'rows'}: {turn}"
-            raise ValueError(f"'{names_file}' names {len(names)} features of '{path}'{hint}.")
+            raise ValueError(f"'{names_file}' names {len(names)} features of '{path}'{hint}")
     keep = _features(names, wanted.ignore, path, "feature")
     samples_file = _beside(path, "barcodes.tsv")
     samples = _read_names(samples_file) if samples_file is not None else None
     if samples is not None and len(samples) != n_samples:
-        raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}.")
+        raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}")
     return Content(_columns(X, keep), None, [names[j] for j in keep], samples)
 
 
@@ -629,11 +625,11 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplemented
 
 def _read_npz(path: Path, wanted: Wanted) -> Content:
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y).")
+        raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y)")
     try:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
-        raise ValueError(f"'{path}' is a damaged NPZ archive: {error}.") from error
+        raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
     with archive:
 
         def array(name: str) -> np.ndarray:
@@ -642,47 +638,47 @@ def _read_npz(path: Path, wanted: Wanted) -> Content:
             except KeyError as error:
                 raise unknown("array", name, archive.files, path) from error
             except ValueError as error:
-                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {error}.") from error
+                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {error}") from error
             except _ZIP_ERRORS as error:
-                raise ValueError(f"'{path}' is a damaged NPZ archive: {error}.") from error
+                raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
 
         X: Any
         if "X" in archive.files or "indptr" not in archive.files:
             X = _as_float(array("X"), path)
         elif "format" in archive.files and array("format").item() not in ("csr", b"csr"):
-            raise ValueError(f"'{path}' holds a sparse matrix as {array('format').item()!r}; expected 'csr'.")
+            raise ValueError(f"'{path}' holds a sparse matrix as {array('format').item()!r}; expected 'csr'")
         else:
             X = _csr(array("data"), array("indices"), array("indptr"), array("shape"), path)
         if X.ndim != 2:
-            raise ValueError(f"Array 'X' of '{path}' must be samples x features; it has {X.ndim} dimension(s).")
+            raise ValueError(f"Array 'X' of '{path}' must be samples x features; it has {X.ndim} dimension(s)")
         X = X.T if wanted.transpose else X
 
         label = wanted.label or "y"
         y = array(label) if wanted.has_labels else None
         if y is not None and y.dtype.kind == "f" and np.isnan(y).any():
-            raise ValueError(f"Label array '{label}' of '{path}' is NaN in row {np.isnan(y).argmax()}, counted from 0.")
+            raise ValueError(f"Label array '{label}' of '{path}' is NaN in row {np.isnan(y).argmax()}, counted from 0")
         # Any other label array than y has classes of its own.
         if y is not None and label == "y" and "class_names" in archive.files:
             class_names = array("class_names")
             if y.dtype.kind not in "iu" or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):
-                raise ValueError(f"Array 'y' of '{path}' must hold indices into its {len(class_names)} class_names.")
+                raise ValueError(f"Array 'y' of '{path}' must hold indices into its {len(class_names)} class_names")
             y = class_names[y]
 
         n_features = X.shape[1]
         if n_features > _MOST_COLUMNS:
-            raise ValueError(f"'{path}' has {n_features} columns; at most {_MOST_COLUMNS} can be named and ranked.")
+            raise ValueError(f"'{path}' has {n_features} columns; at most {_MOST_COLUMNS} can be named and ranked")
         names = [f"x{j}" for j in range(n_features)]
         if "feature_names" in archive.files:
             names = [str(name) for name in array("feature_names").ravel()]
         if len(names) != n_features:
-            raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X.")
+            raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
     keep = _features(names, wanted.ignore, path, "feature")
     return Content(_columns(X, keep), y, [names[j] for j in keep])
 
 
 def _as_float(values: np.ndarray, path: Path) -> np.ndarray:
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"Array 'X' of '{path}' must hold real numbers, not {values.dtype}.")
+        raise ValueError(f"Array 'X' of '{path}' must hold real numbers, not {values.dtype}")
     return values.astype(np.float32 if values.dtype in (np.float16, np.float32) else np.float64, copy=False)
 
 
@@ -693,7 +689,7 @@ def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nd
         parts = (data, indices.astype(np.int64), indptr.astype(np.int64))
         matrix = csr_array(parts, shape=tuple(shape.tolist()))
     except ValueError as error:
-        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}.") from error
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
     return _as_csr_or_csc(matrix, path)
 
 
@@ -701,7 +697,7 @@ def _as_csr_or_csc(matrix: Any, path: Path) -> Any:
     try:
         matrix.check_format()  # the constructors believe the indices
     except ValueError as error:
-        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}.") from error
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
     data = _as_float(matrix.data, path)
     return matrix if data is matrix.data else type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
@@ -727,11 +723,11 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
 
 def check_input(path: Path) -> None:
     if not path.exists():
-        raise FileNotFoundError(f"There is no file '{path}'.")
+        raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir():
-        raise ValueError(f"'{path}' is a directory; expected a file.")
+        raise ValueError(f"'{path}' is a directory; expected a file")
     if path.is_file() and path.stat().st_size == 0:
-        raise ValueError(f"'{path}' is empty.")
+        raise ValueError(f"'{path}' is empty")
 
 
 def _features(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
@@ -743,7 +739,7 @@ def _features(names: Sequence[str], left_out: Collection[str], path: Path, what:
     _check_unique(names, f"{what}s", path)
     keep = [j for j, name in enumerate(names) if name not in left_out]
     if not keep:
-        raise ValueError(f"'{path}' has no feature column: its columns are {_some_of(names)}.")
+        raise ValueError(f"'{path}' has no feature column: its columns are {_some_of(names)}")
     return keep
 
 
@@ -753,13 +749,13 @@ def _check_unique(names: Sequence[str], what: str, path: Path) -> None:
         advice = "; each needs a name of its own"
         if path.suffix.lower() == ".h5ad":
             advice += ", as adata.var_names_make_unique() gives them"
-        raise ValueError(f"'{path}' has {count} {what} '{_short(name)}'{advice}.")
+        raise ValueError(f"'{path}' has {count} {what} '{_short(name)}'{advice}")
 
 
 def unknown(what: str, name: str, available: Sequence[str], path: str | Path) -> ValueError:
     # Labels stand first or last; comparing the name with 10^6 features would take seconds.
     close = difflib.get_close_matches(name, [*available[:1000], *available[-1000:]], 1)
-    hint = f"; did you mean '{close[0]}'?" if close else "."
+    hint = f"; did you mean '{close[0]}'?" if close else ""
     return ValueError(f"'{path}' has no {what} '{name}' (it has {_some_of(available)}){hint}")
 
 

@@ -77,9 +77,9 @@ def run(arguments: Sequence[str]) -> int:
         except typer.Abort:
             raise KeyboardInterrupt from None
         except OSError as error:
-            message = f"Cannot use '{error.filename}': {error.strerror}." if error.filename else str(error)
+            message = f"Cannot use '{error.filename}': {error.strerror}" if error.filename else str(error)
         except (ValueError, MemoryError) as error:
-            message = str(error) or "There is not enough memory."
+            message = str(error) or "There is not enough memory"
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -220,16 +220,16 @@ def score(
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
     method = method.lower()  # ReliefF is how it is written
     if method not in METHODS:
-        raise ValueError(f"There is no method '{method}': choose one of {', '.join(METHODS)}.")
+        raise ValueError(f"There is no method '{method}': choose one of {', '.join(METHODS)}")
     if pairs is not None and method != "immigrate":
-        raise ValueError("--pairs is for --method immigrate, the one that finds pairs.")
+        raise ValueError("--pairs is for --method immigrate, the one that finds pairs")
     for target, endings in ((out, io.RANKING_ENDINGS), (pairs, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)):
         if target is not None:
             io.check_output(target, endings)
             if target.resolve() in [source.resolve() for source in (file, labels, feature_names) if source is not None]:
-                raise ValueError(f"'{target}' is the input; choose another name to write to.")
+                raise ValueError(f"'{target}' is the input; choose another name to write to")
     if out is not None and pairs is not None and out.resolve() == pairs.resolve():
-        raise ValueError(f"--out and --pairs are the same file '{out}': the ranking and the pairs need one each.")
+        raise ValueError(f"--out and --pairs are the same file '{out}': the ranking and the pairs need one each")
     if any(target is not None and target.suffix.lower() == ".parquet" for target in (out, pairs)):
         import pyarrow.parquet  # noqa: F401  (missing? then say so now, not after the work)
     if plot is not None:
@@ -243,7 +243,7 @@ def score(
     selector = _selector(method, options, method_option or [])
     explained = _names(targets, "--targets") if targets is not None else []
     if explained and (method != "projse" or label is not None or classes is not None):
-        raise ValueError("--targets is for --method projse, without --label and --classes.")
+        raise ValueError("--targets is for --method projse, without --label and --classes")
     if explained:
         label = explained[0]
 
@@ -379,27 +379,27 @@ def _selector(method: str, options: dict[str, Any], method_options: Sequence[str
     own = estimator().get_params()
     for name in options:
         if name not in own or (name == "normalize" and isinstance(own[name], bool)):  # a number here
-            raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}.")
+            raise ValueError(f"Method '{method}' has no option --{name.replace('_', '-')}")
     if method == "manifest" and "," in options.get("sigma", ""):
         try:
             options["sigma"] = tuple(float(number) for number in options["sigma"].split(","))
         except ValueError as error:
-            raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'.") from error
+            raise ValueError(f"--sigma needs numbers around its comma, not '{options['sigma']}'") from error
     for name in ("sigma", "width"):
         if name in options and method != "manifest":
             with suppress(ValueError):
                 options[name] = float(options[name])
     for name, value in _options(method, method_options).items():
         if name in options:
-            raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them.")
+            raise ValueError(f"--{name.replace('_', '-')} and --method-option {name} are the same: give one of them")
         options[name] = value
     for name, value in (("groups", "all"), ("kernel", "precomputed")):
         if method == "ikdr" and options.get(name) == value:
-            raise ValueError(f"--method-option {name}={value} leaves no features to rank: use it from Python.")
+            raise ValueError(f"--method-option {name}={value} leaves no features to rank: use it from Python")
     # Each of the two is read under its own rule only, and an option without effect would mislead.
     for name, rules in (("sigma_factor", ("median", "grid")), ("sigma_percentile", ("percentile",))):
         if name in options and options.setdefault("sigma", rules[0]) not in rules:
-            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rules[0]}, not --sigma {options['sigma']}.")
+            raise ValueError(f"--{name.replace('_', '-')} needs --sigma {rules[0]}, not --sigma {options['sigma']}")
     return estimator(**options)
 
 
@@ -411,15 +411,15 @@ def _options(method: str, texts: Sequence[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
-            raise ValueError(f"--method-option needs NAME=VALUE, not '{text}'.")
+            raise ValueError(f"--method-option needs NAME=VALUE, not '{text}'")
         if name in SET_BY_OPTION:
-            raise ValueError(f"--method-option cannot set {name}: that is for {SET_BY_OPTION[name]}.")
+            raise ValueError(f"--method-option cannot set {name}: that is for {SET_BY_OPTION[name]}")
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean '{close[0]}'?" if close else "."
+            hint = f"; did you mean '{close[0]}'?" if close else ""
             raise ValueError(f"Method '{method}' has no parameter '{name}' (it has {', '.join(known)}){hint}")
         if name in options:
-            raise ValueError(f"--method-option {name} is given twice.")
+            raise ValueError(f"--method-option {name} is given twice")
         try:
             options[name] = ast.literal_eval(value.strip())
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -472,7 +472,7 @@ def _dimensions(selector: Any) -> dict[str, Any]:
 
 def _names(text: str, option: str) -> list[str]:
     if not text.strip():
-        raise ValueError(f"{option} needs names with commas between them.")
+        raise ValueError(f"{option} needs names with commas between them")
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
@@ -487,7 +487,7 @@ def _require_classes(labels: Any) -> None:
         return
     raise ValueError(
         f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        "classes: bin them first, or explain them by --method projse with --targets in place of --label."
+        "classes: bin them first, or explain them by --method projse with --targets in place of --label"
     )
 
 
@@ -611,7 +611,7 @@ def _output() -> Console:
 
 def _say(kind: str, colour: str, message: str) -> None:
     sentence = " ".join(message.split())
-    if sentence[-1:] not in ".?!":  # as scikit-learn's messages and the core's
+    if sentence[-1:] not in ".?!":  # an error is raised without
         sentence += "."
     _errors.print(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence), soft_wrap=True)
 

@@ -119,11 +119,11 @@ def read_table(
         if source is not None:
             _readers.check_input(Path(source))
     if reader is None:
-        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(_readers.READERS)}.")
+        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(_readers.READERS)}")
     if layer is not None and reader is not _readers.read_h5ad:
-        raise ValueError(f"Only H5AD files have layers, '{path}' has none: leave out --layer.")
+        raise ValueError(f"Only H5AD files have layers, '{path}' has none: leave out --layer")
     if feature_names is not None and reader is not _readers.read_mtx:
-        raise ValueError(f"--feature-names is for MatrixMarket files only: '{path}' says itself what its features are.")
+        raise ValueError(f"--feature-names is for MatrixMarket files only: '{path}' says itself what its features are")
     names_file = None if feature_names is None else Path(feature_names)
     wanted = _readers.Wanted(None if labels else label, labels is None, frozenset(ignore), transpose, names_file, layer)
     content = reader(path, wanted)
@@ -156,7 +156,7 @@ def as_dense(table: Table, max_memory: int | str | None = None) -> Table:
     if n_bytes > available:
         raise MemoryError(
             f"The method needs dense data: the {table.X.shape[0]} x {table.X.shape[1]} values of {table.source} take "
-            f"{n_bytes} bytes, but the memory budget is {available} bytes: raise it, or keep fewer samples."
+            f"{n_bytes} bytes, but the memory budget is {available} bytes: raise it, or keep fewer samples"
         )
     return replace(table, X=table.X.toarray())
 
@@ -190,15 +190,15 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
     ([[3.0, 1.0], [4.0, 0.0]], ['TP53'], [[0.0], [1.0]])
     """
     if len(set(names)) < len(names):
-        raise ValueError("A target is given twice.")
+        raise ValueError("A target is given twice")
     missing = [name for name in names[1:] if name not in table.feature_names]
     if missing:
-        raise ValueError(f"'{table.source}' has no column '{missing[0]}' to take as a target.")
+        raise ValueError(f"'{table.source}' has no column '{missing[0]}' to take as a target")
     columns = [table.feature_names.index(name) for name in names[1:]]
     try:
         first = np.asarray(table.y).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"The target '{names[0]}' must hold numbers only; text is for --label.") from None
+        raise ValueError(f"The target '{names[0]}' must hold numbers only; text is for --label") from None
     others = table.X[:, columns]
     others = others.toarray() if hasattr(others, "toarray") else others
     kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
@@ -218,11 +218,11 @@ def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None
     path = Path(path)
     folder = path.resolve().parent
     if path.suffix.lower() not in endings:
-        raise ValueError(f"Cannot write '{path}': its name must end in {any_of(endings)}.")
+        raise ValueError(f"Cannot write '{path}': its name must end in {any_of(endings)}")
     if not folder.is_dir():
-        raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'.")
+        raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'")
     if path.is_dir() or not os.access(folder, os.W_OK):
-        raise ValueError(f"Cannot write '{path}': {'it is a directory' if path.is_dir() else 'no permission'}.")
+        raise ValueError(f"Cannot write '{path}': {'it is a directory' if path.is_dir() else 'no permission'}")
 
 
 @contextmanager

@@ -87,13 +87,13 @@ def ranking(
     """
     scores = np.asarray(scores, dtype=float)
     if scores.ndim != 1 or scores.size == 0:
-        raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}.")
+        raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}")
     if feature_names is not None and len(feature_names) != scores.size:
-        raise ValueError(f"There are {len(feature_names)} feature_names for {scores.size} scores.")
+        raise ValueError(f"There are {len(feature_names)} feature_names for {scores.size} scores")
     if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}.")
+        raise ValueError(f"top must be at least 1, not {top}")
     if ranks is not None and np.shape(ranks) != scores.shape:
-        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores.")
+        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores")
     order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
     best = scores[order].max()
     names = [f"x{j}" if feature_names is None else _middle_cut(str(feature_names[j])) for j in order]
@@ -199,9 +199,9 @@ def comparison(
 
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
-        raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}.")
+        raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}")
     if feature_names is not None and len(feature_names) != a.size:
-        raise ValueError(f"There are {len(feature_names)} feature_names for {a.size} scores.")
+        raise ValueError(f"There are {len(feature_names)} feature_names for {a.size} scores")
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -362,7 +362,7 @@ def consensus(
 
     n_methods, n_features = result.ranks.shape
     if feature_names is not None and len(feature_names) != n_features:
-        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} scores.")
+        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} scores")
     order = np.argsort(result.ranking)[:top]
     if ax is None:
         import matplotlib.pyplot as plt
@@ -427,7 +427,7 @@ def image(
     """
     values = np.asarray(values, dtype=float)
     if values.size != shape[0] * shape[1]:
-        raise ValueError(f"{values.size} values do not fill an image of {shape[0]} x {shape[1]} pixels.")
+        raise ValueError(f"{values.size} values do not fill an image of {shape[0]} x {shape[1]} pixels")
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -499,22 +499,22 @@ def components(
     ['M, 1st', 'M, 2nd', 'D, 1st', 'D, 2nd']
     """
     if not hasattr(selector, "mean_eigenvectors_"):
-        raise ValueError("components needs a fitted ManiFeSt.")
+        raise ValueError("components needs a fitted ManiFeSt")
     parts = {}
     for letter, part in (("M", "mean"), ("D", "difference")):
         values, vectors = getattr(selector, f"{part}_eigenvalues_"), getattr(selector, f"{part}_eigenvectors_")
         if vectors.ndim == 2:
             values, vectors = values[None], vectors[None]
         if not 0 <= comparison < len(vectors):
-            raise ValueError(f"comparison must lie between 0 and {len(vectors) - 1}, but is {comparison}.")
+            raise ValueError(f"comparison must lie between 0 and {len(vectors) - 1}, but is {comparison}")
         parts[letter] = values[comparison], vectors[comparison]
     n_components = len(parts["M"][0])
     if n_components == 0:
-        raise ValueError("The selector kept no components: fit it with n_components=1 or more.")
+        raise ValueError("The selector kept no components: fit it with n_components=1 or more")
     n_features = len(parts["M"][1])
     names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
     if names is not None and len(names) != n_features:
-        raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} features")
 
     if figure is None:
         import matplotlib.pyplot as plt
@@ -578,12 +578,12 @@ def significance(
     """
     ending = "_" if hasattr(found, "significance_") else ""
     if not hasattr(found, f"significance{ending}"):
-        raise ValueError("significance needs a fitted DiSC or the result of fastfs.disc.")
+        raise ValueError("significance needs a fitted DiSC or the result of fastfs.disc")
     values, trivial, counts = (getattr(found, name + ending) for name in ("significance", "trivial", "n_differential"))
     if names is None:
         names = [str(c) for c in found.classes_] if ending else [f"set {s}" for s in range(len(values))]
     if len(names) != len(values):
-        raise ValueError(f"There are {len(names)} names for {len(values)} sets.")
+        raise ValueError(f"There are {len(names)} names for {len(values)} sets")
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -677,27 +677,27 @@ def group(
     ['0', '1']
     """
     if not hasattr(selector, "bandwidths_"):
-        raise ValueError("group needs a fitted DiSC.")
+        raise ValueError("group needs a fitted DiSC")
     n_features = len(selector.scores_)
     X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
     y = np.asarray(y)
     if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
         raise ValueError(
             f"X must have the {n_features} features of the fit and y a label for each row; the shapes are {X.shape} "
-            f"and {y.shape}."
+            f"and {y.shape}"
         )
     chosen = np.asarray(features)
     if chosen.dtype == bool and chosen.shape == (n_features,):
         chosen = np.flatnonzero(chosen)
     if chosen.ndim != 1 or len(chosen) < 2 or chosen.dtype.kind not in "iu":
-        raise ValueError("features must be at least two indices, or True and False for each feature.")
+        raise ValueError("features must be at least two indices, or True and False for each feature")
     if chosen.min() < 0 or chosen.max() >= n_features:
-        raise ValueError(f"features must lie between 0 and {n_features - 1}.")
+        raise ValueError(f"features must lie between 0 and {n_features - 1}")
     if top < 2:
-        raise ValueError(f"top must be at least 2, not {top}.")
+        raise ValueError(f"top must be at least 2, not {top}")
     names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
     if names is not None and len(names) != n_features:
-        raise ValueError(f"There are {len(names)} feature_names for {n_features} features.")
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} features")
     n_all = len(chosen)
     others = np.setdiff1d(np.arange(n_features), chosen)
     chosen = chosen[np.argsort(-selector.scores_[chosen], kind="stable")[:top]]
@@ -706,7 +706,7 @@ def group(
     part = X[:, drawn_features]
     part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
     if not np.isfinite(part).all():
-        raise ValueError("X contains NaN or infinity.")
+        raise ValueError("X contains NaN or infinity")
     if hasattr(selector, "mean_"):
         part = (part - selector.mean_[drawn_features]) / selector.scale_[drawn_features]
 
@@ -715,7 +715,7 @@ def group(
     for label, eps in zip(selector.classes_, selector.bandwidths_[:, drawn_features] / unit, strict=True):
         rows = part[y == label] / unit
         if not len(rows):
-            raise ValueError(f"y has no samples of class {label}.")
+            raise ValueError(f"y has no samples of class {label}")
         squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(drawn_features))])
         one_sided = np.exp(-squares / np.maximum(eps, np.finfo(float).tiny ** 0.5)[:, None] ** 2)
         maps.append((one_sided + one_sided.T) / 2)
@@ -822,9 +822,9 @@ def interactions(
     ['KRAS', 'TP53']
     """
     if by not in ("weight", "residual"):
-        raise ValueError(f"by must be 'weight' or 'residual', not {by!r}.")
+        raise ValueError(f"by must be 'weight' or 'residual', not {by!r}")
     if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}.")
+        raise ValueError(f"top must be at least 1, not {top}")
     if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
         # From the factors: W of many features is never made as a whole.
         features, n_features = source.kept_features_, source.n_features_in_
@@ -834,14 +834,14 @@ def interactions(
     else:
         W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
-            raise ValueError("interactions needs a fitted Immigrate or a symmetric matrix.")
+            raise ValueError("interactions needs a fitted Immigrate or a symmetric matrix")
         n_features = len(W)
         features = np.arange(n_features)
         values, vectors = np.linalg.eigh(W)
         order = np.argsort(-np.abs(values), kind="stable")
         values, vectors = values[order], vectors[:, order]
     if feature_names is not None and len(feature_names) != n_features:
-        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} features.")
+        raise ValueError(f"There are {len(feature_names)} feature_names for {n_features} features")
     if by == "residual":
         values[0] = 0
     # sum_b W_ab^2 = sum_k values_k^2 v_ka^2, as the eigenvectors are orthonormal.
@@ -918,7 +918,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     """
     ending = "_" if hasattr(source, "class_profile_") else ""
     if not hasattr(source, f"class_profile{ending}"):
-        raise ValueError("class_profile needs a fitted IKDR or the result of fastfs.ikdr.")
+        raise ValueError("class_profile needs a fitted IKDR or the result of fastfs.ikdr")
     names = ("class_profile", "classes", "interpretability")
     profile, classes, interpretability = (getattr(source, name + ending) for name in names)
     order = np.lexsort((-profile.max(axis=0), profile.argmax(axis=0)))
@@ -990,13 +990,13 @@ def explanation(
     'x1'
     """
     if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}.")
+        raise ValueError(f"top must be at least 1, not {top}")
     if not hasattr(found, "tables"):
-        raise ValueError("explanation draws one sample: give one entry of the list that explain returns.")
+        raise ValueError("explanation draws one sample: give one entry of the list that explain returns")
     tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
     of = list(tables)[-1] if of is None else of
     if of not in tables:
-        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here, not {of!r}.")
+        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here, not {of!r}")
     names, parts, n_parts = tables[of]
     names, parts = [_middle_cut(name, 48) for name in names[:top]], parts[:top]
     n_bars = len(parts)
