@@ -121,7 +121,7 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
                 const auto n = static_cast<std::int64_t>(end - begin);
                 parallel_for(run, (n + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
                     const std::size_t first = begin + static_cast<std::size_t>(task * kRowsPerTask);
-                    for (std::size_t r = first; r < std::min(first + kRowsPerTask, end); ++r) {
+                    for (std::size_t r = first; r < std::min<std::size_t>(first + kRowsPerTask, end); ++r) {
                         row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
                     }
                 });

@@ -169,7 +169,7 @@ void exp_neg(T* __restrict x, std::int64_t n, T scale) {
 template <class T>
 bool within(const T* x, std::int64_t n, T largest) {
     typename Bits<T>::Int outside = 0;
-    for (std::int64_t i = 0; i < n; ++i) outside += (x[i] <= largest) & (x[i] >= -largest) ? 0 : 1;
+    for (std::int64_t i = 0; i < n; ++i) outside += ((x[i] <= largest) & (x[i] >= -largest)) ? 0 : 1;
     return outside == 0;
 }
 
