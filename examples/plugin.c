@@ -14,15 +14,17 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-/* 0: ready, with the plug-in's own BLAS; 1: ready, with that of somebody who came first; -1: fastfs_last_error() tells.
- */
+/* 0: ready, with the plug-in's own BLAS; 1: ready, with that of somebody who came first; -1: plugin_error() tells. */
 EXPORT int plugin_start(void) {
     if (fastfs_abi_version() != FASTFS_ABI_VERSION) return -1;
     const fastfs_status status = fastfs_link_blas();
     return status == FASTFS_OK ? 0 : status == FASTFS_EEXIST ? 1 : -1;
 }
 
-EXPORT const char* plugin_error(void) { return fastfs_last_error(); }
+EXPORT const char* plugin_error(void) {
+    if (fastfs_abi_version() != FASTFS_ABI_VERSION) return "this libfastfs has another ABI than the plug-in's fastfs.h";
+    return fastfs_last_error();
+}
 
 /* X: n x d, row by row; labels: n, of two classes; scores: d. 0, or else plugin_error() tells. */
 EXPORT int plugin_score(const double* values, int64_t n, int64_t d, const int64_t* labels, double* scores) {

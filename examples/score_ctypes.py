@@ -56,6 +56,5 @@ def im4e(library, X, labels):
 
 
 if __name__ == "__main__":
-    path, *arrays = sys.argv[1:]
-    for weight in im4e(ctypes.CDLL(path), *map(np.load, arrays)):
+    for weight in im4e(ctypes.CDLL(sys.argv[1]), *map(np.load, sys.argv[2:])):
         print(repr(float(weight)))

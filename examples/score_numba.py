@@ -17,18 +17,9 @@ LIBRARY = ctypes.CDLL(str(next(Path(fastfs.get_include()).parent.glob("lib/libfa
 MATRIX = np.dtype("u8, i4, i4, i8, i8, u8, i8, i8")  # struct_size, dtype, storage, n_rows, n_cols, values, strides
 OPTIONS = np.dtype("u8, i4, i4, i8")  # struct_size, method, closed_form, n_neighbors
 RESULT = np.dtype("u8, i4, i4, u8")  # struct_size, warnings, stored, scores
-
-
-def function(name, *types):
-    """A function of the library with types that Numba can call."""
-    found = getattr(LIBRARY, name)
-    found.argtypes, found.restype = types, ctypes.c_int
-    return found
-
-
 P, I32, I64 = ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64
-margin_new = function("fastfs_margin_new", P, I32, I32, P, P)
-relief = function("fastfs_relief", P, P, I64, P, P, P)
+margin_new, relief = LIBRARY.fastfs_margin_new, LIBRARY.fastfs_relief
+margin_new.argtypes, relief.argtypes = (P, I32, I32, P, P), (P, P, I64, P, P, P)
 margin_free, last_error = LIBRARY.fastfs_margin_free, LIBRARY.fastfs_last_error
 margin_free.argtypes, last_error.restype = (P,), ctypes.c_char_p
 
@@ -53,12 +44,12 @@ def multisurf(X, labels, n_permutations=99, seed=0):
     options = np.array([(OPTIONS.itemsize, 2, 0, 10)], OPTIONS)
     result = np.array([(RESULT.itemsize, 0, 0, scores.ctypes.data)], RESULT)
     handle, rng = np.zeros(1, np.uint64), np.random.default_rng(seed)
-    if margin_new(matrix.ctypes.data, 1, 1, 0, handle.ctypes.data):  # ranges to [0, 1]; distances are kept
-        raise ValueError(last_error().decode())
-    status, true, larger = count_larger(
-        handle[0], labels, labels.max() + 1, options.ctypes.data, result.ctypes.data, scores, n_permutations, rng
-    )
-    margin_free(int(handle[0]))
+    status = margin_new(matrix.ctypes.data, 1, 1, 0, handle.ctypes.data)  # ranges to [0, 1]; distances are kept
+    if status == 0:
+        status, true, larger = count_larger(
+            handle[0], labels, labels.max() + 1, options.ctypes.data, result.ctypes.data, scores, n_permutations, rng
+        )
+        margin_free(int(handle[0]))
     if status:
         raise ValueError(last_error().decode())
     return true, (larger + 1) / (n_permutations + 1)

@@ -1,5 +1,6 @@
 """The installed package as other builds find it, and the ways to build it; tests/embed/ has programs that use it."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -276,6 +277,27 @@ CONSUMERS = {
         """,
     },
 }
+
+
+def test_a_second_build_replaces_the_wheels_of_the_first(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("build_wheels", ROOT / "wheels" / "build.py")
+    wheels = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(wheels)
+
+    def auditwheel(*command, env):
+        folder = Path(command[command.index("--wheel-dir") + 1])
+        folder.mkdir(exist_ok=True)
+        shutil.copy(command[-1], folder / "fastfs-manylinux.whl")
+
+    monkeypatch.setattr(wheels, "run", auditwheel)
+    (tmp_path / "dist").mkdir()
+    for turn in ("first", "second"):
+        (tmp_path / turn).mkdir()
+        wheel = tmp_path / turn / "fastfs-linux.whl"
+        wheel.write_text(turn)
+        repaired = wheels.repair(wheel, Path(sys.executable), tmp_path / "dist")
+        assert repaired == tmp_path / "dist" / "fastfs-manylinux.whl"
+        assert repaired.read_text() == turn
 
 
 @pytest.fixture(scope="module")

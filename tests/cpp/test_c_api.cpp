@@ -50,6 +50,23 @@ const std::vector<double> values = made_up();
 const std::vector<std::int64_t> labels{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
 const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
 
+// A model of I-KDR: the kernel of the first feature, and two samples.
+struct OneKernel {
+    const std::vector<std::int64_t> begins{0, 1}, features{0};
+    const std::vector<double> ones{1, 1};
+    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
+
+    OneKernel() {
+        model.n_kernels = model.n_components = 1;
+        model.n_support = 2;
+        model.begins = begins.data();
+        model.features = features.data();
+        model.weights = model.deltas = model.means = model.scales = model.support = model.coefficients = ones.data();
+    }
+    OneKernel(const OneKernel&) = delete;  // model points into this one
+    OneKernel& operator=(const OneKernel&) = delete;
+};
+
 // ---- BLAS tables ----------------------------------------------------------------------------------------------------
 
 fastfs_blas linked_table() {
@@ -211,12 +228,54 @@ void test_negative_sizes() {
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
         result.scores = out.data();
         CHECK(fastfs_relief(margin, labels.data(), size, nullptr, nullptr, &result) == FASTFS_EINVAL);
+        fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
+        weights.weights = out.data();
+        CHECK(fastfs_im4e(margin, labels.data(), size, nullptr, nullptr, &weights) == FASTFS_EINVAL);
+        fastfs_immigrate* immigrate = nullptr;
+        CHECK(fastfs_immigrate_fit(margin, labels.data(), size, nullptr, nullptr, &immigrate) == FASTFS_EINVAL &&
+              immigrate == nullptr);
         fastfs_margin_free(margin);
+
+        const fastfs::matrix samples(values.data(), n, d);
+        for (const auto member : {&fastfs_disc_options::bandwidth_neighbors, &fastfs_disc_options::n_neighbors,
+                                  &fastfs_disc_options::n_vectors}) {
+            const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 2));
+            auto options = fastfs::default_disc_options();
+            options.*member = size;
+            fastfs_disc* disc = nullptr;
+            CHECK(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &disc) == FASTFS_EINVAL && disc == nullptr);
+        }
+        const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, size));
+        fastfs_disc* disc = nullptr;
+        CHECK(fastfs_disc_fit(sets.data(), 2, nullptr, nullptr, &disc) == FASTFS_EINVAL && disc == nullptr);
+
+        fastfs_ikdr* ikdr = nullptr;
+        const auto features = fastfs::ikdr_features(samples);
+        CHECK(fastfs_ikdr_fit(&features, labels.data(), size, nullptr, nullptr, &ikdr) == FASTFS_EINVAL);
+        for (const auto& kernels :
+             {fastfs::ikdr_matrices(out.data(), size, d), fastfs::ikdr_matrices(out.data(), 1, size)}) {
+            CHECK(fastfs_ikdr_fit(&kernels, labels.data(), 2, nullptr, nullptr, &ikdr) == FASTFS_EINVAL);
+        }
+        const double lambda = 0.1;
+        for (const auto member :
+             {&fastfs_ikdr_options::n_lambdas, &fastfs_ikdr_options::max_iter, &fastfs_ikdr_options::max_inner}) {
+            auto options = fastfs::default_ikdr_options();
+            options.lambdas = &lambda;
+            options.*member = size;
+            CHECK(fastfs_ikdr_fit(&features, labels.data(), 2, &options, nullptr, &ikdr) == FASTFS_EINVAL);
+        }
+        CHECK(ikdr == nullptr);
+        const OneKernel of_one;
+        for (const auto member :
+             {&fastfs_ikdr_model::n_kernels, &fastfs_ikdr_model::n_support, &fastfs_ikdr_model::n_components}) {
+            fastfs_ikdr_model model = of_one.model;
+            model.*member = size;
+            CHECK(fastfs_ikdr_embed(&model, &X, nullptr, out.data()) == FASTFS_EINVAL);
+        }
     }
 }
 
-// ---- sizes whose products leave 64 bits, and arrays of one value
-// --------------------------------------------------------
+// ---- sizes whose products leave 64 bits, and arrays of one value ----------------------------------------------------
 
 // A question of what no machine has: too much, or refused, never a small number.
 template <class Call>
@@ -233,7 +292,6 @@ void test_too_large(const std::string& name, Call&& call) {
 void test_too_large_sizes() {
     const auto two_to = [](int power) { return std::int64_t{1} << power; };
     const double one = 1;
-    const std::int64_t zero = 0;
     std::vector<double> out(n * d * d);
     for (const auto& [rows, columns] : {std::pair{31, 28}, {30, 28}, {59, 0}, {1, 58}, {40, 20}, {0, 60}, {60, 0}}) {
         const std::string shape = " of 2^" + std::to_string(rows) + " x 2^" + std::to_string(columns);
@@ -268,14 +326,10 @@ void test_too_large_sizes() {
     const auto matrices = fastfs::ikdr_matrices(&one, two_to(62), n);
     test_too_large("ikdr_fit",
                    [&](auto& how) { return fastfs_ikdr_fit(&matrices, labels.data(), 2, nullptr, &how, nullptr); });
-    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
-    const std::vector<std::int64_t> begins{0, 1};
-    model.weights = model.deltas = model.scales = model.support = model.coefficients = model.means = &one;
-    model.begins = begins.data();
-    model.features = &zero;
+    const OneKernel of_one;
     for (const auto member :
          {&fastfs_ikdr_model::n_kernels, &fastfs_ikdr_model::n_support, &fastfs_ikdr_model::n_components}) {
-        model.n_kernels = model.n_support = model.n_components = 1;
+        fastfs_ikdr_model model = of_one.model;
         model.*member = two_to(62);
         test_too_large("ikdr_embed", [&](auto& how) { return fastfs_ikdr_embed(&model, &X, &how, nullptr); });
     }
@@ -344,6 +398,17 @@ class Block {
     unsigned char* bytes_;
 };
 
+// Two structs of a header whose struct is so many bytes longer (shorter, if negative), one behind the other.
+template <class Struct>
+std::vector<unsigned char> two_of(Struct first, Struct second, int longer) {
+    const std::size_t size = sizeof(Struct) + static_cast<std::size_t>(longer);
+    first.struct_size = second.struct_size = size;
+    std::vector<unsigned char> bytes(2 * size);
+    std::memcpy(bytes.data(), &first, std::min(size, sizeof first));
+    std::memcpy(bytes.data() + size, &second, std::min(size, sizeof second));
+    return bytes;
+}
+
 // least: the size of the smallest struct with which the call still works.
 template <class Struct, class Call>
 void test_versions(const char* name, const Struct& whole, std::size_t least, Call&& call) {
@@ -395,15 +460,11 @@ void test_struct_sizes() {
         return fastfs_manifest_plan_fit(manifest, 2, nullptr, 1, 0, nullptr, p);
     });
     fastfs_manifest_free(manifest);
-    // An array in steps of its own size.
-    for (const std::size_t extra : {0, 8}) {
-        std::vector<unsigned char> chunks(2 * (sizeof X + extra));
-        fastfs_matrix half = X;
-        half.struct_size = sizeof X + extra;
-        half.n_rows = n / 2;
-        std::memcpy(chunks.data(), &half, sizeof half);
-        half.values = values.data() + n / 2 * d;
-        std::memcpy(chunks.data() + sizeof half + extra, &half, sizeof half);
+    fastfs_matrix upper = X, lower = X;
+    upper.n_rows = lower.n_rows = n / 2;
+    lower.values = values.data() + n / 2 * d;
+    for (const int longer : {0, 8}) {
+        const auto chunks = two_of(upper, lower, longer);
         const auto* first = reinterpret_cast<const fastfs_matrix*>(chunks.data());
         CHECK(fastfs_manifest_new(first, 2, 0, nullptr, &manifest) == FASTFS_OK);
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_OK);
@@ -476,7 +537,35 @@ void test_struct_sizes() {
     test_versions("fastfs_disc_result", result_of_set, 8,
                   [&](fastfs_disc_result* r) { return fastfs_disc_get(disc, 0, r); });
     CHECK(fastfs_disc_get(disc, 2, nullptr) == FASTFS_EINVAL);
+    for (const int longer : {-16, 0, 8}) {  // without kernel and user
+        auto pair = two_of(sets[0], sets[1], longer);
+        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options) == FASTFS_OK);
+        if (longer <= 0) continue;
+        pair.back() = 1;
+        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options) == FASTFS_EINVAL &&
+              says("doesn't know"));
+    }
     fastfs_disc_free(disc);
+
+    fastfs_ikdr* ikdr = nullptr;
+    const auto fit_ikdr = [&](const fastfs_ikdr_kernels* kernels, const fastfs_ikdr_options* o) {
+        fastfs_ikdr_free(ikdr);
+        ikdr = nullptr;
+        return fastfs_ikdr_fit(kernels, labels.data(), 2, o, nullptr, &ikdr);
+    };
+    const auto kernels = fastfs::ikdr_features(samples);
+    test_versions("fastfs_ikdr_kernels", kernels, offsetof(fastfs_ikdr_kernels, n_kernels),
+                  [&](fastfs_ikdr_kernels* k) { return fit_ikdr(k, nullptr); });
+    test_versions("fastfs_ikdr_options", fastfs::default_ikdr_options(), 8,
+                  [&](fastfs_ikdr_options* o) { return fit_ikdr(&kernels, o); });
+    CHECK(fit_ikdr(&kernels, nullptr) == FASTFS_OK);
+    const fastfs_ikdr_result of_ikdr = FASTFS_IKDR_RESULT_INIT;
+    test_versions("fastfs_ikdr_result", of_ikdr, 8, [&](fastfs_ikdr_result* r) { return fastfs_ikdr_get(ikdr, 0, r); });
+    CHECK(fastfs_ikdr_get(ikdr, 0, nullptr) == FASTFS_EINVAL);
+    fastfs_ikdr_free(ikdr);
+    const OneKernel one;
+    test_versions("fastfs_ikdr_model", one.model, sizeof one.model,
+                  [&](fastfs_ikdr_model* m) { return fastfs_ikdr_embed(m, &X, nullptr, out.data()); });
 }
 
 // ---- what a call would take -----------------------------------------------------------------------------------------
@@ -699,16 +788,9 @@ void test_questions() {
         return fastfs_ikdr_prices(&features, labels.data(), 2, &options, uniform_A.data(), weights.data(), &how,
                                   give(given, out.data()));
     });
-    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
-    const std::vector<std::int64_t> begins{0, 1}, columns{0};
-    const std::vector<double> one(n, 1.0);
-    model.n_kernels = model.n_components = 1;
-    model.n_support = 2;
-    model.weights = model.deltas = model.scales = model.support = model.coefficients = model.means = one.data();
-    model.begins = begins.data();
-    model.features = columns.data();
+    const OneKernel of_one;
     test_question("ikdr_embed", [&](const fastfs_run& how, bool given) {
-        return fastfs_ikdr_embed(&model, &X, &how, give(given, out.data()));
+        return fastfs_ikdr_embed(&of_one.model, &X, &how, give(given, out.data()));
     });
 }
 
@@ -747,8 +829,7 @@ void test_questions_in_cpp() {
     }
 }
 
-// ---- a call that is canceled while a helper is busy
-// -------------------------------------------------------------------
+// ---- a call that is canceled while a helper is busy -----------------------------------------------------------------
 
 std::thread::id caller;
 
