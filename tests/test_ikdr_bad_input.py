@@ -380,6 +380,29 @@ def test_fewer_dimensions_than_classes(call):
 
 
 @every
+def test_a_class_without_a_dimension(call):
+    """Lambda grows with the number of classes; with many, a kernel a feature ended with 9 % accuracy and no word."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.array(list("abcdefghijklmnop")), 6)
+    many = 2.0 * rng.normal(size=(16, 8))[np.repeat(np.arange(16), 6)] + rng.normal(size=(96, 8))
+    with pytest.warns(fastfs.DataWarning) as record:
+        found = CALLS[call](many, y)
+    profile = getattr(found, "class_profile", getattr(found, "class_profile_", None))
+    lacking = sorted(set(range(16)) - set(profile.argmax(axis=0)))
+    assert len(lacking) > 3
+    assert [str(warning.message) for warning in record] == [
+        f"no dimension is mainly of {', '.join(y[::6][lacking[:3]])} and {len(lacking) - 3} more (of 16 classes; for "
+        "lam=0.1), so that the embedding may not tell them from others: try a smaller lam, such as 0.0067, or groups "
+        "of features, a kernel each"
+    ]
+    # One kernel, and a class that is three samples of another one.
+    y = np.r_[np.repeat([0, 1], 20), np.full(3, 2)]
+    X_three = np.r_[many[:40], many[:3]]
+    with pytest.warns(fastfs.DataWarning, match=r"mainly of 2 \(of 3 classes; for lam=0.05\), .*: try two dimensions"):
+        CALLS[call](X_three, y, groups="all", lam=0.05)
+
+
+@every
 def test_many_dimensions(call):
     messages, _ = warned(fastfs.DataWarning, call, n_components=5)
     assert messages[0].startswith("n_components=5 is more than twice the 2 classes, and samples are too much alike")

@@ -608,14 +608,16 @@ def fit(
         names = [kernels.name(m) for m in kernels.which]
         message = re.sub(r"\bmatrix (\d+)\b", lambda m: names[int(m[1])], str(error))
         raise ValueError(message) from None
-    _warn(kernels, found, len(classes), lams, options)
+    _warn(kernels, found, classes, lams, options)
     return [_collect(kernels, classes, step) for step in found]
 
 
 def _warn(
-    kernels: Kernels, found: list[dict[str, Any]], n_classes: int, lams: list[float], options: dict[str, Any]
+    kernels: Kernels, found: list[dict[str, Any]], classes: Array, lams: list[float], options: dict[str, Any]
 ) -> None:
     from fastfs import _core
+
+    n_classes = len(classes)
 
     def where(bit: int) -> str:
         """For which lambdas, if some."""
@@ -627,10 +629,12 @@ def _warn(
         messages.append(
             "lam=0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike"
         )
-    if where(_core.IKDR_FEW):
+    if 0 < k < n_classes:
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
+    elif who := where(_core.IKDR_FEW):
+        messages.append(_without_dimension(kernels, found, classes, who))
     if who := where(_core.IKDR_MANY):
         messages.append(
             f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
@@ -671,6 +675,20 @@ def _warn(
             ],
             ConvergenceWarning,
         )
+
+
+def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, who: str) -> str:
+    """Name the classes that are the main one of no dimension, though there are enough, and say what may help."""
+    have = np.ones(len(classes), dtype=bool)
+    for profile in (step["profile"] for step in found):
+        have &= (profile == profile.max(axis=0)).any(axis=1)
+    several, less = kernels.n_kernels > 1, 0.1 / (len(classes) - 1)
+    advice = [f"a smaller lam, such as {less:.2g}"] if max(step["lambda"] for step in found) > 1.001 * less else []
+    advice.append("groups of features, a kernel each" if several else "two dimensions for each class")
+    return (
+        f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {who}), so that the "
+        f"embedding may not tell them from others: try {', or '.join(advice)}"
+    )
 
 
 def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrResult:

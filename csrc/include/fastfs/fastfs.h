@@ -769,7 +769,7 @@ enum { /* warnings, added up */
        FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
        FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
                                 0.98 of that on it */
-       FASTFS_IKDR_FEW = 8,      /* n_components < n_classes: some class has no dimension of its own */
+       FASTFS_IKDR_FEW = 8,      /* some class has no dimension of which it is the main one */
        FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes, n_classes / similarity: the surplus goes to outliers */
 };
 
