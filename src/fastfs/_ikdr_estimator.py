@@ -52,7 +52,7 @@ class IKDR(_Selector):
         "mean" is the paper's, for which all samples of many features are unlike each other.
     lam : float
         Weight of the term that keeps classes apart, in units of 1 / n_samples. That term grows with their number: with
-        many classes and a low `interpretability_`, try 0.1 / (n_classes - 1).
+        seven classes or more and a kernel for each feature, or a low `interpretability_`, try 0.1 / (n_classes - 1).
     mu : float
         Weight of interpretability, in the same units.
     tau, zeta : float
