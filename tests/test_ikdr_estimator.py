@@ -270,6 +270,20 @@ def test_kernels_of_the_caller_equal_our_own():
     np.testing.assert_allclose(own.objective_, ours.objective_, rtol=TOLERANCE)
 
 
+def test_kernels_that_return_the_same_array_again():
+    memory = np.empty((60, 60))
+
+    def kernel(A, B):
+        found = memory[: len(A), : len(B)]
+        found[:] = rbf_kernel(A, B)
+        return found
+
+    model, expected = (IKDR(kernel=k).fit(X, Y) for k in (kernel, rbf_kernel))
+    assert np.count_nonzero(model.kernel_weights_) > 1
+    np.testing.assert_array_equal(model.kernel_weights_, expected.kernel_weights_)
+    np.testing.assert_allclose(model.embed(NEW), expected.embed(NEW), rtol=ROUNDING)
+
+
 def test_precomputed_kernels():
     kernels = [rbf_kernel(X[:, own]) for own in np.split(np.arange(20), 5)]
     model = IKDR(kernel="precomputed").fit(kernels, Y)

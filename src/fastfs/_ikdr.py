@@ -767,16 +767,15 @@ class Embedder:
         if self.columns is None:
             if len(data) != self.n_kernels:
                 raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
-            parts = [data[m][:, self.support] for m in self.which]
-            return self._mix(parts, data.shape[1])
+            return self._mix((data[m][:, self.support] for m in self.which), data.shape[1])
         if callable(self.kernel):
             by_column = data.tocsc() if hasattr(data, "tocsc") else data
             ends = np.cumsum([len(own) for own in self.columns])
             theirs = [np.arange(end - len(own), end) for own, end in zip(self.columns, ends, strict=True)]
-            parts = [
+            parts = (
                 evaluate(self.kernel, by_column[:, own], self.support[:, place], name)
                 for own, place, name in zip(self.columns, theirs, self.names, strict=True)
-            ]
+            )
             return self._mix(parts, data.shape[0])
         embedded: npt.NDArray[np.float64] = core().ikdr_embed(
             weights=self.weights,
@@ -794,14 +793,15 @@ class Embedder:
         )
         return embedded
 
-    def _mix(self, parts: list[Array], n_rows: int) -> npt.NDArray[np.float64]:
+    def _mix(self, parts: Iterable[Array], n_rows: int) -> npt.NDArray[np.float64]:
+        """Of kernels that come one at a time, as the caller's function may return the same array again."""
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
             rows = np.flatnonzero(~np.isfinite(K).all(axis=1))
             if len(rows):  # K has the columns of the support only, which the caller doesn't know
-                what, bad = name if self.columns is None else f"the kernel of {name}", K[rows[0]]
+                bad = K[rows[0]]
                 raise ValueError(
-                    f"{what} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
+                    f"{name} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
                     "(counted from 0): mend it, or leave that sample out"
                 )
             embedded += weight * (K @ self.coefficients)
