@@ -633,8 +633,6 @@ def _warn(
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
-    elif who := where(_core.IKDR_FEW):
-        messages.append(_without_dimension(kernels, found, classes, who))
     if who := where(_core.IKDR_MANY):
         messages.append(
             f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
@@ -664,6 +662,9 @@ def _warn(
                 f"the kernels' diagonals are about {size:.3g}, but similarities to a sample's own class are meant to "
                 "be about 1: divide each kernel by the mean of its diagonal"
             )
+    few = [step for step in found if step["warnings"] & _core.IKDR_FEW and step["converged"]]
+    if few and not messages:  # of the others it is a consequence
+        messages.append(_without_dimension(kernels, few, classes, options["mu"]))
     warn_data(messages)
     if who := where(_core.IKDR_NOT_CONVERGED):
         from sklearn.exceptions import ConvergenceWarning
@@ -677,14 +678,16 @@ def _warn(
         )
 
 
-def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, who: str) -> str:
+def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, mu: float) -> str:
     """Name the classes that are the main one of no dimension, though there are enough, and say what may help."""
     have = np.ones(len(classes), dtype=bool)
     for profile in (step["profile"] for step in found):
         have &= (profile == profile.max(axis=0)).any(axis=1)
-    several, less = kernels.n_kernels > 1, 0.1 / (len(classes) - 1)
-    advice = [f"a smaller lam, such as {less:.2g}"] if max(step["lambda"] for step in found) > 1.001 * less else []
-    advice.append("groups of features, a kernel each" if several else "two dimensions for each class")
+    lams, less = [step["lambda"] for step in found], 0.1 / (len(classes) - 1)
+    advice = [f"a smaller lam, such as {less:.2g}"] if max(lams) > less else []
+    advice += ["a smaller mu"] if mu > 0.1 else []
+    advice.append("groups of features, a kernel each" if kernels.n_kernels > 1 else "two dimensions for each class")
+    who = some_of([f"lam={lam:g}" for lam in lams])
     return (
         f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {who}), so that the "
         f"embedding may not tell them from others: try {', or '.join(advice)}"
