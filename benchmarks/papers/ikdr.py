@@ -144,11 +144,11 @@ def raw(data: Training, _: int) -> dict[Any, Fitted]:
 
 
 def fit_ikdr(X: Any, y: np.ndarray, lams: tuple[float, ...], **options: Any) -> list[fastfs.IkdrResult]:
-    """A path on one thread, without warnings of what the grids contain."""
+    """A path on one thread, without warnings of what the grids contain, whose extremes would take many turns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastfs.DataWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fastfs.ikdr_path(X, y, lams, n_threads=1, scaling=None, **options)
+        return fastfs.ikdr_path(X, y, lams, n_threads=1, scaling=None, max_iter=15, **options)
 
 
 def i_kdr(data: Training, k: int, groups: Any, columns: Any = slice(None)) -> dict[Any, Fitted]:

@@ -189,7 +189,7 @@ class IKDR(_Selector):
         zeta: float = np.inf,
         interpretability: str = "laplacian",
         solver: str = "projected_gradient",
-        max_iter: int = 15,
+        max_iter: int = 100,
         max_inner: int = 200,
         tol: float = 1e-4,
         scaling: str | None = "standard",

@@ -762,7 +762,7 @@ typedef struct fastfs_ikdr_options {
     uint64_t seed;            /* of the features that make the first kernel when there are very many */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
-    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 15, 200, 1e-4, 1.0, NULL, NULL, 0}
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
