@@ -148,7 +148,7 @@ def test_bad_parameters_of_the_function(options, error, parts):
 
 
 def test_a_start_nearly_on_the_simplex_will_do():
-    A = np.full((40, 2), 1 / 40)
+    A = (Y[:, None] == [0, 1]) / 20
     A[0] += 1e-8
     assert np.isfinite(fastfs.ikdr(X, Y, start=A).objective)
 
@@ -316,7 +316,7 @@ def test_embed_of_bad_kernels():
     with pytest.raises(ValueError, match=f"^matrix {used} must not contain NaN or infinity, but has nan in row 1 "):
         model.embed(both)
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, B) * (np.nan if len(A) < 40 else 1)).fit(X, Y)
-    with pytest.raises(ValueError, match=r"the kernel of feature \d must not contain NaN"):
+    with pytest.raises(ValueError, match=r"^the kernel of feature \d must not contain NaN"):
         own.embed(X[:3])
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, A)).fit(X, Y)
     with pytest.raises(ValueError, match=r"must return an array of shape \(3, \d+\)"):
@@ -329,7 +329,8 @@ def test_embed_of_bad_kernels():
 @every
 def test_a_class_of_one_sample(call):
     y = np.where(np.arange(40) == 5, "alone", np.where(Y == 1, "a", "b"))
-    fitted = CALLS[call](X, y)
+    with pytest.warns(fastfs.DataWarning, match=r"no dimension is mainly of alone \(of 3 classes; for lam=0.1\)"):
+        fitted = CALLS[call](X, y)
     A = getattr(fitted, "A", getattr(fitted, "dual_coef_", None))
     assert np.isfinite(A).all()
     np.testing.assert_allclose(A.sum(axis=0), 1, rtol=1e-12)
@@ -380,6 +381,29 @@ def test_fewer_dimensions_than_classes(call):
 
 
 @every
+def test_a_class_without_a_dimension(call):
+    """Lambda grows with the number of classes; with many, a kernel a feature ended with 9 % accuracy and no word."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.array(list("abcdefghijklmnop")), 6)
+    many = 2.0 * rng.normal(size=(16, 8))[np.repeat(np.arange(16), 6)] + rng.normal(size=(96, 8))
+    with pytest.warns(fastfs.DataWarning) as record:
+        found = CALLS[call](many, y)
+    profile = getattr(found, "class_profile", getattr(found, "class_profile_", None))
+    lacking = sorted(set(range(16)) - set(profile.argmax(axis=0)))
+    assert len(lacking) > 3
+    assert [str(warning.message) for warning in record] == [
+        f"no dimension is mainly of {', '.join(y[::6][lacking[:3]])} and {len(lacking) - 3} more (of 16 classes; for "
+        "lam=0.1), so that the embedding may not tell them from others: try a smaller lam, such as 0.0067, or groups "
+        "of features, a kernel each"
+    ]
+    # One kernel, and a class that is three samples of another one.
+    y = np.r_[np.repeat([0, 1], 20), np.full(3, 2)]
+    X_three = np.r_[many[:40], many[:3]]
+    with pytest.warns(fastfs.DataWarning, match=r"mainly of 2 \(of 3 classes; for lam=0.05\), .*: try two dimensions"):
+        CALLS[call](X_three, y, groups="all", lam=0.05)
+
+
+@every
 def test_many_dimensions(call):
     messages, _ = warned(fastfs.DataWarning, call, n_components=5)
     assert messages[0].startswith("n_components=5 is more than twice the 2 classes, and samples are too much alike")
@@ -400,7 +424,8 @@ def test_lambda_of_zero(call):
 @pytest.mark.parametrize("name", ["lam", "mu"])
 def test_weights_of_any_size_are_solved_for(name):
     """Beyond 1e15 the start was returned as converged."""
-    large, larger = (fastfs.ikdr(X, Y, **{name: size}) for size in (1e12, 1e30))
+    with pytest.warns(fastfs.DataWarning, match=f"no dimension is mainly of .*: try a smaller {name}"):
+        large, larger = (fastfs.ikdr(X, Y, **{name: size}) for size in (1e12, 1e30))
     np.testing.assert_allclose(larger.class_profile, large.class_profile, atol=1e-6)
     if name == "lam":
         assert larger.objective == pytest.approx(1e18 * large.objective, rel=1e-6)

@@ -153,6 +153,9 @@ def test_selection():
     assert model.n_selected_ == model.get_support().sum() < 20
     np.testing.assert_array_equal(model.transform(X), X[:, model.get_support()])
     assert sorted(IKDR(2).fit(X, Y).get_support(indices=True)) == [3, 7]
+    for number in (1, 15, 0.5):
+        more = IKDR(number).fit(X, Y)
+        assert more.n_selected_ == more.get_support().sum() == (10 if number == 0.5 else number)
     assert IKDR(0.5).fit(X, Y).transform(X).shape == (60, 10)
     assert IKDR(20).fit(X, Y).transform(X).shape == (60, 20)
 
@@ -267,12 +270,26 @@ def test_kernels_of_the_caller_equal_our_own():
     np.testing.assert_allclose(own.objective_, ours.objective_, rtol=TOLERANCE)
 
 
+def test_kernels_that_return_the_same_array_again():
+    memory = np.empty((60, 60))
+
+    def kernel(A, B):
+        found = memory[: len(A), : len(B)]
+        found[:] = rbf_kernel(A, B)
+        return found
+
+    model, expected = (IKDR(kernel=k).fit(X, Y) for k in (kernel, rbf_kernel))
+    assert np.count_nonzero(model.kernel_weights_) > 1
+    np.testing.assert_array_equal(model.kernel_weights_, expected.kernel_weights_)
+    np.testing.assert_allclose(model.embed(NEW), expected.embed(NEW), rtol=ROUNDING)
+
+
 def test_precomputed_kernels():
     kernels = [rbf_kernel(X[:, own]) for own in np.split(np.arange(20), 5)]
     model = IKDR(kernel="precomputed").fit(kernels, Y)
     assert model.kernel_weights_.shape == model.scores_.shape == model.ranking_.shape == (5,)
-    assert model.n_selected_ == np.count_nonzero(model.kernel_weights_)
     assert not hasattr(model, "feature_weights_")
+    assert not hasattr(model, "n_selected_")
     np.testing.assert_allclose(model.embed(kernels), model.embedding_, atol=1e-10)
     np.testing.assert_array_equal(model.embed(np.array(kernels)), model.embed(tuple(kernels)))
     np.testing.assert_array_equal(IKDR(kernel="precomputed").fit(np.array(kernels), Y).embedding_, model.embedding_)

@@ -5,9 +5,10 @@
 `sonar`, `colon`, `colon_discrete`, `orl_faces32`, `news_pcmac`: accuracy against the number of dimensions, with one
 kernel of all features and with one a feature, beside kernel PCA and kernel FDA on the same kernel and 1-NN on the data
 themselves; what the dimensions are made of (I_p, H A). Nothing is chosen in the others: `settings`, what each option
-does; `stages`, one kernel of the best features, by I-KDR's scores and by others; `classes` and `groups`, more than two
-classes; `selection`, the features in the hands of another classifier. The paper doesn't say how it scaled, which widths
-it took, or from which values it chose; colon is discretised in one of its sources and not in others.
+does; `stages`, one kernel of the best features, by I-KDR's scores and by others; `classes`, `clusters` and `groups`,
+more than two classes; `selection`, the features in the hands of another classifier. The paper doesn't say how it
+scaled, which widths it took, or from which values it chose; colon is discretised in one of its sources and not in
+others.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import joblib
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import f_classif
@@ -142,11 +144,11 @@ def raw(data: Training, _: int) -> dict[Any, Fitted]:
 
 
 def fit_ikdr(X: Any, y: np.ndarray, lams: tuple[float, ...], **options: Any) -> list[fastfs.IkdrResult]:
-    """A path on one thread, without warnings of what the grids contain."""
+    """A path on one thread, without warnings of what the grids contain, whose extremes would take many turns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastfs.DataWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fastfs.ikdr_path(X, y, lams, n_threads=1, scaling=None, **options)
+        return fastfs.ikdr_path(X, y, lams, n_threads=1, scaling=None, max_iter=15, **options)
 
 
 def i_kdr(data: Training, k: int, groups: Any, columns: Any = slice(None)) -> dict[Any, Fitted]:
@@ -386,6 +388,11 @@ GROUPS: Variants = {
     for what, groups in {"a kernel a pixel": None, "4 x 4 pixels": 4, "8 x 8 pixels": 8, "one kernel": "all"}.items()
     for lam in (0.1, 0.01)
 } | {"one kernel, width x 1/3, k = 2C": {"groups": "all", "width": 1 / 3, "n_components": 2}}
+CLUSTERS: Variants = {
+    f"{what}{', lam / (C - 1)' if share else ''}": {"groups": groups, "lam_by_classes": share}
+    for what, groups in {"a kernel a feature": None, "clusters of features": "clusters", "one kernel": "all"}.items()
+    for share in (False, True)
+} | {f"one kernel, width x 1/3, k = {k}C": {"groups": "all", "width": 1 / 3, "n_components": k} for k in (2, 5)}
 
 
 def best(data: Training, by: str, number: int) -> np.ndarray:
@@ -404,6 +411,14 @@ def anova(data: Training) -> np.ndarray:
         return protocol.finite(f_classif(data.X, data.y)[0])
 
 
+def clusters(X: np.ndarray) -> np.ndarray:
+    """Groups of about 20 features that are alike, by Ward's method; constant ones with the first."""
+    found = np.zeros(X.shape[1], dtype=int)
+    varying = X.std(axis=0) > 0
+    found[varying] = FeatureAgglomeration(X.shape[1] // 20).fit(X[:, varying]).labels_
+    return found
+
+
 def variant(
     X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, groups: Any, options: dict[str, Any]
 ) -> tuple[float, ...]:
@@ -417,6 +432,8 @@ def variant(
         side = int(np.sqrt(X.shape[1]))
         row, column = np.divmod(np.arange(X.shape[1]), side)
         groups = row // groups * side + column // groups
+    elif isinstance(groups, str) and groups == "clusters":
+        groups = clusters(data.X)
     columns: Any = slice(None)
     if "features" in options:
         columns = best(data, options.pop("by"), options.pop("features"))
@@ -449,6 +466,8 @@ def compare(
         X, y = load(name)
         if len(y) > 1000:
             X, y = thinned(X, y)
+        if scipy.sparse.issparse(X):
+            X = log_counts(X)
         folds = list(StratifiedKFold(10 if min(np.bincount(y)) >= 10 else 5, shuffle=True, random_state=0).split(X, y))
         folds = folds[:most]
         jobs = [(v, a, b) for v in variants for a, b in folds]
@@ -478,6 +497,12 @@ def thinned(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X[kept], y[kept]
 
 
+def log_counts(X: scipy.sparse.csr_matrix) -> np.ndarray:
+    """Of cells, per 10,000, of the genes that 20 of them have."""
+    counts = X[:, np.asarray((X > 0).sum(axis=0)).ravel() >= 20].toarray()
+    return np.log1p(1e4 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+
+
 def settings(_: str, options: Options) -> None:
     """What each option does, with all others at their defaults: nothing is chosen."""
     for groups, what in (("all", "one kernel"), (None, "a kernel a feature")):
@@ -495,6 +520,12 @@ def classes(_: str, options: Options) -> None:
     names = ("wine", "vertebral_3c", "user_knowledge", "srbct_khan", "glioma", "glass", "lung_discrete")
     many = () if options.quick else ("mnist_10x500", "fashion_10x200")
     compare("classes", (*names, *many), None, CLASSES, options, most=5)
+
+
+def many(_: str, options: Options) -> None:
+    """Seven to forty classes: kernels of features, of clusters of them, of all."""
+    names = ("lung_discrete", "sc_pbmc68k_reduced", "sc_worm_neuron", "mnist_10x500", "fashion_10x200", "orl_faces32")
+    compare("clusters", names[:2] if options.quick else names, None, CLUSTERS, options, most=5)
 
 
 def squares(_: str, options: Options) -> None:
@@ -552,6 +583,7 @@ EXPERIMENTS: dict[str, Callable[[str, Options], None]] = {
     "settings": settings,
     "stages": stages,
     "classes": classes,
+    "clusters": many,
     "groups": squares,
     "selection": selection,
 }

@@ -148,7 +148,7 @@ def ikdr(
     zeta: float = np.inf,
     interpretability: str = "laplacian",
     solver: str = "projected_gradient",
-    max_iter: int = 15,
+    max_iter: int = 100,
     max_inner: int = 200,
     tol: float = 1e-4,
     rho: float = 1.0,
@@ -246,7 +246,7 @@ def ikdr_path(
     zeta: float = np.inf,
     interpretability: str = "laplacian",
     solver: str = "projected_gradient",
-    max_iter: int = 15,
+    max_iter: int = 100,
     max_inner: int = 200,
     tol: float = 1e-4,
     rho: float = 1.0,
@@ -608,14 +608,16 @@ def fit(
         names = [kernels.name(m) for m in kernels.which]
         message = re.sub(r"\bmatrix (\d+)\b", lambda m: names[int(m[1])], str(error))
         raise ValueError(message) from None
-    _warn(kernels, found, len(classes), lams, options)
+    _warn(kernels, found, classes, lams, options)
     return [_collect(kernels, classes, step) for step in found]
 
 
 def _warn(
-    kernels: Kernels, found: list[dict[str, Any]], n_classes: int, lams: list[float], options: dict[str, Any]
+    kernels: Kernels, found: list[dict[str, Any]], classes: Array, lams: list[float], options: dict[str, Any]
 ) -> None:
     from fastfs import _core
+
+    n_classes = len(classes)
 
     def where(bit: int) -> str:
         """For which lambdas, if some."""
@@ -627,7 +629,7 @@ def _warn(
         messages.append(
             "lam=0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike"
         )
-    if where(_core.IKDR_FEW):
+    if 0 < k < n_classes:
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
@@ -660,6 +662,9 @@ def _warn(
                 f"the kernels' diagonals are about {size:.3g}, but similarities to a sample's own class are meant to "
                 "be about 1: divide each kernel by the mean of its diagonal"
             )
+    few = [step for step in found if step["warnings"] & _core.IKDR_FEW and step["converged"]]
+    if few and not messages:  # of the others it is a consequence
+        messages.append(_without_dimension(kernels, few, classes, options["mu"]))
     warn_data(messages)
     if who := where(_core.IKDR_NOT_CONVERGED):
         from sklearn.exceptions import ConvergenceWarning
@@ -671,6 +676,22 @@ def _warn(
             ],
             ConvergenceWarning,
         )
+
+
+def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, mu: float) -> str:
+    """Name the classes that are the main one of no dimension, though there are enough, and say what may help."""
+    have = np.ones(len(classes), dtype=bool)
+    for profile in (step["profile"] for step in found):
+        have &= (profile == profile.max(axis=0)).any(axis=1)
+    lams, less = [step["lambda"] for step in found], 0.1 / (len(classes) - 1)
+    advice = [f"a smaller lam, such as {less:.2g}"] if max(lams) > less else []
+    advice += ["a smaller mu"] if mu > 0.1 else []
+    advice.append("groups of features, a kernel each" if kernels.n_kernels > 1 else "two dimensions for each class")
+    who = some_of([f"lam={lam:g}" for lam in lams])
+    return (
+        f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {who}), so that the "
+        f"embedding may not tell them from others: try {', or '.join(advice)}"
+    )
 
 
 def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrResult:
@@ -749,16 +770,15 @@ class Embedder:
         if self.columns is None:
             if len(data) != self.n_kernels:
                 raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
-            parts = [data[m][:, self.support] for m in self.which]
-            return self._mix(parts, data.shape[1])
+            return self._mix((data[m][:, self.support] for m in self.which), data.shape[1])
         if callable(self.kernel):
             by_column = data.tocsc() if hasattr(data, "tocsc") else data
             ends = np.cumsum([len(own) for own in self.columns])
             theirs = [np.arange(end - len(own), end) for own, end in zip(self.columns, ends, strict=True)]
-            parts = [
+            parts = (
                 evaluate(self.kernel, by_column[:, own], self.support[:, place], name)
                 for own, place, name in zip(self.columns, theirs, self.names, strict=True)
-            ]
+            )
             return self._mix(parts, data.shape[0])
         embedded: npt.NDArray[np.float64] = core().ikdr_embed(
             weights=self.weights,
@@ -776,14 +796,15 @@ class Embedder:
         )
         return embedded
 
-    def _mix(self, parts: list[Array], n_rows: int) -> npt.NDArray[np.float64]:
+    def _mix(self, parts: Iterable[Array], n_rows: int) -> npt.NDArray[np.float64]:
+        """Of kernels that come one at a time, as the caller's function may return the same array again."""
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
             rows = np.flatnonzero(~np.isfinite(K).all(axis=1))
             if len(rows):  # K has the columns of the support only, which the caller doesn't know
-                what, bad = name if self.columns is None else f"the kernel of {name}", K[rows[0]]
+                bad = K[rows[0]]
                 raise ValueError(
-                    f"{what} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
+                    f"{name} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
                     "(counted from 0): mend it, or leave that sample out"
                 )
             embedded += weight * (K @ self.coefficients)

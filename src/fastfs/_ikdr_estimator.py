@@ -52,7 +52,7 @@ class IKDR(_Selector):
         "mean" is the paper's, for which all samples of many features are unlike each other.
     lam : float
         Weight of the term that keeps classes apart, in units of 1 / n_samples. That term grows with their number: with
-        many classes and a low `interpretability_`, try 0.1 / (n_classes - 1).
+        seven classes or more and a kernel for each feature, or a low `interpretability_`, try 0.1 / (n_classes - 1).
     mu : float
         Weight of interpretability, in the same units.
     tau, zeta : float
@@ -98,7 +98,8 @@ class IKDR(_Selector):
     group_labels_ : ndarray of shape (n_kernels,)
         With `groups` given as labels.
     n_selected_ : int
-        How many features have weight; with precomputed kernels: how many kernels.
+        How many features `transform` keeps: `n_features_to_select`, or those with weight. Not there if nothing is
+        selected, with ``groups="all"`` or precomputed kernels.
     dual_coef_ : ndarray of shape (n_samples, n_components)
         A: each column is a dimension, a mixture of samples: not negative, with sum 1.
     support_samples_ : ndarray of int
@@ -141,9 +142,9 @@ class IKDR(_Selector):
     Warns
     -----
     fastfs.DataWarning
-        Fewer dimensions than classes, or more than twice as many where samples are alike; ``lam=0``; samples that are
-        hardly similar to each other; a kernel with weight that hardly varies, but for one sample; kernels of your own
-        whose diagonals are far from 1.
+        A class that is the main one of no dimension, as with fewer dimensions than classes; more than twice as many
+        dimensions where samples are alike; ``lam=0``; samples that are hardly similar to each other; a kernel with
+        weight that hardly varies, but for one sample; kernels of your own whose diagonals are far from 1.
     sklearn.exceptions.ConvergenceWarning
         `max_iter` turns weren't enough.
 
@@ -188,7 +189,7 @@ class IKDR(_Selector):
         zeta: float = np.inf,
         interpretability: str = "laplacian",
         solver: str = "projected_gradient",
-        max_iter: int = 15,
+        max_iter: int = 100,
         max_inner: int = 200,
         tol: float = 1e-4,
         scaling: str | None = "standard",
@@ -275,11 +276,9 @@ class IKDR(_Selector):
         return self
 
     def _keep(self, found: _ikdr.IkdrResult) -> None:
-        weights = found.weights if found.feature_weights is None else found.feature_weights
         self.scores_ = found.scores
         self.ranking_ = rank_features(found.scores)
         self.kernel_weights_ = found.weights
-        self.n_selected_ = int(np.count_nonzero(weights))
         self.dual_coef_ = found.A
         self.support_samples_ = found.support
         self.embedding_ = found.embedding
@@ -294,6 +293,8 @@ class IKDR(_Selector):
         for name in ("feature_weights", "deltas", "constant_features", "group_labels"):
             if (value := getattr(found, name)) is not None:
                 setattr(self, f"{name}_", value)
+        if self._selects():
+            self.n_selected_ = int(np.count_nonzero(self._get_support_mask()))
         self._embedder = found.embedder
 
     def embed(self, X: Any) -> npt.NDArray[np.float64]:

@@ -526,7 +526,8 @@ ikdr = _tool(
     "IKDR",
     "Few genes whose kernels let mixtures of cells tell the groups apart.",
     notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
-    f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. {_DISTANCES}",
+    f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
+    f"groups of genes are for the estimator alone. {_DISTANCES}",
 )
 
 

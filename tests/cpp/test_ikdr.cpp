@@ -387,6 +387,10 @@ void test_fit() {
     }
     CHECK(path.result(2).objective > path.result(0).objective);
 
+    options = fastfs::default_ikdr_options();
+    options.n_components = 2;
+    CHECK(fastfs::ikdr(kernels, data.y.data(), 3, options, threads(1)).result().warnings & FASTFS_IKDR_FEW);
+
     // The paper's own alternation reaches hardly less, and nothing else.
     options = fastfs::default_ikdr_options();
     options.tau = options.zeta = 10;

@@ -762,14 +762,14 @@ typedef struct fastfs_ikdr_options {
     uint64_t seed;            /* of the features that make the first kernel when there are very many */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
-    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 15, 200, 1e-4, 1.0, NULL, NULL, 0}
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
        FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
        FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
                                 0.98 of that on it */
-       FASTFS_IKDR_FEW = 8,      /* n_components < n_classes: some class has no dimension of its own */
+       FASTFS_IKDR_FEW = 8,      /* some class has no dimension of which it is the main one */
        FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes, n_classes / similarity: the surplus goes to outliers */
 };
 
