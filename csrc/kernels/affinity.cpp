@@ -257,7 +257,7 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
 
 template <class T>
 T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
-    const T d2 = left_.squared_distance(i, right_, j);
+    const T d2 = i == j && &left_ == &right_ ? T(0) : left_.squared_distance(i, right_, j);
     return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
 }
 

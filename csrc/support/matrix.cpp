@@ -71,7 +71,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
                     lane_largest[0] = v > lane_largest[0] ? v : lane_largest[0];
                     lane_sum[0] += v * T(0);
                 }
-                for (int l = 0; l < kLanes; ++l) {
+                for (int l = 0, lanes = cs == 1 && m.n_cols >= kLanes ? kLanes : 1; l < lanes; ++l) {
                     largest[r - first] = std::max(largest[r - first], lane_largest[l]);
                     sum[r - first] += lane_sum[l];
                 }

@@ -147,7 +147,7 @@ bool Run::allows(std::int64_t bytes) const {
     return bytes <= memory_budget(options_.max_memory);
 }
 
-void Run::require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const {
+void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const {
     if (is_question()) {
         bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
         *options_.bytes_needed = bytes;
@@ -157,9 +157,9 @@ void Run::require_memory(std::int64_t bytes, const std::string& what, const std:
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory(what + " needs " + human(bytes) + " (" + std::to_string(bytes) +
+    throw OutOfMemory(std::string(what) + " needs " + human(bytes) + " (" + std::to_string(bytes) +
                       " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
-                      " bytes): " + advice);
+                      " bytes): " + std::string(advice));
 }
 
 void Run::step(const char* name, double end) {

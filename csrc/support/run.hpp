@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "fastfs/fastfs.h"
@@ -29,7 +30,7 @@ class Run {
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
     // `advice` ends it. Answers a question: a method that asks for memory in several places gives the sum of them first
     // if the call is one.
-    void require_memory(std::int64_t bytes, const std::string& what, const std::string& advice) const;
+    void require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const;
 
     bool allows(std::int64_t bytes) const;
 
