@@ -257,8 +257,10 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
 
 template <class T>
 T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
-    const T d2 = i == j && &left_ == &right_ ? T(0) : left_.squared_distance(i, right_, j);
-    return kernel_.kind == Kernel::Kind::kRbf ? std::exp(-d2 * scale_) : d2;
+    const bool rbf = kernel_.kind == Kernel::Kind::kRbf;
+    if (i == j && &left_ == &right_) return rbf ? T(1) : T(0);
+    const T d2 = left_.squared_distance(i, right_, j);
+    return rbf ? std::exp(-d2 * scale_) : d2;
 }
 
 template <class T>
@@ -285,9 +287,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     const Out factor = output_factor<T, Out>(features, kernel);
     const bool stream = streamed(out, d);
     const auto store = store_tile<T, Out>();
-    // Small ones stay below what the system is asked for anew in each call.
-    const std::int64_t height = std::min(kTile, (d + kPanel<T> - 1) / kPanel<T> * kPanel<T>);
-    auto tiles = scratch<T>(d <= kTile ? 1 : run.n_threads(), height * kTile);
+    auto tiles = scratch<T>(d <= kTile ? 1 : run.n_threads(), std::min(kTile, d) * kTile);
     for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
         const std::int64_t j0 = J * kTile, nj = block_size(d, J);
         T* tile = tiles[static_cast<std::size_t>(slot)].data();

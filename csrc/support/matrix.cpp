@@ -46,8 +46,7 @@ template <class T>
 std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::int64_t first_row, Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
     const std::int64_t rs = m.row_stride, cs = m.col_stride;
-    // x * 0 is 0 for finite x and NaN otherwise, so one sum a row tells whether the row is clean.
-    std::vector<T> poison(static_cast<std::size_t>(m.n_rows));
+    // x * 0 is 0 for finite x and NaN otherwise, so one sum a row, added to its maximum, tells whether it is clean.
     parallel_for(run, tasks(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
         const std::int64_t first = task * kRowsPerTask, last = std::min(first + kRowsPerTask, m.n_rows);
         T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
@@ -55,9 +54,10 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
             for (std::int64_t r = first; r < last; ++r) {
                 const T* row = x + r * rs;
                 constexpr int kLanes = 16;
-                T lane_largest[kLanes] = {}, lane_sum[kLanes] = {};
+                T row_largest = 0, row_sum = 0;
                 std::int64_t c = 0;
-                if (cs == 1) {
+                if (cs == 1 && m.n_cols >= kLanes) {
+                    T lane_largest[kLanes] = {}, lane_sum[kLanes] = {};
                     for (; c + kLanes <= m.n_cols; c += kLanes) {
                         for (int l = 0; l < kLanes; ++l) {
                             const T v = std::abs(row[c + l]);
@@ -65,16 +65,18 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
                             lane_sum[l] += v * T(0);
                         }
                     }
+                    for (int l = 0; l < kLanes; ++l) {
+                        row_largest = std::max(row_largest, lane_largest[l]);
+                        row_sum += lane_sum[l];
+                    }
                 }
                 for (; c < m.n_cols; ++c) {
                     const T v = std::abs(row[c * cs]);
-                    lane_largest[0] = v > lane_largest[0] ? v : lane_largest[0];
-                    lane_sum[0] += v * T(0);
+                    row_largest = v > row_largest ? v : row_largest;
+                    row_sum += v * T(0);
                 }
-                for (int l = 0, lanes = cs == 1 && m.n_cols >= kLanes ? kLanes : 1; l < lanes; ++l) {
-                    largest[r - first] = std::max(largest[r - first], lane_largest[l]);
-                    sum[r - first] += lane_sum[l];
-                }
+                largest[r - first] = row_largest;
+                sum[r - first] = row_sum;
             }
         } else {
             for (std::int64_t c = 0; c < m.n_cols; ++c) {
@@ -87,12 +89,11 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
             }
         }
         for (std::int64_t r = first; r < last; ++r) {
-            maxima[static_cast<std::size_t>(r)] = static_cast<double>(largest[r - first]);
-            poison[static_cast<std::size_t>(r)] = sum[r - first];
+            maxima[static_cast<std::size_t>(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
         }
     });
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
-        if (poison[static_cast<std::size_t>(r)] == T(0)) continue;
+        if (!std::isnan(maxima[static_cast<std::size_t>(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
             if (!std::isfinite(x[r * rs + c * cs])) not_finite(first_row + r, c);
         }
@@ -165,6 +166,7 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
 
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)), begins_{0} {
     require(!chunks_.empty(), "X has no chunks");
+    begins_.reserve(chunks_.size() + 1);
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
         const Matrix& chunk = chunks_[c];
         if (chunk.n_cols() != n_cols()) {
@@ -192,8 +194,8 @@ std::int64_t Samples::n_stored() const {
 }
 
 std::vector<double> Samples::row_maxima(Run& run) const {
-    std::vector<double> maxima;
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    std::vector<double> maxima = chunks_.front().row_maxima(run, 0);
+    for (std::size_t c = 1; c < chunks_.size(); ++c) {
         const auto more = chunks_[c].row_maxima(run, begins_[c]);
         maxima.insert(maxima.end(), more.begin(), more.end());
     }

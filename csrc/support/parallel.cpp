@@ -22,12 +22,12 @@ namespace fastfs::core {
 namespace {
 
 struct Loop {
-    Loop(Run& run_, std::int64_t n_, const std::function<void(std::int64_t, int)>& body_, int helpers)
+    Loop(Run& run_, std::int64_t n_, LoopBody body_, int helpers)
         : run(run_), n(n_), body(body_), helpers_wanted(helpers) {}
 
     Run& run;
     const std::int64_t n;
-    const std::function<void(std::int64_t, int)>& body;
+    const LoopBody body;
     std::atomic<std::int64_t> next{0};
     // The rest is guarded by Pool::mutex.
     int helpers_wanted;
@@ -145,7 +145,7 @@ void after_fork_in_child() {
 
 }  // namespace
 
-void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body) {
+void parallel_for(Run& run, std::int64_t n, LoopBody body) {
     const SingleThreadedBlas held;
     const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
     Loop loop(run, n, body, helpers);

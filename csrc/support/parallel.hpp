@@ -2,17 +2,31 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
+// What a loop calls: refers to a function of the caller's, which lives on until the loop's end. std::function would
+// copy it into memory of its own, which is a good part of a call on 8 x 8 values.
+class LoopBody {
+  public:
+    template <class F>
+    LoopBody(const F& body)
+        : body_(&body),
+          call_([](const void* f, std::int64_t index, int slot) { (*static_cast<const F*>(f))(index, slot); }) {}
+    void operator()(std::int64_t index, int slot) const { call_(body_, index, slot); }
+
+  private:
+    const void* body_;
+    void (*call_)(const void*, std::int64_t, int);
+};
+
 // Calls body(index, slot) for every index in [0, n), on at most run.n_threads() threads, the calling one among them.
 // slot < n_threads tells the threads apart, for their scratch. Which thread takes an index is open, so a body writes
 // only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one
 // thread. An exception of a body ends the loop and is thrown here: that of the lowest index, for any number of threads.
-void parallel_for(Run& run, std::int64_t n, const std::function<void(std::int64_t, int)>& body);
+void parallel_for(Run& run, std::int64_t n, LoopBody body);
 
 // While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there
 // before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes

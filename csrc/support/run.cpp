@@ -139,6 +139,7 @@ std::int64_t memory_budget(std::int64_t requested) {
 Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
     require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
     if (is_question()) *options_.bytes_needed = 0;
+    if (options_.progress) last_report_ = std::chrono::steady_clock::now();
 }
 
 bool Run::allows(std::int64_t bytes) const {

@@ -68,7 +68,7 @@ class Run {
     // reported never goes back.
     double begin_ = 0, end_ = 0, done_ = 0;
     double part_begin_ = 0, part_end_ = 1;
-    std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point last_report_;  // or the start of a call that reports
 };
 
 }  // namespace fastfs::core
