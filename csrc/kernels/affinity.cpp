@@ -163,17 +163,20 @@ class CustomKernel {
         }
     }
 
-    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it.
+    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it, which is looked for
+    // where that matters. On the diagonal each pair is compared once.
     static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                                   const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
         double largest = 0;
         for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) largest = std::max(largest, std::abs(tile[a * ld + b]));
-        }
-        for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) {
+            for (std::int64_t b = i0 == j0 ? a + 1 : 0; b < nj; ++b) {
                 const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
-                if (std::abs(ij - ji) <= 1e-8 * std::max(std::abs(ij), std::abs(ji)) + 1e-13 * largest) continue;
+                const double difference = std::abs(ij - ji), rounding = 1e-8 * std::max(std::abs(ij), std::abs(ji));
+                if (difference <= rounding) continue;
+                for (std::int64_t r = 0; r < ni && largest == 0; ++r) {
+                    for (std::int64_t c = 0; c < nj; ++c) largest = std::max(largest, std::abs(tile[r * ld + c]));
+                }
+                if (difference <= rounding + 1e-13 * largest) continue;
                 const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
                 throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
                                       ", but " + j + ", " + i + " give " + text(ji));
