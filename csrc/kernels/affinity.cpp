@@ -110,16 +110,17 @@ class CustomKernel {
                  double largest = std::numeric_limits<double>::max())
         : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
 
-    // Whether this tile of blocks is looked at as a whole.
+    // Whether this is a tile of its features with themselves, and whether it is looked at as a whole.
+    bool is_diagonal(std::int64_t i0, std::int64_t j0) const { return column_norms_.empty() && i0 == j0; }
     bool takes_whole(std::int64_t i0, std::int64_t j0) const {
-        return column_norms_.empty() && (i0 == j0 || (i0 == 0 && j0 == kTile));
+        return is_diagonal(i0, j0) || (column_norms_.empty() && i0 == 0 && j0 == kTile);
     }
 
     // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
     // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
                     std::int64_t ld) const {
-        const bool symmetric = column_norms_.empty(), diagonal = symmetric && i0 == j0;
+        const bool symmetric = column_norms_.empty(), diagonal = is_diagonal(i0, j0);
         if (diagonal) mirror(tile, ld, ni);
         std::vector<double> exchanged;
         if (symmetric && i0 == 0 && j0 == kTile) {
@@ -211,17 +212,31 @@ KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, c
 template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                 Run& run) const {
+    if (custom_ && custom_->is_diagonal(i0, j0)) {
+        // Its upper triangle will do, in steps from their own columns on.
+        const std::int64_t step = left_.alignment();
+        for (std::int64_t a = 0; a < ni; a += step) {
+            const std::int64_t rows = std::min(step, ni - a);
+            T* at = tile + a * kTile + a;
+            left_.gram_tile(i0 + a, rows, right_, j0 + a, nj - a, at, run);
+            make_values(i0 + a, rows, j0 + a, nj - a, at, run);
+        }
+        make_custom_values(i0, ni, j0, nj, tile);
+        return;
+    }
     left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
     if (kernel_.kind == Kernel::Kind::kLinear) return;
     // Three passes of a kernel of the caller's over a strip of 24 kB, which stays in L1 meanwhile.
     constexpr std::int64_t kStrip = 16;
     const std::int64_t strip = custom_ && !custom_->takes_whole(i0, j0) ? kStrip : ni;
     for (std::int64_t a = 0; a < ni; a += strip) {
-        make_values(i0 + a, std::min(strip, ni - a), j0, nj, tile + a * kTile, run);
+        const std::int64_t rows = std::min(strip, ni - a);
+        make_values(i0 + a, rows, j0, nj, tile + a * kTile, run);
+        if (custom_) make_custom_values(i0 + a, rows, j0, nj, tile + a * kTile);
     }
 }
 
-// Inner products -> values.
+// Inner products -> values of a built-in kernel, or what a custom one takes.
 template <class T>
 void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                  Run& run) const {
@@ -248,14 +263,18 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
             if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
         }
     }
-    if constexpr (sizeof(T) == sizeof(double)) {
-        if (!custom_) return;
-        const double square = left_.unit() * left_.unit();
-        for (std::int64_t a = 0; a < ni && square != 1; ++a) {
-            for (std::int64_t b = 0; b < nj; ++b) tile[a * kTile + b] *= square;
-        }
-        (*custom_)(i0, ni, j0, nj, tile, kTile);
+    if (!custom_) return;
+    const auto square = static_cast<T>(left_.unit() * left_.unit());
+    for (std::int64_t a = 0; a < ni && square != 1; ++a) {
+        for (std::int64_t b = 0; b < nj; ++b) tile[a * kTile + b] *= square;
     }
+}
+
+// Squared distances -> values; custom kernels take double ones.
+template <class T>
+void KernelTiles<T>::make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                                        T* tile) const {
+    if constexpr (sizeof(T) == sizeof(double)) (*custom_)(i0, ni, j0, nj, tile, kTile);
 }
 
 template <class T>

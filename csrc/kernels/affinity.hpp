@@ -39,6 +39,7 @@ class KernelTiles {
 
   private:
     void make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+    void make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile) const;
     T by_differences(std::int64_t i, std::int64_t j) const;
 
     const Features<T>&left_, &right_;

@@ -52,8 +52,8 @@ class Features {
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
     // tile[a * kTile + b] = z_(i0 + a)' y_(j0 + b) for a < ni, b < nj, y the features of `right`: these ones, or others
-    // of the same samples in the same unit. i0 and j0 are multiples of alignment(). Only these ni rows of
-    // kTile values are written to.
+    // of the same samples in the same unit. i0 and j0 are multiples of alignment(). Nothing else of the
+    // tile is written to.
     void gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj, T* tile,
                    Run& run) const;
 
