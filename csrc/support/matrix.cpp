@@ -164,9 +164,10 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, first_row, run); });
 }
 
-Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)), begins_{0} {
+Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
     require(!chunks_.empty(), "X has no chunks");
     begins_.reserve(chunks_.size() + 1);
+    begins_.push_back(0);
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
         const Matrix& chunk = chunks_[c];
         if (chunk.n_cols() != n_cols()) {

@@ -148,11 +148,18 @@ void after_fork_in_child() {
 void parallel_for(Run& run, std::int64_t n, LoopBody body) {
     const SingleThreadedBlas held;
     const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
-    Loop loop(run, n, body, helpers);
-    if (helpers > 0) pool->offer(loop);
-    loop.work(0, pool->mutex);
-    if (helpers > 0) pool->finish(loop);
-    if (loop.failure) std::rethrow_exception(loop.failure);
+    if (helpers <= 0) {
+        for (std::int64_t i = 0; i < n; ++i) {
+            run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
+            body(i, 0);
+        }
+    } else {
+        Loop loop(run, n, body, helpers);
+        pool->offer(loop);
+        loop.work(0, pool->mutex);
+        pool->finish(loop);
+        if (loop.failure) std::rethrow_exception(loop.failure);
+    }
     run.checkpoint(1.0);
 }
 
