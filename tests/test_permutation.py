@@ -227,11 +227,14 @@ def test_projse_in_single_precision(make, offset):
 
 def test_scores_that_are_rounding_are_ties():
     """A feature that is far from all others has the same relations under any labels: none."""
-    X, y = np.random.default_rng(1).normal(size=(30, 12)), np.arange(30) % 2
-    X[:, 6] += 1e6
-    found = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=39)
-    assert 0 < found.scores[6] < 1e-14
-    assert found.pvalues[6] == 1
+    scores = []
+    for seed in range(4):
+        X, y = np.random.default_rng(seed).normal(size=(30, 12)), np.arange(30) % 2
+        X[:, 6] += 1e6
+        found = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=39)
+        assert found.pvalues[6] == 1
+        scores.append(found.scores[6])
+    assert 0 < max(scores) < 1e-14  # with luck one is 0
 
 
 def test_other_peoples_selectors():
