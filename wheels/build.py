@@ -157,7 +157,7 @@ def main() -> None:
     """Build, repair, check, and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--glibc", help="compile with Zig for this version of the GNU C library, such as 2.17")
-    parser.add_argument("--python", action="append", help="only for this interpreter; may be repeated")
+    parser.add_argument("--python", nargs="+", metavar="PATH", help="only for these interpreters")
     parser.add_argument("--output", type=Path, default=ROOT / "dist")
     args = parser.parse_args()
     output = args.output.resolve()
