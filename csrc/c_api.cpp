@@ -784,9 +784,11 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         require_output(run, manifest != nullptr, "manifest is null");
         require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is " + std::to_string(n_chunks));
         require(chunks != nullptr, "X is null");
+        require(keep_distances == 0 || keep_distances == 1,
+                "keep_distances must be 0 or 1, not " + std::to_string(keep_distances));
         std::vector<Matrix> X;
         for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) X.emplace_back(chunk);
-        *manifest = new fastfs_manifest{Manifest(Samples(std::move(X)), keep_distances != 0, run)};
+        *manifest = new fastfs_manifest{Manifest(Samples(std::move(X)), keep_distances == 1, run)};
     });
 }
 

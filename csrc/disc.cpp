@@ -707,7 +707,7 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 "the diffusion vectors of the other sets leave no room: " + std::to_string(all - set.n_components) +
                     " of them for " + std::to_string(p) + " features; " +
                     (most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets"));
-        require(set.n_components + 2 <= p, "n_components of " + name_of(s) + " must be at most " +
+        require(set.n_components <= p - 2, "n_components of " + name_of(s) + " must be at most " +
                                                std::to_string(p - 2) + ", not " + std::to_string(set.n_components));
         require(!set.X || set.X->n_rows() >= 1, name_of(s) + " has no samples");
         require(!set.kernel || !set.W, "the affinities of " + name_of(s) + " are given: a kernel has no use");

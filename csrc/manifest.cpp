@@ -123,9 +123,10 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
 }
 
 // K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1, `times` over; only the diagonal factors are iterated.
-void normalize(double* K, std::int64_t d, int times) {
+void normalize(double* K, std::int64_t d, int times, Run& run) {
     std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
     for (int t = 0; t < times; ++t) {
+        run.checkpoint();
         symv_lower(d, K, g.data(), Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) {
             if (!(Kg[i] > 0)) {
@@ -181,7 +182,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
         Buffer<double> scratch(d * d);
         require_semidefinite(d, K, scratch.data());
     }
-    if (scale.normalize > 0) normalize(K, d, scale.normalize);
+    if (scale.normalize > 0) normalize(K, d, scale.normalize, run);
     outcome.sigma[which] = sigma * unit;
 }
 
@@ -281,7 +282,10 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
 // ends too, where the weight is steep. n, rank: of the pencil; diagonal: the size of the kernels' entries.
 void check_contrast(std::int64_t n, std::int64_t rank, double diagonal, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
-    if (!std::isfinite(largest)) throw NumericError("ManiFeSt met a value that isn't finite; please report the data");
+    if (!std::isfinite(largest)) {
+        throw NumericError(
+            "ManiFeSt met a value that isn't finite, as very large values of a kernel make it: scale them");
+    }
     const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
     if (largest <= diagonal * (rank < n ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
@@ -630,7 +634,7 @@ LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastf
         const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
         excerpt.exact = Buffer<double>(n * n);
         affinity(some, kernel, run, excerpt.exact.data());
-        if (scale.normalize > 0) normalize(excerpt.exact.data(), n, scale.normalize);
+        if (scale.normalize > 0) normalize(excerpt.exact.data(), n, scale.normalize, run);
         Buffer<double> small;
         excerpt.low_rank = factor(some, kernel, fit, scale, std::min(o.rank, n / 4), small, run);
         return factor(features, kernel, fit, scale, o.rank, room, run);
@@ -919,7 +923,8 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
             throw InvalidArgument("the rule of a scale must be one of FASTFS_SIGMA_*, not " +
                                   std::to_string(scale.rule));
     }
-    require(scale.normalize >= 0, "normalize must not be negative, but is " + std::to_string(scale.normalize));
+    require(scale.normalize >= 0 && scale.normalize <= 1000,
+            "normalize must lie between 0 and 1000, but is " + std::to_string(scale.normalize));
 }
 
 void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
@@ -1092,10 +1097,12 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     for (const auto& scale : scales) check_scale(scale, plan.n_kernels);
     for (const auto& result : results) {
         check_result(result, results.front().n_components);
+    }
+    const auto classes = read_classes(labels, X_.n_rows(), n_classes);
+    for (const auto& result : results) {
         std::fill_n(result.scores, d, 0.0);
         if (result.class_scores) std::fill_n(result.class_scores, n_classes * d, 0.0);
     }
-    const auto classes = read_classes(labels, X_.n_rows(), n_classes);
     const bool pairs = pairwise(n_classes, options), exact = plan.accuracy == FASTFS_EXACT;
 
     const SingleThreadedBlas held;

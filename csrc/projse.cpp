@@ -871,6 +871,12 @@ struct VariableKernel {
         return result;
     }
 
+    static void require_self(std::int64_t j, double value) {
+        require(value >= 0 && std::isfinite(value), "the kernel of column " + std::to_string(j) +
+                                                        " with itself must be finite and not negative, but is " +
+                                                        text(value));
+    }
+
     // Scales so that kernels have a unit diagonal.
     void normalize(Variables& v) const {
         if (!o.normalize || (!o.custom && o.kernel == FASTFS_RBF)) return;
@@ -880,11 +886,8 @@ struct VariableKernel {
             if (o.custom) {
                 double value = 0;
                 o.custom(&value, 1, 1, 1, &v.norms[j], &v.norms[j], sigma, o.user);
+                require_self(static_cast<std::int64_t>(j), value);
                 self = value;
-                if (!(value >= 0) || !std::isfinite(value)) {
-                    throw InvalidArgument("the kernel of column " + std::to_string(j) +
-                                          " with itself must be finite and not negative, but is " + text(value));
-                }
             }
             v.scale[j] = self > 0 ? 1 / std::sqrt(self) : 0;
         }
@@ -913,6 +916,12 @@ struct VariableKernel {
             for (std::int64_t j = 0; same && j < w; ++j) tile[j * n_t + s0 + j] = 0;
             if (o.custom) {
                 o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
+                for (std::int64_t j = 0; j < w; ++j) {
+                    if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max()))
+                        continue;
+                    throw InvalidArgument("the kernel returned NaN or infinity, as for column " +
+                                          std::to_string(s0 + j));
+                }
             } else {
                 const double factor = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
                 tile_kernels<double>().exp_neg(tile, n_t * w, factor);
@@ -1163,9 +1172,11 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     run.step("eigenvalues of the targets' kernel", 0.92);
     SymmetricEigen eigen(n_t, K.data(), run);
     const std::vector<double>& lam = eigen.values();
-    const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), o.eps * largest) - lam.begin();
+    const double least = std::max(o.eps * largest, std::numeric_limits<double>::min());
+    const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), least) - lam.begin();
     const std::int64_t r = n_t - cut;
-    require(r > 0, "no eigenvalue of the target's kernel reaches eps = " + text(o.eps) + ": lower eps");
+    require(r > 0, "the target's kernel has no positive eigenvalue that reaches eps = " + text(o.eps) +
+                       " of its largest entry: lower eps, or choose another kernel");
     eigen.make_vectors(cut, n_t, run);
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);
@@ -1314,6 +1325,7 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
         if (o.normalize) continue;
         diagonal[at(j)] = columns.squares[at(j)];
         kernels(j, &diagonal[at(j)], 1, j);
+        kernel.require_self(j, diagonal[at(j)]);
     }
     select_by_cholesky(n, std::move(diagonal), column, o, run, result);
 }

@@ -192,7 +192,10 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
         eigh_range_lower(n, A, 0, n - 1, w_.data(), Z_.data());
         reflectors_ = nullptr;
     }
-    for (double& w : w_) w *= unit;
+    for (double& w : w_) {
+        w *= unit;
+        require(std::isfinite(w), "the matrix is too large: its eigenvalues overflow float64; divide it by a constant");
+    }
     run.checkpoint();
 }
 

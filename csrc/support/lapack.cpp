@@ -77,7 +77,10 @@ bool blas_registered() { return registered.load() != nullptr; }
 
 const fastfs_blas& blas() {
     const fastfs_blas* table = registered.load(std::memory_order_acquire);
-    require(table != nullptr, "no BLAS is registered: call fastfs_register_blas, or fastfs_link_blas of link_blas.h");
+    require(table != nullptr,
+            "no BLAS is registered: call fastfs_register_blas, or fastfs_link_blas of link_blas.h, or "
+            "fastfs.link_blas() in "
+            "Python");
     return *table;
 }
 

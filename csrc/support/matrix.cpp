@@ -145,6 +145,13 @@ Matrix::Matrix(const fastfs_matrix& description) : m_(description) {
         check_sparse(m_);
     } else {
         require(m_.values != nullptr, "the values of X are null");
+        // No machine has memory that far away, and no sum of such steps overflows.
+        auto reach = [](std::int64_t n, std::int64_t stride) {
+            return static_cast<double>(n) * std::abs(static_cast<double>(stride));
+        };
+        require(reach(m_.n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58,
+                "the strides of X, " + std::to_string(m_.row_stride) + " and " + std::to_string(m_.col_stride) +
+                    " values, reach further than any memory");
     }
 }
 

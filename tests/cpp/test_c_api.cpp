@@ -318,6 +318,17 @@ void test_too_large_sizes() {
             return fastfs_affinity_product(L, nullptr, nullptr, two_to(60 - columns), &how, nullptr);
         });
     }
+    for (const auto& [rows, columns] : {std::pair{two_to(60), std::int64_t{1}},
+                                        {std::numeric_limits<std::int64_t>::min(), 1},
+                                        {d, std::numeric_limits<std::int64_t>::max()}}) {
+        fastfs_matrix far = X;
+        far.row_stride = rows;
+        far.col_stride = columns;
+        CHECK(fastfs_affinity(&far, nullptr, nullptr, out.data()) == FASTFS_EINVAL &&
+              says("reach further than any memory"));
+    }
+    std::vector<double> A(d * d, 1e308), w(d);
+    CHECK(fastfs_eigh(d, A.data(), w.data(), nullptr) == FASTFS_EINVAL && says("eigenvalues overflow"));
     const fastfs::matrix tall(&one, two_to(40), 1);
     fastfs_margin* margin = nullptr;
     CHECK(fastfs_margin_new(tall.get(), 0, 1, nullptr, &margin) == FASTFS_EINVAL && says("number of samples"));
@@ -818,14 +829,31 @@ void test_questions_in_cpp() {
     answer([&](const fastfs::run& how) {
         fastfs::ikdr(fastfs::ikdr_features(samples), labels.data(), 2, fastfs::default_ikdr_options(), how);
     });
-    for (const std::int64_t wrong : {std::int64_t{0}, d}) {
+    // Results get their memory where the call runs, not where it says what is wrong or what it would take.
+    const fastfs::matrix wide(values.data(), 1, 400000000);
+    auto plenty = fastfs::default_run();
+    plenty.max_memory = std::int64_t{1} << 42;
+    const auto ask = [&](const fastfs::run& how) { fastfs::projse(wide, fastfs::default_projse_options(), how); };
+    CHECK(fastfs::bytes_needed(ask, plenty) > wide.n_cols());
+    const auto refuses = [](const char* what, auto&& call) {
         bool said = false;
         try {
-            fastfs::nearest_features(samples, wrong);
+            call();
         } catch (const std::invalid_argument& error) {
-            said = std::strstr(error.what(), "n_neighbors must be from 1 to the 5 other features") != nullptr;
+            said = std::strstr(error.what(), what) != nullptr;
         }
-        CHECK(said);
+        check(said, __FILE__, __LINE__, what);
+    };
+    for (const std::int64_t columns : {std::int64_t{-1}, std::int64_t{1} << 40}) {
+        refuses(columns < 0 ? "at least one" : "4e8",
+                [&] { fastfs::projse(fastfs::matrix(values.data(), 1, columns), fastfs::default_projse_options()); });
+    }
+    auto endless = fastfs::default_im4e_options();
+    endless.max_iter = std::numeric_limits<std::int32_t>::max();
+    refuses("max_iter", [&] { margin.im4e(labels.data(), 2, endless); });
+    for (const std::int64_t wrong : {std::int64_t{0}, d}) {
+        refuses("n_neighbors must be from 1 to the 5 other features",
+                [&] { fastfs::nearest_features(samples, wrong); });
     }
 }
 
@@ -852,10 +880,47 @@ void test_progress_after_cancel() {
     CHECK(fastfs_affinity(wide.get(), &kernel, &how, out.data()) == FASTFS_ECANCELED && calls == 1);
 }
 
+// ---- refused calls leave outputs alone ------------------------------------------------------------------------------
+
+void test_untouched_outputs() {
+    fastfs_manifest* manifest = nullptr;
+    for (const int flag : {-1, 2}) {
+        CHECK(fastfs_manifest_new(&X, 1, flag, nullptr, &manifest) == FASTFS_EINVAL && says("must be 0 or 1"));
+    }
+    CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
+    std::vector<double> scores(d, -7.0);
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores.data();
+    fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    std::vector<std::int64_t> wrong(labels);
+    wrong[3] = 5;
+    CHECK(fastfs_manifest_fit(manifest, wrong.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL);
+    scale.normalize = 1001;
+    CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
+          says("normalize must lie between 0 and 1000, but is 1001"));
+    CHECK(scores == std::vector<double>(d, -7.0));
+    fastfs_manifest_free(manifest);
+}
+
 // ---- kernels that return NaN ----------------------------------------------------------------------------------------
 
 void no_number(double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {
     tile[0] = std::numeric_limits<double>::quiet_NaN();
+}
+
+void no_number_far_away(double* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const double*,
+                        const double*, double, void*) {
+    for (std::int64_t a = 0; a < rows; ++a) {
+        for (std::int64_t b = 0; b < cols; ++b) {
+            double& value = tile[a * ld + b];
+            value = value > 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
+        }
+    }
+}
+
+void minus_one(double* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const double*, const double*,
+               double, void*) {
+    for (std::int64_t a = 0; a < rows; ++a) std::fill_n(tile + a * ld, cols, -1.0);
 }
 
 void test_kernels_without_numbers() {
@@ -892,6 +957,19 @@ void test_kernels_without_numbers() {
     selection.gaps = gaps.data();
     selection.captured = captured.data();
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("nan"));
+    // Without targets columns are kernels of one feature with all, and only those of the chosen ones are made.
+    choice.custom = no_number_far_away;
+    for (const int normalize : {0, 1}) {
+        choice.normalize = normalize;
+        CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+              says("the kernel returned NaN"));
+    }
+    choice.normalize = 0;
+    choice.custom = minus_one;
+    CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+          says("the kernel of column 0 with itself must be finite and not negative, but is -1"));
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+          says("no positive eigenvalue"));
     std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
     for (auto& set : sets) {
         set.X = &X;
@@ -923,6 +1001,7 @@ int main() {
     test_questions();
     test_questions_in_cpp();
     test_progress_after_cancel();
+    test_untouched_outputs();
     test_kernels_without_numbers();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

@@ -122,7 +122,7 @@ typedef struct fastfs_blas {
 
 /* The first table is registered for the process and stays, so its library must not be unloaded. Registering an equal
  * one again does nothing. Another one is refused with FASTFS_EEXIST and nothing changes: who gets that goes on, with
- * the BLAS of whoever came first (a plug-in, say, in a Python that has imported fastfs). FASTFS_EINVAL if an entry is
+ * the BLAS of whoever came first (a plug-in, say, in a Python where fastfs has called it). FASTFS_EINVAL if an entry is
  * missing, or if the routines turn out to have integers of the other length (LP64, ILP64). */
 FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 
@@ -131,7 +131,7 @@ FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 enum { FASTFS_FLOAT32 = 32, FASTFS_FLOAT64 = 64 };
 enum { FASTFS_DENSE = 0, FASTFS_CSR = 1, FASTFS_CSC = 2 };
 
-/* A samples x features matrix that the caller owns. */
+/* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
@@ -157,9 +157,9 @@ typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
  *
  * With bytes_needed the call is a question: it checks its arguments and its data's description, writes there the bytes
  * that it would take with these threads and this budget, its outputs included, and returns FASTFS_OK, or FASTFS_ENOMEM
- * if they exceed the budget. Outputs aren't touched and may be NULL. The answer is an upper bound (4 MiB, and half a
- * MiB a thread, stand for what doesn't grow with the data), except where what a method takes depends on values that
- * only the call itself finds; its comment says so. */
+ * if they exceed the budget, as the bound may where the call itself still fits. Outputs aren't touched and may be NULL.
+ * The answer is an upper bound (4 MiB, and half a MiB a thread, stand for what doesn't grow with the data), except
+ * where what a method takes depends on values that only the call itself finds; its comment says so. */
 typedef struct fastfs_run {
     size_t struct_size;
     int32_t n_threads;        /* 0: see fastfs_thread_count */
@@ -264,7 +264,7 @@ enum { FASTFS_SIGMA_MEDIAN = 0, FASTFS_SIGMA_PERCENTILE = 1, FASTFS_SIGMA_GIVEN 
 typedef struct fastfs_manifest_scale {
     size_t struct_size;
     int32_t rule;        /* FASTFS_SIGMA_* */
-    int32_t normalize;   /* how often K is divided by the square roots of its row sums, both sides; >= 0 */
+    int32_t normalize;   /* how often K is divided by the square roots of its row sums, both sides; 0 to 1000 */
     double value;        /* median: sigma = value x median distance of the class, > 0; percentile: sigma = the value-th
                             percentile of its distances, in (0, 100) */
     const double* sigma; /* given: one for each kernel, > 0 */

@@ -295,10 +295,12 @@ struct projse_result {
 
     // call(result) fills the arrays for n_candidates, n_select of which are asked for.
     template <class Call>
-    static projse_result of(std::int64_t n_candidates, std::int64_t n_select, Call&& call) {
+    static projse_result of(std::int64_t n_candidates, std::int64_t n_select, const run& how, Call&& call) {
         projse_result result{};
-        const auto d = static_cast<std::size_t>(n_candidates);
-        const auto k = n_select < 1 ? 1 : n_select < n_candidates ? static_cast<std::size_t>(n_select) : d;
+        // Else the call says what is wrong, or what it would take.
+        const bool runs = n_candidates >= 1 && n_candidates <= 400000000 && how.bytes_needed == nullptr;
+        const auto d = static_cast<std::size_t>(runs ? n_candidates : 0);
+        const auto k = n_select < 1 ? 0 : n_select < n_candidates && runs ? static_cast<std::size_t>(n_select) : d;
         result.scores.resize(d);
         result.selected.resize(k);
         for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(k);
@@ -321,28 +323,28 @@ struct projse_result {
 
 inline projse_result projse(const matrix& X, const matrix& Y, const projse_options& options,
                             const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
                             const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, out);
     });
 }
 
 // Without targets.
 inline projse_result projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
                                     const double* K_XX, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(n_x, options.n_select, [&](fastfs_projse_result* out) {
+    return projse_result::of(n_x, options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, out);
     });
 }
@@ -366,7 +368,7 @@ class projse_sums {
     }
     void merge(const projse_sums& other) { check(fastfs_projse_merge(handle_.get(), other.handle_.get())); }
     projse_result select(const projse_options& options, const run& how = default_run()) const {
-        return projse_result::of(options.from_y ? n_y_ : n_x_, options.n_select, [&](fastfs_projse_result* out) {
+        return projse_result::of(options.from_y ? n_y_ : n_x_, options.n_select, how, [&](fastfs_projse_result* out) {
             return fastfs_projse_select(handle_.get(), &options, &how, out);
         });
     }
@@ -463,7 +465,9 @@ class margin {
                      const im4e_options& options = default_im4e_options(), const run& how = default_run()) const {
         im4e_result result{};
         result.weights.resize(static_cast<std::size_t>(n_features_));
-        const auto most = static_cast<std::size_t>(options.max_iter < 0 ? 0 : options.max_iter);
+        // Else the call says what is wrong.
+        const auto most =
+            static_cast<std::size_t>(options.max_iter >= 1 && options.max_iter <= 1000000 ? options.max_iter : 0);
         for (auto* values : {&result.cost, &result.objective}) values->resize(most);
         fastfs_im4e_result out = FASTFS_IM4E_RESULT_INIT;
         out.weights = result.weights.data();
