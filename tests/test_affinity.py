@@ -44,12 +44,15 @@ def distance_bound(norms, n_terms, eps):
 
 
 def row_shift(row):
-    """What nearly all values of a row share: their median, unless more than 1/16 of the values are 16 times smaller, or
-    no more than half are close to it."""
+    """What nearly all values of a row share: the median of five of them, or of 256, unless more than 1/16 of the values
+    are 16 times smaller, or no more than half are close to it."""
     sample = row[:: -(-len(row) // 256)]
-    offset = np.sort(sample)[len(sample) // 2]
-    shared = np.mean(16 * np.abs(sample) < abs(offset)) <= 1 / 16
-    return offset if shared and np.mean(2 * np.abs(sample - offset) < abs(offset)) > 1 / 2 else 0.0
+    for of in (row[np.arange(5) * (len(row) - 1) // 4], sample):
+        offset = np.sort(of)[len(of) // 2]
+        shared = np.mean(16 * np.abs(sample) < abs(offset)) <= 1 / 16
+        if shared and np.mean(2 * np.abs(sample - offset) < abs(offset)) > 1 / 2:
+            return offset
+    return 0.0
 
 
 def bound(X, kernel, eps, sigma=2.0, *, n_terms=None, extra=0.0):
@@ -946,3 +949,19 @@ def test_numba():
         fastfs.affinity(X, kernel=other)
     with pytest.raises(TypeError, match="must be a C function"):
         fastfs.affinity(X, kernel=numba.njit(lambda *a: None))
+
+
+@pytest.mark.parametrize("others", [[0, 99, 199], [0, 49, 99], [99, 149, 199]])
+def test_offsets_that_few_columns_do_not_share(others):
+    """Where the columns that are looked at first are controls, say, the offset of all others is found nevertheless."""
+    n, d, sigma = 60, 200, 8.0
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.uniform(1, 2, size=(n, 1)) + rng.normal(size=(n, d))
+    X[:, others] = 0
+    gram = fastfs.GramAccumulator(d)
+    gram.update(X)
+    expected = oracle.rbf(X, sigma)
+    # Squared norms less the offset are some 2 n, of columns that aren't infinitely far.
+    largest = distance_bound(np.array([4.0 * n]), n, np.finfo(float).eps).max() / (2 * sigma**2)
+    assert np.abs(gram.affinity(sigma=sigma) - expected).max() <= largest
+    assert np.abs(fastfs.affinity(X, sigma=sigma) - expected).max() <= largest

@@ -33,22 +33,32 @@ double median(double a, double b, double c) { return std::max(std::min(a, b), st
 // The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
 // as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
 // gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
-// either: the median of five, since any offset is right, if some 256 of the values agree.
+// either: a median, since any offset is right, that some 256 of the values confirm. Mostly that of five will do; where
+// these happen to be others than the rest, it is that of all 256.
 template <class T>
 double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
     constexpr std::int64_t kSampled = 256;
+    const std::int64_t step = (n + kSampled - 1) / kSampled;
     auto value = [&](std::int64_t i) { return static_cast<double>(row[i * stride]) * per_unit; };
+    auto is_shared = [&](double offset) {
+        std::int64_t size = 0, much_smaller = 0, close = 0;
+        for (std::int64_t i = 0; i < n; i += step, ++size) {
+            const double x = value(i);
+            much_smaller += 16 * std::abs(x) < std::abs(offset);
+            close += 2 * std::abs(x - offset) < std::abs(offset);
+        }
+        return 16 * much_smaller <= size && 2 * close > size;
+    };
     auto at = [&](std::int64_t k) { return value(k * (n - 1) / 4); };
     const double a = at(0), b = at(1), c = at(2), d = at(3), e = at(4);
     // The least and the largest of four can't be the median of five; which of the others is, the fifth decides.
-    const double offset = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
-    std::int64_t size = 0, much_smaller = 0, close = 0;
-    for (std::int64_t i = 0, step = (n + kSampled - 1) / kSampled; i < n; i += step, ++size) {
-        const double x = value(i);
-        much_smaller += 16 * std::abs(x) < std::abs(offset);
-        close += 2 * std::abs(x - offset) < std::abs(offset);
-    }
-    return 16 * much_smaller <= size && 2 * close > size ? offset : 0;
+    const double few = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
+    if (is_shared(few)) return few;
+    double sample[kSampled];
+    std::int64_t size = 0;
+    for (std::int64_t i = 0; i < n; i += step) sample[size++] = value(i);
+    std::nth_element(sample, sample + size / 2, sample + size);
+    return is_shared(sample[size / 2]) ? sample[size / 2] : 0;
 }
 
 }  // namespace

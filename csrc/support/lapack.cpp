@@ -79,8 +79,7 @@ const fastfs_blas& blas() {
     const fastfs_blas* table = registered.load(std::memory_order_acquire);
     require(table != nullptr,
             "no BLAS is registered: call fastfs_register_blas, or fastfs_link_blas of link_blas.h, or "
-            "fastfs.link_blas() in "
-            "Python");
+            "fastfs.link_blas() in Python");
     return *table;
 }
 
