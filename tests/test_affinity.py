@@ -62,7 +62,8 @@ def bound(X, kernel, eps, sigma=2.0, *, n_terms=None, extra=0.0):
         centred = magnitudes
     else:
         X = np.asarray(X, dtype=float)
-        magnitudes, centred = np.abs(X), X - np.array([row_shift(row) for row in X])[:, None]
+        few = X.shape[1] <= 8 and eps == np.finfo(float).eps  # no offset is looked for
+        magnitudes, centred = np.abs(X), X if few else X - np.array([row_shift(row) for row in X])[:, None]
     n_terms = n_terms or X.shape[0]
     if kernel == "linear":  # N u |x_i|'|x_j| on both sides, and two roundings to store
         return (n_terms + 2) * eps * (magnitudes.T @ magnitudes)
@@ -360,6 +361,20 @@ def test_offsets_of_whole_rows_cost_no_digits(dtype, offset):
     X = (data(12, 300) + rows).astype(dtype)
     # The bound knows nothing of the offset. Without the shift of the rows it would be exceeded 1e4-fold.
     assert_right(X, fastfs.affinity(X, kernel="sqeuclidean"), "sqeuclidean")
+
+
+@pytest.mark.parametrize("d", [2, 8, 9])
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e6])
+def test_offsets_of_few_features(offset, d):
+    """No offset is looked for among 8 features: distances that lose 8 bits are computed again, whatever took them."""
+    n, eps = 30, np.finfo(float).eps
+    X = data(n, d) + offset * np.random.default_rng(1).uniform(1, 2, size=(n, 1))
+    X[:, 0] += 0.1 * offset  # some pairs are computed again and some aren't
+    D, exact = fastfs.affinity(X, kernel="sqeuclidean"), oracle.sqeuclidean(X)
+    assert np.all(np.abs(D - exact) <= 256 * (2 * n + 8) * eps * exact)
+    scale = float(np.median(exact[exact > 0]))
+    K = fastfs.affinity(X, sigma=np.sqrt(scale / 2))
+    assert np.all(np.abs(K - np.exp(-exact / scale)) <= 256 * (2 * n + 8) * eps * exact / scale + 4 * eps)
 
 
 @pytest.mark.parametrize("dtype, tiny", [(np.float64, 1e-9), (np.float32, 1e-4)])
