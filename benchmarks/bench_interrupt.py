@@ -88,6 +88,15 @@ def main() -> int:
             args.repeats,
             at_most=0.2,
         )
+    narrow = rng.standard_normal((6_000_000, 8)) + 1e6
+    for threads in sorted({1, harness.cores()}):
+        group(
+            report,
+            f"affinity of 8 features with one offset, N = 6 10^6, threads = {threads}",
+            lambda n=threads: fastfs.affinity(narrow, kernel="sqeuclidean", n_threads=n),
+            args.repeats,
+            at_most=0.2,
+        )
     A = rng.standard_normal((1_000_000, 200), dtype=np.float32)
     counts = sp.random(20_000, 20_000, 0.05, format="csr", random_state=0)
     targets = rng.standard_normal((20_000, 50))

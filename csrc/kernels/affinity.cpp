@@ -28,6 +28,9 @@ constexpr T kFewDigits = T(1) / 256;
 // Below this share it has none left.
 constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
 
+// Values between two checkpoints of pairs that are computed again: 0.02 s or so.
+constexpr std::int64_t kValuesPerCheckpoint = std::int64_t{1} << 20;
+
 // 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
 template <class T>
 T rbf_scale(double sigma, double unit) {
@@ -256,11 +259,16 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
             mark = TileKernels<T>::kMarkedAffinity;
             break;
     }
+    std::int64_t since = 0;  // values looked at since the last checkpoint
     for (std::int64_t a = 0; a < ni && marks > 0; ++a) {
-        run.checkpoint();
         T* row = tile + a * kTile;
         for (std::int64_t b = 0; b < nj; ++b) {
-            if (row[b] == mark) row[b] = by_differences(i0 + a, j0 + b);
+            if (row[b] != mark) continue;
+            row[b] = by_differences(i0 + a, j0 + b);
+            since += left_.n_samples();
+            if (since < kValuesPerCheckpoint) continue;
+            run.checkpoint();
+            since = 0;
         }
     }
     if (!custom_) return;

@@ -17,6 +17,8 @@ static_assert(kTile % kPanel<float> == 0 && kTile % kPanel<double> == 0, "a tile
 // Samples between two checkpoints: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
 constexpr std::int64_t kSamplesPerCall = 8192;
 
+std::int64_t parts(std::int64_t n_samples) { return (n_samples + kSamplesPerCall - 1) / kSamplesPerCall; }
+
 // Entries of a sparse matrix between two, which take 0.01 s or so: rows may have none or a million of them.
 constexpr std::int64_t kEntriesPerCheckpoint = std::int64_t{1} << 20;
 
@@ -139,10 +141,14 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
                     }
                 });
             }
-            parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+            const std::int64_t n_parts = parts(static_cast<std::int64_t>(end - begin));
+            parallel_for(run, n_panels<T>(n_features_) * n_parts, [&](std::int64_t task, int) {
+                const std::int64_t panel = task / n_parts, part = task % n_parts;
                 const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
-                T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(begin) * kPanel<T>;
-                for (std::size_t r = begin; r < end; ++r, z += kPanel<T>) {
+                const std::size_t from = begin + static_cast<std::size_t>(part * kSamplesPerCall);
+                T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(from) * kPanel<T>;
+                for (std::size_t r = from; r < std::min<std::size_t>(from + kSamplesPerCall, end);
+                     ++r, z += kPanel<T>) {
                     const auto* row = x + (rows[r] - offset) * rs + first * cs;
                     const double shift = shifted ? row_shifts_[r] : 0;
                     for (std::int64_t c = 0; c < width; ++c) {
@@ -321,8 +327,11 @@ void Features<T>::sum_squares(Run& run) {
             }
         } else {
             const T* z = feature(first);
-            for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
-                for (std::int64_t c = 0; c < kPanel<T>; ++c) sums[c] += static_cast<double>(z[c]) * z[c];
+            for (std::int64_t n = 0; n < n_samples_;) {
+                run.checkpoint();
+                for (const std::int64_t end = std::min(n + kSamplesPerCall, n_samples_); n < end; ++n, z += kPanel<T>) {
+                    for (std::int64_t c = 0; c < kPanel<T>; ++c) sums[c] += static_cast<double>(z[c]) * z[c];
+                }
             }
         }
         for (std::int64_t i = first; i < last; ++i) squared_norms_[i] = static_cast<T>(sums[i - first]);
