@@ -218,10 +218,26 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     const double unit = common_unit(maxima, rows);
     const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
     // The offset of a row takes as long to find as a few distances to compute again, where these lose their digits; a
-    // double has enough of them for those that aren't. 1e6 x 8 took 0.30 s, and takes 0.08, or 0.43 where all are.
+    // double has enough of them for those that aren't. 1e6 x 8 took 0.30 s, and takes 0.08, or 0.43 where all are. The
+    // squares of larger values may be more than the output can hold, although those of what offsets leave aren't.
     constexpr std::int64_t kFewFeatures = 8;
-    const bool few = std::is_same_v<T, double> && X.n_cols() <= kFewFeatures;
-    return Features<T>(X, rows, as_is ? 1 : unit, few ? Shift::kNone : kernel.shift(), run);
+    const bool few = std::is_same_v<T, double> && X.n_cols() <= kFewFeatures && unit < 0x1p30;
+    const Shift shift = few ? Shift::kNone : kernel.shift();
+    Features<T> features(X, rows, as_is ? 1 : unit, shift, run);
+    if (std::is_same_v<T, float> || X.is_sparse() || shift == Shift::kNone || as_is) return features;
+    // Offsets that are much larger than all the rest take its squares below what a double can hold, or their unit's
+    // square above what the output can: what is left is measured by itself.
+    if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
+    for (const double maximum : maxima) {
+        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from " +
+                                                                text(maximum) + " to " + text(unit) +
+                                                                ": drop the rows that are so much larger");
+    }
+    const double rest = features.largest_value();
+    const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);
+    if (smaller == unit) return features;
+    features = Features<T>();  // before there is another one
+    return Features<T>(X, rows, smaller, shift, run);
 }
 
 // Calls f with the features of X in single precision if that serves, in double otherwise.

@@ -777,8 +777,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
         vectors += 8 * p * (3 * set.n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, set.n_components);
     }
-    vectors +=
-        std::max(making, leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors + 1, p))));
+    vectors += std::max(making,
+                        leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
     const bool keep = run.allows(kept + vectors);
     if (least < kept) least += 8 * p * p;
     run.require_memory((keep ? kept : least) + vectors, "DiSC of " + std::to_string(p) + " features",

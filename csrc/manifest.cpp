@@ -1049,7 +1049,9 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     const double handed_out = 8.0 * static_cast<double>(d * n_scales) *
                               (static_cast<double>(n_classes + 2) +
                                4.0 * static_cast<double>(n_components) * static_cast<double>(plan.n_problems));
-    const auto results = static_cast<std::int64_t>(std::min(handed_out, 1e17));  // more than any budget is enough
+    // Rows by class and against the rest; more than any budget is enough.
+    const auto results =
+        static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(X_.n_rows()), 1e17));
     const std::int64_t squares = 2 + 2 * (n_scales > 1) + (!pairs && distances_.size() == 0);
     constexpr std::int64_t arrays[] = {2, 3, 7};  // by form
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());

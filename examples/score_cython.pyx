@@ -2,8 +2,9 @@
 """Scores the features of a matrix by ReliefF from a Cython extension.
 
     cython -3 score_cython.pyx
-    cc -shared -fPIC score_cython.c $(python3-config --includes) $(python -m fastfs --cflags --libs) \\
-        -o score_cython$(python3-config --extension-suffix)
+    cc -shared -fPIC score_cython.c $(python -m fastfs --cflags --libs) \\
+        -I$(python -c "import sysconfig as s; print(s.get_path('include'))") \\
+        -o score_cython$(python -c "import sysconfig as s; print(s.get_config_var('EXT_SUFFIX'))")
 """
 
 import numpy as np

@@ -377,6 +377,41 @@ def test_offsets_of_few_features(offset, d):
     assert np.all(np.abs(K - np.exp(-exact / scale)) <= 256 * (2 * n + 8) * eps * exact / scale + 4 * eps)
 
 
+@pytest.mark.parametrize("d", [4, 40])
+@pytest.mark.parametrize(
+    "dtype, huge",
+    [(dtype, huge) for dtype in DTYPES for huge in (1e10, 1e17, 3e19, 1e21, 1e30, 3e38)]
+    + [(np.float64, 1e170), (np.float64, 1e250)],
+)
+def test_one_huge_value_of_a_whole_row(dtype, huge, d):
+    """Sentinels: what all features share changes no distance, however large it is beside the rest."""
+    rest = data(20, d, dtype)
+    X = np.vstack([rest[:7], np.full((1, d), huge, dtype), rest[7:]])
+    D2 = oracle.sqeuclidean(rest)
+    for kernel, exact in [("sqeuclidean", D2), ("rbf", np.exp(-D2 / 8))]:
+        K = fastfs.affinity(X, **with_sigma(kernel))
+        allowed = bound(rest, kernel, np.finfo(dtype).eps, extra=4.0)
+        assert np.all(np.abs(K - exact) <= allowed + 256 * 50 * np.finfo(dtype).eps * exact)
+    V = np.ones((d, 1), dtype)
+    np.testing.assert_allclose(
+        fastfs.affinity_product(X, V, sigma=2.0), fastfs.affinity(rest, sigma=2.0) @ V, rtol=1e-5
+    )
+
+
+def test_rows_too_far_from_each_other():
+    X = data(5, 20)
+    X[0], X[1:] = 1e308, 1e-20 * X[1:]
+    with pytest.raises(ValueError, match=r"lie too far from each other.*drop the rows that are so much larger"):
+        fastfs.affinity(X, sigma=1.0)
+
+
+@pytest.mark.parametrize("d", [8, 9])
+def test_squares_of_what_offsets_leave_fit_float32(d):
+    X = (1e17 + 1e10 * data(16385, d)).astype(np.float32)
+    exact = oracle.sqeuclidean(X.astype(float))
+    np.testing.assert_allclose(fastfs.affinity(X, kernel="sqeuclidean"), exact, rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype, tiny", [(np.float64, 1e-9), (np.float32, 1e-4)])
 def test_distances_of_near_duplicates(dtype, tiny):
     """Where n_i + n_j - 2 G_ij has no digits left, the distance still has those that X has."""

@@ -95,7 +95,7 @@ template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
     if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
     const double factor = features.unit() * features.unit();
-    const double largest = 4 * factor * static_cast<double>(features.largest_squared_norm());
+    const double largest = factor * std::max(1.0, 4 * static_cast<double>(features.largest_squared_norm()));
     require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
             "the values of X are too large: their squares overflow " +
                 std::string(sizeof(Out) == 4 ? "float32" : "float64") + "; divide X by a constant first");
@@ -197,7 +197,10 @@ template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;
     constexpr double kLargestExponent = 1e3;
+    // Once offsets are off, less is left of the values than single squares can hold, or than squares of their unit.
+    const double smallest_square = features.unit() < 0x1p60 ? 0x1p-60 : 0.25;
     if (features.n_samples() > kManySamples || kernel.kind == Kernel::Kind::kCustom) return false;
+    if (features.largest_squared_norm() < smallest_square) return false;
     return kernel.kind != Kernel::Kind::kRbf ||
            static_cast<double>(features.largest_squared_norm()) * rbf_scale<double>(kernel.sigma, features.unit()) <=
                kLargestExponent;
@@ -497,14 +500,14 @@ void Gram::update(const Samples& chunk, Run& run) {
         store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
     std::vector<double> shift_sums(static_cast<std::size_t>(d_));
-    features.weighted_sums(features.row_shifts().data(), shift_sums.data());
+    features.weighted_sums(features.row_shifts().data(), shift_sums.data(), run);
+    std::vector<double> norms(static_cast<std::size_t>(d_), 0.0);
+    features.add_original_norms(norms.data(), run);
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += fresh[i * d_ + j];
         shift_sums_[static_cast<std::size_t>(i)] += shift_sums[static_cast<std::size_t>(i)] * features.unit();
     }
     for (double shift : features.row_shifts()) squared_shifts_ += shift * shift;
-    std::vector<double> norms(static_cast<std::size_t>(d_), 0.0);
-    features.add_original_norms(norms.data(), run);
     for (std::size_t i = 0; i < norms.size(); ++i) norms_[i] += square * norms[i];
     n_rows_ += chunk.n_rows();
 }

@@ -117,10 +117,11 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
 template <class T>
 std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
-    if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + n_rows * index;
+    const std::int64_t of_rows = 3 * n_rows * index;  // their numbers, maxima and shifts
+    if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + of_rows;
     // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
     const std::int64_t per_value = 3 * value + 4 * index + 1 + index;
-    return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index;
+    return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index + of_rows;
 }
 
 template <class T>
@@ -340,6 +341,13 @@ void Features<T>::sum_squares(Run& run) {
 }
 
 template <class T>
+T Features<T>::largest_value() const {
+    T largest = 0;
+    for (std::int64_t e = 0; e < dense_.size(); ++e) largest = std::max(largest, std::abs(dense_[e]));
+    return largest;
+}
+
+template <class T>
 void Features<T>::add_original_norms(double* norms, Run& run) const {
     if (sparse_) {  // never shifted
         for (std::int64_t i = 0; i < n_features_; ++i) norms[i] += static_cast<double>(squared_norms_[i]);
@@ -350,6 +358,7 @@ void Features<T>::add_original_norms(double* norms, Run& run) const {
         double sums[kPanel<T>] = {};
         const T* z = feature(first);
         for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
+            if (n % kSamplesPerCall == 0) run.checkpoint();
             const double shift = row_shifts_[static_cast<std::size_t>(n)] / unit_;
             for (std::int64_t c = 0; c < kPanel<T>; ++c) {
                 const double x = static_cast<double>(z[c]) + shift;
@@ -446,16 +455,21 @@ void Features<T>::product_errors(double* errors) const {
 }
 
 template <class T>
-void Features<T>::weighted_sums(const double* a, double* sums) const {
+void Features<T>::weighted_sums(const double* a, double* sums, Run& run) const {
     for (std::int64_t i = 0; i < n_features_; ++i) {
         double sum = 0;
+        run.checkpoint();
         if (sparse_) {
             for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e) {
                 sum += a[column_rows_[e]] * column_values_[e];
             }
         } else {
             const T* z = feature(i);
-            for (std::int64_t n = 0; n < n_samples_; ++n) sum += a[n] * z[n * kPanel<T>];
+            for (std::int64_t n = 0; n < n_samples_;) {
+                run.checkpoint();
+                const std::int64_t end = std::min(n + kSamplesPerCall, n_samples_);
+                for (; n < end; ++n) sum += a[n] * z[n * kPanel<T>];
+            }
         }
         sums[i] = sum;
     }

@@ -28,6 +28,8 @@ double common_unit(const std::vector<double>& row_maxima, const std::vector<std:
 template <class T>
 class Features {
   public:
+    Features() = default;
+
     // rows: which rows of X, ascending; unit: as of common_unit, of these rows or more.
     Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run);
 
@@ -43,6 +45,7 @@ class Features {
     double unit() const { return unit_; }
     const T* squared_norms() const { return squared_norms_.data(); }
     T largest_squared_norm() const { return largest_squared_norm_; }
+    T largest_value() const;                                               // of dense data, in magnitude
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
     // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
@@ -64,7 +67,7 @@ class Features {
     void product_errors(double* errors) const;
 
     // sum_n a_n z_ni for all features i.
-    void weighted_sums(const double* a, double* sums) const;
+    void weighted_sums(const double* a, double* sums, Run& run) const;
 
   private:
     template <class>
@@ -79,9 +82,9 @@ class Features {
     void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
 
-    std::int64_t n_features_, n_samples_;
-    bool sparse_;
-    double unit_;
+    std::int64_t n_features_ = 0, n_samples_ = 0;
+    bool sparse_ = false;
+    double unit_ = 1;
     std::vector<double> row_shifts_;
     Buffer<T> squared_norms_;
     T largest_squared_norm_ = 0;

@@ -95,6 +95,8 @@ double trace_of(const std::vector<double>& diagonal, const std::vector<double>& 
         if (diagonal[i] < 0) throw not_semidefinite();
         trace += g[i] * g[i] * diagonal[i];
     }
+    if (trace > 1e290)
+        throw NumericError("the kernel's values are too large to be multiplied: divide it by a constant");
     if (trace == 0) throw NumericError("the kernel is 0 for every feature with itself: choose another kernel");
     return trace;
 }

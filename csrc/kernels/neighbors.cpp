@@ -599,7 +599,7 @@ std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors,
                                     static_cast<std::int64_t>(sizeof(Other)) * d *
                                         std::max<std::int64_t>(capacity(n_neighbors, d), 2 * kSearchedAgain);
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
-    return Features<float>::memory(X, n) + candidates + 8 * d * samples_compared(n, d);
+    return Features<float>::memory(X, n) + candidates + 8 * n + 8 * d * samples_compared(n, d);
 }
 
 }  // namespace fastfs::core

@@ -201,7 +201,7 @@ void Run::checkpoint() {
 void Run::report_if_due() {
     if (stop_.load(std::memory_order_relaxed)) return;  // it has been told, and helpers are waited for
     if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;
-    if (options_.progress(options_.user, step_, begin_ + (end_ - begin_) * done_) != 0) {
+    if (options_.progress(options_.user, step_, std::min(begin_ + (end_ - begin_) * done_, 1.0)) != 0) {
         stop_.store(true, std::memory_order_relaxed);
     }
     last_report_ = std::chrono::steady_clock::now();

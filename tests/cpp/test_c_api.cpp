@@ -306,7 +306,8 @@ void test_too_large_sizes() {
             for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
                 auto options = fastfs::default_disc_options();
                 options.graph = graph;
-                options.n_neighbors = options.n_vectors = options.bandwidth_neighbors = two_to(61);
+                options.n_neighbors = options.bandwidth_neighbors = two_to(61);
+                options.n_vectors = std::numeric_limits<std::int64_t>::max();
                 for (const std::int64_t components : {std::int64_t{20}, two_to(62)}) {
                     const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(large, components));
                     test_too_large("disc_fit" + shape,
@@ -908,6 +909,11 @@ void no_number(double* tile, std::int64_t, std::int64_t, std::int64_t, const dou
     tile[0] = std::numeric_limits<double>::quiet_NaN();
 }
 
+void huge_number(double* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const double*, const double*,
+                 double, void*) {
+    for (std::int64_t a = 0; a < rows; ++a) std::fill_n(tile + a * ld, cols, 1e308);
+}
+
 void no_number_far_away(double* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const double*,
                         const double*, double, void*) {
     for (std::int64_t a = 0; a < rows; ++a) {
@@ -946,6 +952,10 @@ void test_kernels_without_numbers() {
         result.scores = scores.data();
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
               says("NaN"));
+        if (accuracy == FASTFS_EXACT) continue;
+        how.kernel = huge_number;
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_ENUMERIC &&
+              says("too large to be multiplied"));
     }
     fastfs_manifest_free(manifest);
     auto choice = fastfs::default_projse_options();

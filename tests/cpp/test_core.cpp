@@ -1009,6 +1009,34 @@ void test_cancel() {
     CHECK(FASTFS_BLAS_GET_THREADS() != 1 || std::thread::hardware_concurrency() == 1);  // restored
 }
 
+void test_cancel_leaves_sums() {
+    const std::int64_t n = 300000, d = 24;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 11);
+    fastfs::gram gram(d);
+    gram.update({X.data(), 50, d});
+    std::vector<double> before(static_cast<std::size_t>(d * d)), after(before);
+    gram.affinity(fastfs::linear(), before.data());
+    int canceled = 0;
+    double progress = 0;
+    for (int k = 0; k < 60; ++k) {  // a cancel comes at a report, the first of them 0.05 s after the start
+        auto how = threads(1);
+        progress = 0.02 * k;
+        how.user = &progress;
+        how.progress = [](void* user, const char*, double fraction) {
+            return fraction >= *static_cast<double*>(user) ? 1 : 0;
+        };
+        try {
+            gram.update({X.data(), n, d}, how);
+            break;  // no report comes any later
+        } catch (const fastfs::canceled&) {
+            ++canceled;
+        }
+        gram.affinity(fastfs::linear(), after.data());
+        CHECK(gram.n_rows() == 50 && before == after);
+    }
+    CHECK(canceled > 0);
+}
+
 void test_threads_at_once() {
     const std::int64_t n = 30, d = 280;
     const auto X = random_values<double>(static_cast<std::size_t>(n * d), 10);
@@ -1103,6 +1131,7 @@ int main() {
     test_neighbors();
     test_bad_arguments();
     test_cancel();
+    test_cancel_leaves_sums();
     test_threads_at_once();
     test_parallel_for();
 #if !defined(__SANITIZE_THREAD__)

@@ -226,6 +226,54 @@ void test_calls(std::int64_t n, std::int64_t d) {
     test("ikdr_embed" + shape, 8 * n * C, [&](auto& how) { return fastfs_ikdr_embed(&model, X, &how, out.data()); });
 }
 
+// Where what each row takes by itself outgrows what is allowed for whatever doesn't grow with the data.
+template <class T>
+void test_many_rows(std::int64_t n, std::int64_t d) {
+    constexpr std::int64_t size = sizeof(T);
+    const std::string shape = " of many rows, " + std::string(size == 4 ? "floats" : "doubles");
+    std::vector<T> values(static_cast<std::size_t>(n * d));
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), begins(labels.size() + 1, 0), columns,
+        lists(static_cast<std::size_t>(d));
+    std::vector<T> stored;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(10 + static_cast<double>(i * i % 97));
+    for (std::int64_t r = 0; r < n; ++r) {
+        labels[static_cast<std::size_t>(r)] = r % 2;
+        if (r % 50 == 0) {
+            columns.push_back(r / 50 % d);
+            stored.push_back(1);
+        }
+        begins[static_cast<std::size_t>(r + 1)] = static_cast<std::int64_t>(columns.size());
+    }
+    const fastfs::matrix samples(values.data(), n, d);
+    const fastfs_matrix* X = samples.get();
+    fastfs_matrix sparse = *X;
+    sparse.storage = FASTFS_CSR;
+    sparse.values = stored.data();
+    sparse.indptr = begins.data();
+    sparse.indices = columns.data();
+    sparse.index_bits = 64;
+    std::vector<double> out(static_cast<std::size_t>(d * d)), scores(static_cast<std::size_t>(d));
+    for (const fastfs_matrix* one : {X, static_cast<const fastfs_matrix*>(&sparse)}) {
+        const std::string which = (one == X ? "" : " that are sparse") + shape;
+        test("affinity" + which, d * d * size,
+             [&](auto& how) { return fastfs_affinity(one, nullptr, &how, out.data()); });
+        fastfs_gram* gram = nullptr;
+        fastfs::check(fastfs_gram_new(d, nullptr, &gram));
+        test("gram_update" + which, 0, [&](auto& how) { return fastfs_gram_update(gram, one, &how); });
+        fastfs_gram_free(gram);
+        test("nearest_features" + which, 16 * d,
+             [&](auto& how) { return fastfs_nearest_features(one, 1, &how, lists.data(), out.data()); });
+    }
+    fastfs_manifest* manifest = nullptr;
+    test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, 0, &how, &manifest); });
+    const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores.data();
+    test("manifest_fit" + shape, 8 * d,
+         [&](auto& how) { return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result); });
+    fastfs_manifest_free(manifest);
+}
+
 }  // namespace
 
 int main() {
@@ -239,6 +287,8 @@ int main() {
         test_calls<double>(60, 400);
         test_calls<float>(60, 400);
         test_calls<float>(1000, 40);
+        test_many_rows<double>(1000000, 4);
+        test_many_rows<float>(1000000, 4);
     }
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;
