@@ -750,7 +750,7 @@ def test_methods_in_any_case(wine, capsys, method):
     assert " scored 13 features" in capsys.readouterr().err
 
 
-def test_methods_without_sparse_input_get_dense_tables(tmp_path, capsys):
+def test_sparse_tables_are_made_dense_within_the_budget(tmp_path, capsys):
     import scipy.sparse
 
     matrix = scipy.sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
@@ -762,7 +762,7 @@ def test_methods_without_sparse_input_get_dense_tables(tmp_path, capsys):
     assert [int(row["index"]) for row in read_csv(tmp_path / "r.csv")] == np.argsort(-scores, kind="stable").tolist()
     capsys.readouterr()
     assert fastfs.cli.run([*arguments, "--max-memory", "1000"]) == 2
-    assert "needs dense data: the 24 x 6 values" in capsys.readouterr().err
+    assert "a copy of X as dense values needs 1152 bytes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

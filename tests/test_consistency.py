@@ -5,11 +5,14 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
+from sentences import assert_one_sentence
 
 ESTIMATORS = {
     "ManiFeSt": fastfs.ManiFeSt(),
@@ -34,7 +37,6 @@ FUNCTIONS = {
 }
 CALLS = {name: estimator.fit for name, estimator in ESTIMATORS.items()} | FUNCTIONS
 UNSUPERVISED = ("ProjSe", "projse_scores")
-SPARSE = ("ManiFeSt", "ProjSe", "DiSC", "manifest_scores", "projse_scores")
 
 rng = np.random.default_rng(0)
 y = np.repeat([0, 1], 15)
@@ -149,10 +151,78 @@ def test_mistakes_in_X(call, mistake):
         CALLS[call](bad, y)
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if call not in SPARSE])
-def test_sparse_X_where_it_must_be_dense(call):
-    with pytest.raises(TypeError, match="toarray"):
-        CALLS[call](scipy.sparse.csr_matrix(X), y)
+def test_sparse_X_is_taken(estimator):
+    assert estimator.__sklearn_tags__().input_tags.sparse
+    assert estimator.fit(scipy.sparse.csr_matrix(X), y).scores_.shape == (12,)
+
+
+TABLE = pd.DataFrame(X, columns=[*"abcdefghijkl"])
+POLARS = polars.DataFrame({name: TABLE[name].to_numpy() for name in TABLE})
+WORDS = np.where(np.arange(30) == 7, "high", "2.5").astype(object)
+NO_NUMBERS = {
+    "words in a column": (TABLE.assign(c=WORDS), r"column 2 \('c'\) holds strings, such as 'high': convert it to numb"),
+    "numbers as strings": (TABLE.astype({"c": str}), r"column 2 \('c'\) holds strings, such as '"),
+    "pandas strings": (TABLE.astype({"c": "string"}), r"column 2 \('c'\) holds strings, such as '"),
+    "categories": (TABLE.assign(c=pd.Categorical(WORDS)), r"column 2 \('c'\) holds strings, such as 'high'"),
+    "empty strings": (TABLE.assign(c=""), r"column 2 \('c'\) holds strings, such as ''"),
+    "dates": (TABLE.assign(c=pd.Timestamp("2026-01-01")), r"column 2 \('c'\) holds dates or durations \(datetime64"),
+    "lists": (TABLE.assign(c=[[1, 2]] * 30), r"column 2 \('c'\) holds other values \(.*\): convert it to numbers"),
+    "polars": (
+        POLARS.with_columns(c=polars.Series(WORDS.astype(str))),
+        r"column 2 \('c'\) holds strings, such as 'high'",
+    ),
+    "polars dates": (
+        POLARS.with_columns(c=polars.lit("2026-01-01").str.to_date()),
+        r"column 2 \('c'\) holds dates or durations \(Date",
+    ),
+    "polars categories": (
+        POLARS.with_columns(c=polars.Series(WORDS.astype(str), dtype=polars.Categorical)),
+        r"column 2 \('c'\) holds strings, such as 'high'",
+    ),
+    "objects": (replaced(X, "high", 7, 2), r"column 2 \(counted from 0\) holds strings, such as 'high': convert it"),
+    "list": (replaced(X, "high", 7, 2).tolist(), r"column 2 \(counted from 0\) holds strings, such as 'high'"),
+    "array of strings": (
+        replaced(X, "high", 7, 2).astype(str),
+        r"column 2 \(counted from 0\) holds strings, such as 'hi",
+    ),
+    "array of bytes": (X.astype("S"), r"column 0 \(counted from 0\) holds strings, such as"),
+    "the same name": (TABLE.rename(columns={"d": "c"}), "^X must have unique column names, but repeats c: rename or"),
+    "complex": (X + 1j, "^Complex data not supported: X must be real, but holds complex numbers"),
+    "complex CSR": (scipy.sparse.csr_matrix(X + 1j), "^Complex data not supported: X must be real, but holds complex"),
+    "1-D": (X[:, 0], "^Reshape your data: X must be a 2-D array of samples x features, not 1-D"),
+    "ragged": ([[1.0, 2.0], [3.0]] * 15, "^X must be a 2-D array of samples x features, but its rows have different l"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("mistake", NO_NUMBERS)
+def test_what_is_no_table_of_numbers(call, mistake):
+    """One short sentence, which names the column and prints no array."""
+    bad, message = NO_NUMBERS[mistake]
+    with pytest.raises((ValueError, TypeError), match=message) as raised:
+        CALLS[call](bad, y)
+    assert_one_sentence(raised)
+    assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize("mistake", ["the same name", "1-D", "ragged"])
+@pytest.mark.parametrize("method", ["transform", "inverse_transform"])
+def test_no_table_to_transform(estimator, method, mistake):
+    bad, message = NO_NUMBERS[mistake]
+    with pytest.raises(ValueError, match=message) as raised:
+        getattr(estimator.fit(X, y), method)(bad)
+    assert_one_sentence(raised)
+
+
+def test_tables_of_numbers_that_need_a_conversion(estimator):
+    expected = clone(estimator).fit(np.round(X), y).scores_
+    for table in (
+        pd.DataFrame(np.round(X)).astype(object),
+        pd.DataFrame(np.round(X)).astype("Int64"),
+        pd.DataFrame(np.round(X)).astype({0: "int8", 1: "Int16", 2: "Float64"}),
+        np.round(X).astype(int).astype(object),
+    ):
+        np.testing.assert_array_equal(estimator.fit(table, y).scores_, expected)
 
 
 @pytest.mark.parametrize("call", CALLS)

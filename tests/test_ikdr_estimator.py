@@ -74,8 +74,7 @@ def test_clone_and_repr():
 
 
 def test_tags():
-    assert not IKDR().__sklearn_tags__().input_tags.sparse
-    assert IKDR(kernel=cosine_similarity).__sklearn_tags__().input_tags.sparse
+    assert all(IKDR(kernel=k).__sklearn_tags__().input_tags.sparse for k in ("rbf", "precomputed", cosine_similarity))
     assert [IKDR(kernel=k).__sklearn_tags__().input_tags.pairwise for k in ("rbf", "precomputed")] == [False, True]
     assert IKDR().__sklearn_tags__().target_tags.required
 

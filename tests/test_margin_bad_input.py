@@ -39,6 +39,13 @@ def changed(A, row, column, value):
     return A
 
 
+def broken():
+    """A matrix whose last row ends behind its values."""
+    matrix = sp.csr_matrix(X)
+    matrix.indptr[-1] += 1000
+    return matrix
+
+
 BAD_DATA = {
     "NaN": (changed(X, 7, 2, np.nan), Y, ValueError, ["NaN", "row 7, column 2"]),
     "infinity": (changed(X, 0, 5, -np.inf), Y, ValueError, ["infinity", "row 0, column 5"]),
@@ -56,8 +63,8 @@ BAD_DATA = {
     "one sample": (X[:1], Y[:1], ValueError, []),
     "all constant": (np.ones((40, 6)), Y, ValueError, ["constant"]),
     "all equal rows": (np.repeat(X[:1], 40, axis=0), Y, ValueError, ["constant"]),
-    "sparse": (sp.csr_matrix(X), Y, TypeError, []),
-    "sparse array": (sp.csc_array(X), Y, TypeError, []),
+    "NaN in CSR": (sp.csr_matrix(changed(X, 7, 2, np.nan)), Y, ValueError, ["NaN", "row 7, column 2"]),
+    "broken CSR": (broken(), Y, ValueError, ["broken sparse matrix"]),
     "chunks": (iter([X[:20], X[20:]]), Y, TypeError, ["one array"]),
     "3-D": (X[None], Y, ValueError, []),
     "1-D": (X[:, 0], Y, ValueError, []),
@@ -83,8 +90,6 @@ def test_bad_data(call, name):
         CALLS[call](bad_X, bad_y)
     if parts:
         assert_one_sentence(raised, *parts)
-    if sp.issparse(bad_X):
-        assert "toarray" in str(raised.value)
 
 
 COMMON = [

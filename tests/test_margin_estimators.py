@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from functools import partial
 
 import joblib
 import numpy as np
@@ -239,12 +240,22 @@ def test_layouts_and_kinds_of_numbers(method):
 
 
 @every
-def test_sparse_input_is_told_to_be_dense(method):
-    for container in (sp.csr_matrix, sp.csc_array):
-        for call in (lambda data: method().fit(data, Y), lambda data: FUNCTIONS[method](data, Y)):
-            with pytest.raises(TypeError, match="toarray"):
-                call(container(X))
-    assert not method().__sklearn_tags__().input_tags.sparse
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_sparse_input_is_made_dense(method, container):
+    assert method().__sklearn_tags__().input_tags.sparse
+    for dtype in (np.float32, np.float64, np.int16):
+        data = np.where(X > 0.5, np.round(4 * X), 0).astype(dtype)
+        sparse, n_bytes = container(data), data.size * (4 if dtype is np.float32 else 8)
+        of_dense, of_sparse = method().fit(data, Y), method().fit(sparse, Y)
+        np.testing.assert_array_equal(of_sparse.scores_, of_dense.scores_)
+        np.testing.assert_array_equal(FUNCTIONS[method](sparse, Y), FUNCTIONS[method](data, Y))
+        if hasattr(method, "predict"):
+            np.testing.assert_array_equal(of_sparse.expected_distance(sparse), of_dense.expected_distance(data))
+        for call in (method(max_memory=n_bytes).fit, partial(FUNCTIONS[method], max_memory=n_bytes)):
+            with pytest.raises(
+                MemoryError, match=r"as dense values needs \d+ bytes, but the memory budget is \d+ bytes"
+            ):
+                call(sparse, Y)
 
 
 @every
@@ -334,8 +345,8 @@ def test_prediction_refuses(method, call):
     estimator = method().fit(X, Y)
     with pytest.raises(ValueError, match="12 features"):
         getattr(estimator, call)(NEW[:, :5])
-    with pytest.raises(TypeError, match="toarray"):
-        getattr(estimator, call)(sp.csr_matrix(NEW))
+    with pytest.raises(MemoryError, match="a copy of X as dense values needs 864 bytes"):
+        getattr(estimator.set_params(max_memory=864), call)(sp.csr_matrix(NEW))
 
 
 @classifiers

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
+from scipy.stats import false_discovery_control
+from sklearn.base import clone
 
 import fastfs
 from fastfs import tl
@@ -150,6 +152,79 @@ def test_groups_that_did_not_converge_are_named(n_jobs):
         tl.ikdr(cells(), "state", max_iter=1, max_inner=1, tol=1e-12)
     messages = [str(w.message) for w in said if w.category is ConvergenceWarning]
     assert messages[-1].startswith("IKDR did not converge for alpha, beta, gamma against the others")
+
+
+def blocks(n_groups=2):
+    """Ten genes for each group, which are correlated in that group only."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(100 * n_groups, 60)), np.repeat(np.arange(n_groups), 100)
+    for group in range(n_groups):
+        X[codes == group, 20 * group : 20 * group + 10] += 3 * rng.normal(size=(100, 1))
+    return anndata.AnnData(
+        X, obs=pd.DataFrame({"state": np.array([*"ABC"])[codes]}, index=[f"c{i}" for i in range(len(X))])
+    )
+
+
+BLOCKS = {"n_components": 3, "bandwidth_neighbors": 5, "n_differential": 1}
+
+
+@pytest.mark.parametrize("n_permutations", [0, 9])
+@pytest.mark.parametrize("n_groups, reference", [(2, "rest"), (3, "rest"), (3, "B")])
+def test_each_group_gets_its_own_genes(n_groups, reference, n_permutations):
+    adata = blocks(n_groups)
+    tl.disc(adata, "state", reference=reference, n_permutations=n_permutations, **BLOCKS)
+    for group in adata.uns["disc"]["names"].dtype.names:
+        begin = 20 * "ABC".index(group)
+        assert {int(name) for name in adata.uns["disc"]["names"][group][:10]} == set(range(begin, begin + 10))
+
+
+@pytest.mark.parametrize("n_groups, reference", [(2, "rest"), (2, "alpha"), (3, "rest"), (3, "beta")])
+@pytest.mark.parametrize("word", [*CALLS, "manifest, ovo"])
+def test_scores_of_groups_with_and_without_permutations(word, n_groups, reference):
+    """Those of the class, if the method has them, from all groups, or from the group and its reference."""
+    word, *rest = word.split(", ")
+    options = CALLS[word] | ({"multiclass": rest[0]} if rest else {})
+    adata = cells(n_groups)
+    # Neither the order of the groups nor that of the categories is the labels'.
+    adata.obs["state"] = adata.obs["state"].cat.reorder_categories(sorted(set(adata.obs["state"]))[::-1])
+    found = []
+    for n_permutations in (0, 3):
+        getattr(tl, word)(adata, "state", reference=reference, n_permutations=n_permutations, **options)
+        found.append(adata.uns[word])
+    names = adata.var_names
+    y = adata.obs["state"].astype(str).to_numpy()
+    whole = fitted(word, adata.X, y)
+    own = hasattr(whole, "class_scores_")
+    for group in found[0]["names"].dtype.names:
+        without, tested = (pd.Series(one["scores"][group], one["names"][group])[names].to_numpy() for one in found)
+        assert np.array_equal(without, tested)
+        assert not np.isnan(found[1]["pvals"][group]).any()
+        model, kept, labels, name = clone(whole).set_params(**options), np.full(len(y), True), y, group
+        if n_groups > 2 and not (own and reference == "rest"):
+            kept = kept if reference == "rest" else np.isin(y, [group, reference])
+            labels, name = np.where(y == group, "group", "rest"), "group"
+        model.fit(adata.X[kept], labels[kept])
+        expected = model.class_scores_[model.classes_.tolist().index(name)] if own else model.scores_
+        assert np.array_equal(without, expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_pvalues_are_of_the_groups_own_scores(n_groups):
+    adata = blocks(n_groups)[:, :24].copy()
+    tl.disc(adata, "state", n_permutations=9, **BLOCKS)
+    y = adata.obs["state"].to_numpy(dtype=str)
+    model = fastfs.DiSC(**BLOCKS)
+    true = model.fit(adata.X, y).class_scores_
+    reached = np.zeros(true.shape)
+    for seed in np.random.SeedSequence(0).spawn(9):
+        reached += model.fit(adata.X, np.random.default_rng(seed).permutation(y)).class_scores_ >= true
+    for row, group in enumerate("ABC"[:n_groups]):
+        table = pd.DataFrame(
+            {c: adata.uns["disc"][c][group] for c in ("pvals", "pvals_adj")}, adata.uns["disc"]["names"][group]
+        )
+        pvalues = (1 + reached[row]) / 10
+        np.testing.assert_allclose(table["pvals"][adata.var_names], pvalues)
+        np.testing.assert_allclose(table["pvals_adj"][adata.var_names], false_discovery_control(pvalues))
 
 
 def test_two_groups_and_a_reference():
@@ -471,7 +546,7 @@ def test_genes_without_counts():
 
 
 def test_too_large_to_be_dense():
-    with pytest.raises(MemoryError, match="ReliefF needs dense values, 4800 bytes for 60 cells x 20 genes"):
+    with pytest.raises(MemoryError, match="a copy of X as dense values needs 4800 bytes"):
         tl.relieff(cells(make=csr_matrix), "state", max_memory=1000)
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -37,9 +38,8 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
     are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
     """
-    if hasattr(X, "tocsr"):  # scipy.sparse, matrix or array
-        if X.ndim != 2:
-            raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
+    X, budget = as_array(X, budget)
+    if hasattr(X, "tocsr"):
         if X.format not in ("csr", "csc"):
             budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
             X = X.tocsr()
@@ -51,15 +51,8 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X, budget
         return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
-    require_plain(X)
-    table, X = X, np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
     if not _is_native_float(X.dtype):
         budget = _take(budget, 8 * X.size)
-        if X.dtype == object and hasattr(table, "convert_dtypes"):  # pandas: its missing values become NaN
-            with contextlib.suppress(TypeError, ValueError):
-                X = table.to_numpy(dtype=np.float64, na_value=np.nan)
         X = as_floats(X)
     if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         budget = _take(budget, X.nbytes)
@@ -67,13 +60,119 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     return X, budget
 
 
-def require_plain(X: Any) -> None:
-    """Refuse what a conversion would take for numbers in silence: masked values, and dates in a table."""
+def as_dense(X: Any, budget: int = 0) -> tuple[Array, int]:
+    """As `as_matrix`, but always an array: sparse X is made dense if the budget allows it."""
+    if hasattr(X, "__next__"):
+        raise TypeError(
+            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+        )
+    X, budget = as_matrix(X, budget)
+    if hasattr(X, "tocsr"):
+        n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
+        budget = _take(budget, n_bytes, "as dense values", "give fewer samples or features")
+        try:  # toarray would trust the structure; the check may cut the arrays, so it gets a container of its own
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"X is a broken sparse matrix: {error}; build it again from its entries") from None
+        X = X.toarray()
+    return X, budget
+
+
+def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
+    """Return X, if it is sparse, or else a 2-D array of it, and what that has left of the memory budget.
+
+    Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named.
+    """
+    require_table(X)
+    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
+        X = X.sparse.to_coo()
+    if hasattr(X, "tocsr"):
+        _require_real(X)
+        return X, budget
+    names = _column_names(X)
+    for column, dtype in enumerate(getattr(X, "dtypes", ())):
+        if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
+            held = f"{_column(column, names)} holds dates or durations ({dtype})"
+            raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+    values = np.asarray(X)
+    _require_real(values)
+    if values.dtype.kind in "OSU":
+        if not isinstance(X, np.ndarray):
+            values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
+        budget = _take(budget, 8 * values.size)
+        values = _as_numbers(X, values, names)
+    return values, budget
+
+
+def require_table(X: Any) -> None:
+    """Refuse what isn't 2-D, has masked values, or names two columns alike."""
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: impute or drop them first")
-    for column, dtype in enumerate(getattr(X, "dtypes", ())):
-        if getattr(dtype, "kind", "") in ("m", "M"):
-            raise ValueError(f"X must hold numbers, but column {column} holds dates or durations ({dtype})")
+    try:
+        n_dimensions = len(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
+    except ValueError:
+        raise ValueError("X must be a 2-D array of samples x features, but its rows have different lengths") from None
+    if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
+        raise ValueError(f"Reshape your data: X must be a 2-D array of samples x features, not {n_dimensions}-D")
+    names = _column_names(X)
+    if names is not None and len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(f"X must have unique column names, but repeats {some_of(twice)}: rename or drop them")
+
+
+def _column_names(X: Any) -> list[Any] | None:
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+def _column(number: int, names: list[Any] | None) -> str:
+    return f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
+
+
+def _require_real(values: Any) -> None:
+    if values.dtype.kind == "c":  # the first words are those that scikit-learn's checks of estimators look for
+        raise ValueError("Complex data not supported: X must be real, but holds complex numbers")
+
+
+def _as_numbers(X: Any, values: Array, names: list[Any] | None) -> Array:
+    """Objects as float64: those of X, or of the array that was made of it."""
+    # Words first: beside one, NumPy makes strings of the numbers, too.
+    if (found := _find(values, _is_text)) is not None:
+        column, text = _find(values, _is_word) or found
+        held = f"{_column(column, names)} holds strings, such as {str(text)[:30]!r}"
+        raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+    if hasattr(X, "convert_dtypes"):  # pandas: its missing values become NaN
+        with contextlib.suppress(TypeError, ValueError):
+            numbers: Array = X.to_numpy(dtype=np.float64, na_value=np.nan)
+            return numbers
+    columns = np.empty(values.shape)
+    for column in range(values.shape[1]):
+        try:
+            columns[:, column] = values[:, column]
+        except (TypeError, ValueError, OverflowError) as error:
+            held = f"{_column(column, names)} holds other values ({str(error).rstrip('.')})"
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must hold numbers, but {held}: convert it to numbers, or drop it") from None
+    return columns
+
+
+def _find(values: Array, wanted: Callable[[Any], bool]) -> tuple[int, Any] | None:
+    """The first column that has such a value, and the value."""
+    return next(((j, value) for j in range(values.shape[1]) for value in filter(wanted, values[:, j])), None)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | bytes)
+
+
+def _is_word(value: Any) -> bool:
+    if not _is_text(value):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
 
 
 def as_chunks(X: Any, budget: int = 0, y: Any = None) -> tuple[list[Any], int]:
@@ -121,15 +220,6 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
                 )
             names = columns
         yield chunk
-
-
-def require_dense(X: Any) -> None:
-    if hasattr(X, "tocsr"):
-        raise TypeError("X is sparse, but this method needs a dense array: give X.toarray()")
-    if hasattr(X, "__next__"):
-        raise TypeError(
-            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
-        )
 
 
 def stack(chunks: Sequence[Any]) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fastfs._base import (
     Array,
     Progress,
+    as_dense,
     as_float,
     as_floats,
     as_int,
@@ -26,7 +27,6 @@ from fastfs._base import (
     not_finite,
     parse_memory,
     require_classes,
-    require_dense,
     some_of,
     warn_data,
 )
@@ -166,8 +166,8 @@ def ikdr(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Dense; sparse with a kernel of your own. With ``kernel="precomputed"`` one matrix of shape (n_samples,
-        n_samples) or a list of such: a kernel each.
+        Sparse X is made dense, unless the kernel is your own. With ``kernel="precomputed"`` one matrix of shape
+        (n_samples, n_samples) or a list of such: a kernel each.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     n_components, groups, kernel, width, lam, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol
@@ -433,13 +433,10 @@ class Kernels:
 def read(X: Any, kernel: Any, budget: int) -> tuple[Any, int]:
     """Return X, or with "precomputed" matrices as one array, and what that has left of the memory budget."""
     if callable(kernel):
-        if hasattr(X, "__next__"):
-            require_dense(X)
-    elif choose("kernel", kernel, ("rbf", "precomputed"), "a callable") == "rbf":
-        require_dense(X)
-    else:
-        return _as_matrices(X, budget)
-    return as_matrix(X, budget)
+        return (as_dense if hasattr(X, "__next__") else as_matrix)(X, budget)
+    if choose("kernel", kernel, ("rbf", "precomputed"), "a callable") == "rbf":
+        return as_dense(X, budget)
+    return _as_matrices(X, budget)
 
 
 def _as_matrices(K: Any, budget: int) -> tuple[Array, int]:
@@ -449,8 +446,7 @@ def _as_matrices(K: Any, budget: int) -> tuple[Array, int]:
         raise ValueError("X has no kernel: give at least one matrix of samples x samples")
     matrices: list[Array] = []
     for k in given:
-        require_dense(k)
-        k, budget = as_matrix(k, budget)
+        k, budget = as_dense(k, budget)
         if matrices and k.shape != matrices[0].shape:
             raise ValueError(
                 f"all kernels must have the shape of the first, {matrices[0].shape}, but kernel {len(matrices)} "

@@ -19,7 +19,6 @@ from fastfs._base import (
     parse_memory,
     rank_features,
     require_classes,
-    require_dense,
 )
 from fastfs._selector import _Selector
 
@@ -135,9 +134,9 @@ class IKDR(_Selector):
         isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a parameter out of its
         range.
     TypeError
-        X is sparse with the Gaussian kernel, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 
     Warns
     -----
@@ -218,18 +217,14 @@ class IKDR(_Selector):
         self.max_memory = max_memory
         self.verbose = verbose
 
-    @property
-    def _accept_sparse(self) -> tuple[str, ...] | bool:  # type: ignore[override]
-        return ("csr", "csc") if callable(self.kernel) else False
-
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Find the dimensions, and the weights of the features.
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense, or sparse with a kernel of your own. With ``kernel="precomputed"`` a matrix of shape (n_samples,
-            n_samples), or a list of such.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense, unless the kernel is your own. With ``kernel="precomputed"`` a matrix of shape
+            (n_samples, n_samples), or a list of such.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -302,7 +297,7 @@ class IKDR(_Selector):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
             New samples, or the same; they are scaled as those of the fit were. With ``kernel="precomputed"`` their
             similarities to the samples of the fit, (n_samples, samples of the fit), in as many matrices as the fit had.
 
@@ -321,9 +316,9 @@ class IKDR(_Selector):
             if reset:
                 self.n_features_in_ = data.shape[2]
             return data, budget
-        if hasattr(X, "__next__"):
-            require_dense(X)
-        return _ikdr.read(self._validate_matrix(X, reset=reset), kernel, budget)
+        if not hasattr(X, "__next__"):
+            X = self._validate_matrix(X, reset=reset)
+        return _ikdr.read(X, kernel, budget)
 
     def _selects(self) -> bool:
         of_all = isinstance(self.groups, str) and self.groups == "all"
@@ -334,7 +329,7 @@ class IKDR(_Selector):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
 
         Returns
         -------
@@ -359,7 +354,6 @@ class IKDR(_Selector):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = callable(self.kernel)
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags = ClassifierTags()
         return tags

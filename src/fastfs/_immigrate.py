@@ -155,8 +155,8 @@ def im4e_scores(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Dense.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     sigma, class_weight, max_iter, tol, scaling, max_memory
@@ -217,8 +217,8 @@ def immigrate_scores(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Dense.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, scaling, max_memory

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from fastfs._base import (
     Array,
     Progress,
+    as_dense,
     as_int,
-    as_matrix,
     as_threads,
     check_progress,
     choose,
@@ -18,7 +18,6 @@ from fastfs._base import (
     encode_labels,
     parse_memory,
     require_classes,
-    require_dense,
     some_of,
 )
 
@@ -32,8 +31,7 @@ def as_scaling(scaling: Any) -> str:
 
 def read(X: Any, y: Any, max_memory: int | str | None) -> tuple[Array, int, Array, Codes]:
     """Return X, what its conversion left of the memory budget, the classes and the codes of the samples."""
-    require_dense(X)
-    data, budget = as_matrix(X, parse_memory(max_memory))
+    data, budget = as_dense(X, parse_memory(max_memory))
     classes, codes = encode_labels(y, *data.shape)
     require_classes(classes)
     return data, budget, classes, codes
@@ -45,7 +43,7 @@ class Stage:
     Parameters
     ----------
     X : ndarray
-        As of `as_matrix`, dense.
+        As of `as_dense`.
     scaling : {"range", "standard"} or None
     keep : {"manhattan", "sqeuclidean"} or None
         Distances to compute now, 8 n_samples^2 bytes: those of ReliefF, MultiSURF and the first iteration of IM4E, or

@@ -14,8 +14,8 @@ from fastfs import _immigrate, _margin, _relief
 from fastfs._base import (
     Array,
     Progress,
+    as_dense,
     as_int,
-    as_matrix,
     as_progress,
     core,
     count_selected,
@@ -25,7 +25,6 @@ from fastfs._base import (
     parse_memory,
     rank_features,
     require_classes,
-    require_dense,
     warn_data,
 )
 from fastfs._immigrate import Explanation
@@ -34,9 +33,7 @@ from fastfs._selector import _Selector
 
 
 class _MarginSelector(_Selector, ABC):
-    """What the estimators share: dense input, all rows at once."""
-
-    _accept_sparse = False
+    """What the estimators share: all rows at once, as dense values."""
 
     scaling: str | None
     n_jobs: int | None
@@ -44,18 +41,18 @@ class _MarginSelector(_Selector, ABC):
     verbose: bool | Progress
 
     def _read(self, X: Any, y: Any) -> tuple[Array, int, Array, _margin.Codes]:
-        """Return X and the memory budget as of `as_matrix`, the classes and the codes of the samples."""
+        """Return X and the memory budget as of `as_dense`, the classes and the codes of the samples."""
         _margin.as_scaling(self.scaling)
-        data, budget = as_matrix(self._validate_dense(X), parse_memory(self.max_memory))
+        data, budget = self._dense(X)
         classes, codes = encode_labels(y, *data.shape)
         require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
         return data, budget, classes, codes
 
-    def _validate_dense(self, X: Any, reset: bool = True) -> Any:
-        if hasattr(X, "__next__"):
-            require_dense(X)
-        return self._validate_matrix(X, reset=reset)
+    def _dense(self, X: Any, reset: bool = True) -> tuple[Array, int]:
+        if not hasattr(X, "__next__"):
+            X = self._validate_matrix(X, reset=reset)
+        return as_dense(X, parse_memory(self.max_memory))
 
     def _stage(self, X: Array, budget: int, scaling: str | None, keep: str | None = None) -> _margin.Stage:
         threads, progress = count_threads(self.n_jobs), None if keep else as_progress(self.verbose)
@@ -81,7 +78,6 @@ class _MarginSelector(_Selector, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
         tags.classifier_tags = ClassifierTags()
         return tags
 
@@ -104,8 +100,8 @@ class _ReliefSelector(_MarginSelector):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -174,9 +170,9 @@ class Relief(_ReliefSelector):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
         range.
     TypeError
-        X is sparse, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 
     Warns
     -----
@@ -272,9 +268,9 @@ class ReliefF(_ReliefSelector):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
         range.
     TypeError
-        X is sparse, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 
     Warns
     -----
@@ -365,9 +361,9 @@ class MultiSURF(_ReliefSelector):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
         range.
     TypeError
-        X is sparse, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 
     Warns
     -----
@@ -441,7 +437,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
 
         Returns
         -------
@@ -456,7 +452,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
 
         Returns
         -------
@@ -471,7 +467,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
 
         Returns
         -------
@@ -487,7 +483,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
             The class to explain for each sample; by default the predicted one.
         top : int
@@ -532,7 +528,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector):  # type: ignore[misc]
     def _new(self, X: Any) -> tuple[Array, _margin.Stage]:
         """The used columns of samples to predict, and the stage of the training data."""
         check_is_fitted(self, "ranking_")
-        data, budget = as_matrix(self._validate_dense(X, reset=False), parse_memory(self.max_memory))
+        data, budget = self._dense(X, reset=False)
         if said := not_finite(data):  # the core sees the used columns only
             raise ValueError(said)
         with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
@@ -603,9 +599,9 @@ class IM4E(_MarginClassifier):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; `class_weight` has
         labels that y hasn't; a parameter out of range.
     TypeError
-        X is sparse, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 
     Warns
     -----
@@ -665,8 +661,8 @@ class IM4E(_MarginClassifier):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -788,9 +784,9 @@ class Immigrate(_MarginClassifier):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; W0 of another
         shape, not symmetric, zero, or indefinite; `smallest` removes all of W; a parameter out of range.
     TypeError
-        X is sparse, or a parameter is of another type.
+        A parameter is of another type.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
     numpy.linalg.LinAlgError
         LAPACK failed.
 
@@ -866,8 +862,8 @@ class Immigrate(_MarginClassifier):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Dense.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 

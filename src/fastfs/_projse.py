@@ -344,8 +344,8 @@ class Call:
         hint = "; labels are given as a 1-D array" if Y.ndim == 2 and Y.dtype.kind in "OSU" else ""
         try:
             return self.matrix(Y[:, None] if Y.ndim == 1 else Y)
-        except ValueError as error:
-            raise ValueError(str(error).replace("X must", f"{name} must") + hint) from None
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("X must", f"{name} must") + hint) from None
 
     @property
     def arguments(self) -> tuple[int, int, Progress | None]:

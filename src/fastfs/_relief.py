@@ -31,8 +31,8 @@ def relief_scores(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Dense.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     n_targets, closed_form, scaling, random_state, max_memory
@@ -81,8 +81,8 @@ def relieff_scores(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Dense.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     n_neighbors, scaling, max_memory
@@ -129,8 +129,8 @@ def multisurf_scores(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Dense.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     scaling, max_memory

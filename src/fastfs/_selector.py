@@ -8,15 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._base import (
     Array,
+    as_array,
     as_chunks,
     count_selected,
     encode_labels,
     parse_memory,
-    require_plain,
+    require_table,
     same_columns,
 )
 
@@ -25,6 +26,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share: input validation, and a support cut from `ranking_`."""
 
     n_features_to_select: int | float | None
+    max_memory: int | str | None
 
     def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
         """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
@@ -50,17 +52,41 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
             yield chunk if number else self._validate_matrix(chunk)
 
-    _accept_sparse: tuple[str, ...] | bool = ("csr", "csc")
-
     def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
-        require_plain(X)
-        try:
-            # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
-            return validate_data(
-                self, X, accept_sparse=self._accept_sparse, dtype="numeric", ensure_all_finite=False, reset=reset
-            )
-        except OverflowError as error:
-            raise ValueError(f"X must hold numbers only: {error}") from None
+        """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
+        values, _ = as_array(X, parse_memory(self.max_memory))
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
+        return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_selected_features)
+        """
+        check_is_fitted(self, "ranking_")
+        require_table(X)
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, and zeros in the others'.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_selected_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        require_table(X)
+        return super().inverse_transform(X)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")

@@ -260,8 +260,6 @@ def score(
             table = io.take_targets(table, explained)
         else:
             _require_classes(table.y)
-        if not selector.__sklearn_tags__().input_tags.sparse:
-            table = io.as_dense(table, max_memory)
         if method == "projse" and top is not None:  # which it keeps, while others rank all
             selector.set_params(n_features_to_select=min(top, table.X.shape[1]))
         try:

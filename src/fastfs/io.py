@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fastfs import _readers
-from fastfs._base import parse_memory
 from fastfs._readers import any_of, unknown
 
 __all__ = ["Table", "read_table", "write_ranking"]
@@ -143,22 +142,6 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
             raise unknown("class", name, present, table.source)
     chosen = np.isin(labels, classes)
     return replace(table, X=table.X[chosen], y=table.y[chosen])
-
-
-def as_dense(table: Table, max_memory: int | str | None = None) -> Table:
-    """The same table with X as an array, if the memory budget allows it."""
-    if not hasattr(table.X, "tocsr"):
-        return table
-    from fastfs import _core
-
-    n_bytes = table.X.shape[0] * table.X.shape[1] * table.X.dtype.itemsize
-    available = parse_memory(max_memory) or int(_core.info()["max_memory"])
-    if n_bytes > available:
-        raise MemoryError(
-            f"The method needs dense data: the {table.X.shape[0]} x {table.X.shape[1]} values of {table.source} take "
-            f"{n_bytes} bytes, but the memory budget is {available} bytes: raise it, or keep fewer samples"
-        )
-    return replace(table, X=table.X.toarray())
 
 
 def take_targets(table: Table, names: Sequence[str]) -> Table:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, as_int, parse_memory, rank_features, some_of, warn_data
+from fastfs._base import Array, DataWarning, as_int, rank_features, some_of, warn_data
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -23,10 +23,17 @@ __all__ = ["disc", "ikdr", "im4e", "immigrate", "manifest", "multisurf", "projse
 # Rows of a matrix on disk that are read at once.
 _CHUNK_BYTES = 1 << 26
 
+# What the scores of a group are.
+_OWN = """its own, `class_scores_`, from the fit of all
+    groups or, with a `reference`, of these two."""
+_SHARED = """`scores_` of this comparison, which both sides share:
+    two groups have the same."""
+
 _DOC = """{summary}
 
-    Runs :class:`fastfs.{estimator}` on all groups together, for `adata.var`, and on each group against the rest (or
-    against `reference`), for `adata.uns`; with two groups both are the same comparison{own}.
+    Runs :class:`fastfs.{estimator}` on all groups together, for `adata.var`, and compares each group with the rest (or
+    with `reference`), for `adata.uns`. A group's scores are {score}
+    Permutations add p-values; they change no score.
 
     Parameters
     ----------
@@ -131,14 +138,14 @@ def _tool(
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
         adata = adata.copy() if copy else adata
-        source = _Source(adata, layer, use_raw, mask_var, model, word if not streams else "")
+        source = _Source(adata, layer, use_raw, mask_var, word if not streams else "")
         if source.is_backed and n_permutations:
             raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
-        result = _compare(model, source, cells, labels, pairs, n_permutations, own)
+        result = _compare(model, source, cells, labels, pairs, n_permutations)
         _write(adata, key_added or word, source, result, groupby, reference, layer, word, n_permutations, model)
         return adata if copy else None
 
@@ -152,7 +159,7 @@ def _tool(
         word=word,
         data=data,
         notes=notes or "Nothing is shared between the fits but the memory of X.",
-        own=", and so they are with more, whose scores the method has itself" if own else "",
+        score=_OWN if own else _SHARED,
         call=call,
     )
     return tool
@@ -161,9 +168,7 @@ def _tool(
 class _Source:
     """The matrix that is compared: where it is, which genes, and how to hand some cells of it to an estimator."""
 
-    def __init__(
-        self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any, model: Any, loads: str
-    ) -> None:
+    def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any, loads: str) -> None:
         if layer is not None:
             if use_raw:
                 raise ValueError("layer and use_raw=True exclude each other: choose one")
@@ -194,7 +199,6 @@ class _Source:
                 f"{loads} needs its cells in memory, but X is {'a Dask array' if self.is_dask else 'on disk'}: choose "
                 "cells and genes and call adata.to_memory(), or take projse, which streams"
             )
-        self.model = model
 
     def of(self, cells: Array) -> Any:
         """What the estimator is given; cells ascending."""
@@ -210,7 +214,7 @@ class _Source:
             return np.asarray(part)
         if part.dtype.kind != "f":
             part = part.astype(np.float32 if part.dtype.itemsize <= 2 else np.float64)
-        return part if self.model.__sklearn_tags__().input_tags.sparse else self._dense(part)
+        return part
 
     def chunks(self, cells: Array) -> Iterator[Any]:
         """Rows of a matrix on disk, about 64 MB at a time."""
@@ -220,20 +224,6 @@ class _Source:
             if len(wanted):
                 part = self.X[begin : begin + step][wanted]
                 yield part if self.genes is None else part[:, self.genes]
-
-    def _dense(self, part: Any) -> Array:
-        from fastfs import _core
-
-        n_bytes = part.shape[0] * part.shape[1] * part.dtype.itemsize
-        available = parse_memory(self.model.max_memory) or _core.info()["max_memory"]
-        if n_bytes > available:
-            raise MemoryError(
-                f"{type(self.model).__name__} needs dense values, {n_bytes} bytes for {part.shape[0]} cells x "
-                f"{part.shape[1]} genes, but the memory budget is {available} bytes: take fewer cells or genes "
-                "(mask_var), or raise max_memory"
-            )
-        dense: Array = part.toarray()
-        return dense
 
     def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
         """Sums of the genes over the cells of each group, in one pass."""
@@ -349,39 +339,35 @@ def _compare(
     labels: Array,
     pairs: Sequence[tuple[str, str | None]],
     n_permutations: int,
-    own: bool,
 ) -> dict[str, Any]:
-    """Fit all groups together and each pair; a pair's scores, p-values and mean values by its first group."""
+    """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
 
     whole = clone(model).fit(source.of(cells), labels)
-    two = len(set(labels)) == 2
-    rows = [np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs]
-    is_group = [labels[r] == group for r, (group, _) in zip(rows, pairs, strict=True)]
-    known = None
-    if two and not n_permutations:
-        known = [whole.scores_ for _ in pairs]
-    elif own and not n_permutations and pairs[0][1] is None:
-        known = [whole.class_scores_[list(whole.classes_).index(group)] for group, _ in pairs]
-    if known is not None:
-        found = [_without_pvalues(np.asarray(scores)) for scores in known]
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
+        of_groups = _scores(whole, source.of(cells), labels, n_permutations)
+        found = [of_groups[group] for group, _ in pairs]
     else:
-        # With two groups the second comparison is the first one seen from the other side.
-        different = range(1 if two else len(pairs))
-        tasks = ((clone(model), source.of(cells[rows[p]]), is_group[p], n_permutations) for p in different)
+        rows = [
+            np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs
+        ]
+        tasks = (
+            (clone(model), source.of(cells[kept]), labels[kept] == group, n_permutations)
+            for kept, (group, _) in zip(rows, pairs, strict=True)
+        )
         if source.is_backed:  # an open file is for this process alone
-            found = [_compare_pair(*task) for task in tasks]
+            compared = [_compare_pair(*task) for task in tasks]
         else:
             from joblib import Parallel, delayed
 
-            found = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
-        unfinished = [group for (group, _), one in zip(pairs, found, strict=False) if not one.pop("converged")]
+            compared = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+        found = [scores for scores, _ in compared]
+        unfinished = [group for (group, _), (_, converged) in zip(pairs, compared, strict=True) if not converged]
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
             warn_data([message + "parameters say how long it may take"], ConvergenceWarning)
-        found = [found[p if len(found) > 1 else 0] for p in range(len(pairs))]
-    names, codes = np.unique(labels, return_inverse=True)
     sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
     if sums.any() and np.array_equal(sums, np.rint(sums)):
         warn_data(
@@ -396,27 +382,62 @@ def _compare(
     return {"whole": whole, "groups": by_group}
 
 
-def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> dict[str, Any]:
+def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> tuple[dict[str, Array], bool]:
     """Scores and p-values of some cells against the others, and whether the method came to its end."""
     from sklearn.exceptions import ConvergenceWarning
-
-    from fastfs._permutation import permutation_test
 
     y = np.where(is_group, "group", "rest")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        if n_permutations:
-            test = permutation_test(model, X, y, n_permutations=n_permutations)
-            found = {"scores": test.scores, "pvals": test.pvalues, "pvals_adj": test.pvalues_adjusted}
-        else:
-            found = _without_pvalues(np.asarray(model.fit(X, y).scores_))
+        found = _scores(model.fit(X, y), X, y, n_permutations)["group"]
     # All groups together have warned of the data.
-    return found | {"converged": not any(issubclass(w.category, ConvergenceWarning) for w in said)}
+    return found, not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
 
-def _without_pvalues(scores: Array) -> dict[str, Array]:
-    nothing = np.full(len(scores), np.nan)
-    return {"scores": scores, "pvals": nothing, "pvals_adj": nothing}
+def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dict[str, Array]]:
+    """Scores and p-values of each group of y, to which the estimator has been fitted."""
+    from scipy.stats import false_discovery_control
+    from sklearn.exceptions import ConvergenceWarning
+
+    from fastfs._permutation import permutation_test
+
+    names = np.unique(y).tolist()
+    scores = _scores_of_groups(fitted)
+    pvalues = adjusted = np.full(scores.shape, np.nan)
+    if n_permutations:
+        tested = _ByGroup(fitted) if hasattr(fitted, "class_scores_") else fitted
+        with warnings.catch_warnings():
+            for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
+                warnings.simplefilter("ignore", category)
+            test = permutation_test(tested, X, y, n_permutations=n_permutations)
+        pvalues = test.pvalues.reshape(scores.shape)
+        adjusted = false_discovery_control(pvalues, axis=1)
+    columns = {"scores": scores, "pvals": pvalues, "pvals_adj": adjusted}
+    return {
+        name: {column: values[row % len(scores)] for column, values in columns.items()}
+        for row, name in enumerate(names)
+    }
+
+
+class _ByGroup:
+    """An estimator with the scores of all groups, one after the other, in place of those of all groups together."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> _ByGroup:
+        self.scores_ = self.model.fit(X, y).class_scores_.reshape(-1)
+        return self
+
+    def __sklearn_clone__(self) -> _ByGroup:
+        from sklearn.base import clone
+
+        return _ByGroup(clone(self.model))
+
+
+def _scores_of_groups(fitted: Any) -> Array:
+    """Groups x genes, or a single row that the groups share."""
+    return np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))
 
 
 def _write(
