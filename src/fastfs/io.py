@@ -237,8 +237,9 @@ def _named(path: Path, temporary: Path | None = None) -> Iterator[None]:
     except OSError as error:
         if error.filename not in (None, str(temporary)):
             raise
-        # Some libraries raise a message without a number, beside which Python would show no name.
-        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+        # Libraries word the system's message anew, or raise one without a number, beside which Python shows no name.
+        message = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno or errno.EIO, message, str(path)) from error
 
 
 @contextmanager
