@@ -78,7 +78,7 @@ def one_pass(report: Report, dtype: str, repeats: int, *, of_floor: float, of_pu
                 "public": lambda: authors.public(Y64, X64, 10),
                 "public, own dtype": lambda: authors.public(Y, X, 10),
                 "columns": lambda: fastfs.projse_scores(Xf, Yf, n_threads=1),
-                "labels": lambda: fastfs.projse_scores(X, labels, n_threads=1),
+                "labels": lambda: fastfs.projse_scores(X, labels, center=False, n_threads=1),
             },
             repeats,
         )

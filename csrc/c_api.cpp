@@ -270,8 +270,10 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
             "sigma must be a positive number, not " + text(o.sigma));
     require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is " + text(o.eps));
     require(o.n_select >= 1, "n_select must be at least 1, but is " + std::to_string(o.n_select));
-    for (const int flag : {o.center, o.normalize, o.from_y}) {
-        require(flag == 0 || flag == 1, "center, normalize and from_y must be 0 or 1, not " + std::to_string(flag));
+    require(o.center == 0 || o.center == 1 || o.center == FASTFS_PROJSE_CENTER_AUTO,
+            "center must be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not " + std::to_string(o.center));
+    for (const int flag : {o.normalize, o.from_y}) {
+        require(flag == 0 || flag == 1, "normalize and from_y must be 0 or 1, not " + std::to_string(flag));
     }
     return o;
 }
@@ -288,6 +290,7 @@ void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, st
                        "an array of the result is null");
         r.n_selected = 0;
         r.warnings = 0;
+        r.center = 0;
         r.rank = 0;
         r.sigma = 0;
         choose(r);
@@ -964,6 +967,8 @@ fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers
     return guarded([&] {
         require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
         require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with " + text(numbers[0]));
+        require(numbers[1] >= 0 && numbers[1] <= numbers[0],
+                "these numbers are no sums: " + text(numbers[1]) + " of " + text(numbers[0]) + " rows have labels");
         std::lock_guard lock(sums->mutex);
         require(std::all_of(numbers, numbers + sums->sums.size(), [](double x) { return std::isfinite(x); }),
                 "these numbers are no sums: they contain NaN or infinity");

@@ -721,6 +721,7 @@ void ProjseSums::update(const ProjseRows& rows, Run& run) {
     }
     const SingleThreadedBlas held;
     ProjseSums sums = rows.X.is_sparse() ? of_sparse(rows, run) : of_dense(rows, run);
+    sums.n_labelled_ = rows.labels ? sums.n_rows_ : 0;
     merge(std::move(sums), run);
 }
 
@@ -774,11 +775,13 @@ void ProjseSums::merge(ProjseSums&& other, Run& run) {
         }
     }
     n_rows_ += other.n_rows_;
+    n_labelled_ += other.n_labelled_;
 }
 
 ProjseSums ProjseSums::copy() const {
     ProjseSums result(side_[kY].n, side_[kX].n, has_xx_);
     result.n_rows_ = n_rows_;
+    result.n_labelled_ = n_labelled_;
     for (int side : {kY, kX}) result.side_[side] = side_[side];
     std::copy(yy_.data(), yy_.data() + yy_.size(), result.yy_.data());
     std::copy(yx_.data(), yx_.data() + yx_.size(), result.yx_.data());
@@ -787,11 +790,12 @@ ProjseSums ProjseSums::copy() const {
 }
 
 std::int64_t ProjseSums::size() const {
-    return 1 + 3 * (side_[kY].n + side_[kX].n) + yy_.size() + yx_.size() + xx_.size();
+    return 2 + 3 * (side_[kY].n + side_[kX].n) + yy_.size() + yx_.size() + xx_.size();
 }
 
 void ProjseSums::save(double* numbers) const {
     *numbers++ = static_cast<double>(n_rows_);
+    *numbers++ = static_cast<double>(n_labelled_);
     for (const Columns& side : side_) {
         for (const auto* values : {&side.mean, &side.squares, &side.summed}) {
             numbers = std::copy(values->begin(), values->end(), numbers);
@@ -814,6 +818,7 @@ void ProjseSums::save(double* numbers) const {
 
 void ProjseSums::load(const double* numbers) {
     n_rows_ = static_cast<std::int64_t>(*numbers++);
+    n_labelled_ = static_cast<std::int64_t>(*numbers++);
     for (Columns& side : side_) {
         for (auto* values : {&side.mean, &side.squares, &side.summed}) {
             std::copy(numbers, numbers + values->size(), values->begin());
@@ -1330,10 +1335,20 @@ void select_without_targets(const ProjseSums::Columns& columns, std::int64_t n_r
     select_by_cholesky(n, std::move(diagonal), column, o, run, result);
 }
 
+// FASTFS_PROJSE_CENTER_AUTO settled: about zero, a feature of positive values is explained by the one-hot columns of
+// any labels, whether or not its values differ between the classes.
+fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fastfs_projse_result& result) {
+    if (o.center == FASTFS_PROJSE_CENTER_AUTO) o.center = of_labels;
+    result.center = o.center;
+    return o;
+}
+
 }  // namespace
 
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
+                   fastfs_projse_result& result) {
     const SingleThreadedBlas held;
+    const auto o = settle_center(options, sums.of_labels(), result);
     const std::int64_t m = sums.n_rows();
     require(m > 0, "there are no rows yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
@@ -1614,9 +1629,10 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
 
 }  // namespace
 
-void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& o, Run& run,
+void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
             fastfs_projse_result& result) {
     const SingleThreadedBlas held;
+    const auto o = settle_center(options, rows.labels != nullptr, result);
     const std::int64_t m = rows.X.n_rows(), n_x = rows.X.n_cols();
     const std::int64_t n_y = rows.labels ? n_classes : rows.Y ? rows.Y->n_cols() : 0;
     const bool linear = !o.custom && o.kernel == FASTFS_LINEAR;

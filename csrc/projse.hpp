@@ -38,6 +38,7 @@ class ProjseSums {
 
     std::int64_t n_rows() const { return n_rows_; }
     bool has_xx() const { return has_xx_; }
+    bool of_labels() const { return n_labelled_ == n_rows_; }  // the targets of all rows were labels
 
     enum { kY = 0, kX = 1 };
     struct Columns {
@@ -68,7 +69,7 @@ class ProjseSums {
     void require_finite(const ProjseRows& rows, std::int64_t r0, std::int64_t r1) const;
 
     bool has_xx_ = false;
-    std::int64_t n_rows_ = 0;
+    std::int64_t n_rows_ = 0, n_labelled_ = 0;
     Columns side_[2];
     Buffer<double> yy_, yx_, xx_;  // column-major; yy_ and xx_: lower triangles
 };

@@ -38,7 +38,7 @@ int main(int argc, char** argv) try {
     if (linked != FASTFS_EEXIST) fastfs::check(linked);
 
     auto options = fastfs::default_projse_options();
-    options.n_select = 2;  // two classes have a kernel of rank 2, which two features explain
+    options.n_select = 1;  // two classes differ in one direction, which one feature explains
     const std::int64_t bytes =
         fastfs::bytes_needed([&](const fastfs::run& how) { fastfs::projse(X, labels.data(), 2, options, how); });
     std::fprintf(stderr, "ProjSe will take %.1f MB at most\n", static_cast<double>(bytes) / 1e6);

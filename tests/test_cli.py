@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anndata
@@ -600,6 +601,81 @@ def test_ctrl_c_while_reading(tmp_path):
         os.close(writer)
     assert process.returncode == 130, stderr
     assert stderr.splitlines() == ["Interrupted."]
+
+
+# Ends the process after everything has been written, when only the file's new name is missing.
+SIGNAL = """
+import os, signal
+replace = os.replace
+def replace_later(*paths):
+    signal.raise_signal(signal.{name})
+    replace(*paths)
+os.replace = replace_later
+"""
+SIGNALS = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows ends processes without telling them")
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("option, out", [("--out", "r.csv"), ("--out", "r.parquet"), ("--plot", "r.png")])
+def test_signals_while_writing(table, name, option, out):
+    finished = run(*SCORE, option, out, cwd=table.parent, script=SIGNAL.format(name=name))
+    assert finished.returncode == 128 + getattr(signal, name), finished.stderr
+    assert finished.stderr == ""
+    assert [path.name for path in table.parent.iterdir()] == ["cells.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows ends processes without telling them")
+def test_signals_while_drawing_the_demo(tmp_path):
+    finished = run("demo", cwd=tmp_path, script=SIGNAL.format(name="SIGTERM"))
+    assert finished.returncode == 128 + signal.SIGTERM, finished.stderr
+    assert finished.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="needs SIGHUP")
+def test_nohup_holds_while_writing(table):
+    script = SIGNAL.format(name="SIGHUP") + "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    finished = run(*SCORE, "--out", "r.csv", cwd=table.parent, script=script)
+    assert finished.returncode == 0, finished.stderr
+    assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", "r.csv"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_the_next_run_sweeps_up_after_a_kill(table):
+    finished = run(*SCORE, "--out", "r.csv", cwd=table.parent, script=SIGNAL.format(name="SIGKILL"))
+    assert finished.returncode == -signal.SIGKILL
+    assert len(list(table.parent.iterdir())) == 2  # the table, and what nobody could remove
+    assert run(*SCORE, "--out", "r.csv", cwd=table.parent).returncode == 0
+    assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", "r.csv"]
+
+
+def test_handlers_of_signals_come_back(table):
+    before = [signal.getsignal(getattr(signal, name)) for name in SIGNALS]
+    arguments = ["score", str(table), "--label", "status", "--method", "relieff", "--out", str(table.parent / "r.csv")]
+    assert fastfs.cli.run(arguments) == 0
+    assert [signal.getsignal(getattr(signal, name)) for name in SIGNALS] == before
+    with ThreadPoolExecutor(1) as pool:  # where Python takes no handlers
+        assert pool.submit(fastfs.cli.run, arguments).result() == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="needs limits of file sizes")
+@pytest.mark.parametrize("out", ["r.csv", "r.json", "r.parquet"])
+def test_a_full_disk_names_the_file(table, out):
+    script = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))"
+    finished = run(*SCORE, "--out", out, cwd=table.parent, script=script)
+    assert_one_sentence(finished, str(table.parent / out), "File too large")
+    assert [path.name for path in table.parent.iterdir()] == ["cells.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [SCORE, ["info"]])
+def test_full_standard_output_is_named(table, arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "fastfs", *arguments]
+        finished = subprocess.run(command, cwd=table.parent, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert finished.returncode == 2
+    assert finished.stderr.splitlines() == ["Error: Cannot use standard output: No space left on device."]
 
 
 def test_a_fault_of_ours_is_not_blamed_on_the_user(table):

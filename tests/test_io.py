@@ -3,6 +3,10 @@
 import gzip
 import json
 import os
+import re
+import signal
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from decimal import Decimal
@@ -16,7 +20,7 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse
 
-from fastfs import DataWarning, io
+from fastfs import DataWarning, _readers, io
 from fastfs.io import read_table, write_ranking
 
 
@@ -704,6 +708,52 @@ def test_nothing_half_written(tmp_path):
         write_ranking(path, {**RANKING, "score": [0.5]})
     assert path.read_text() == "the old one"
     assert [file.name for file in tmp_path.iterdir()] == ["r.csv"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError("the disk is full")])
+def test_errors_without_a_name_get_that_of_the_file(tmp_path, write, monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    path = tmp_path / "r.csv"
+    with pytest.raises(OSError, match=re.escape(f"{error.strerror or error}: '{path}'")), io.replacing(path):
+        broken()
+    monkeypatch.setitem(_readers.READERS, ".csv", broken)
+    table = write(TEXT)
+    with pytest.raises(OSError, match=re.escape(f"{error.strerror or error}: '{table}'")):
+        read_table(table, "y")
+
+
+def test_errors_name_the_target_and_not_the_temporary_file(tmp_path):
+    path = tmp_path / "r.csv"
+    path.mkdir()  # which no file can replace
+    with pytest.raises(OSError, match=rf"{re.escape(str(path))}'$") as caught, io.replacing(path) as temporary:
+        temporary.write_text("text")
+    assert caught.value.filename == str(path)
+    with pytest.raises(FileNotFoundError, match="another"), io.replacing(path):
+        (tmp_path / "another").read_text()  # a file of the block keeps its name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="on Windows nothing is swept")
+def test_only_temporaries_of_the_dead_are_swept(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    others = [".r.fastfs-1.csv", f".r.fastfs-{os.getppid()}.csv", f".r.fastfs-{dead.pid}.json", ".r.fastfs-notes.csv"]
+    others += [f".[r].fastfs-{dead.pid}.csv", f".r.{dead.pid}.csv"]
+    for name in (*others, f".r.fastfs-{dead.pid}.csv"):
+        (tmp_path / name).touch()
+    write_ranking(tmp_path / "r.csv", RANKING)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*others, "r.csv"])
+    write_ranking(tmp_path / "[r].csv", RANKING)
+    assert not (tmp_path / f".[r].fastfs-{dead.pid}.csv").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)])
+def test_writing_leaves_signals_to_the_program(tmp_path, name):
+    before = signal.getsignal(getattr(signal, name))
+    with io.replacing(tmp_path / "r.csv") as temporary:
+        assert signal.getsignal(getattr(signal, name)) is before
+        temporary.touch()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ MODELS = [
     fastfs.ManiFeSt(combine="f"),
     fastfs.ManiFeSt(sigma="percentile", sigma_percentile=80, normalize=3),
     fastfs.ProjSe(1),
-    fastfs.ProjSe(1, center=True),
+    fastfs.ProjSe(1, center=False),
     fastfs.ProjSe(1, normalize=False),
     fastfs.ProjSe(1, kernel="rbf"),
     fastfs.DiSC(n_components=3, bandwidth_neighbors=5),

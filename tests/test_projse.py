@@ -513,7 +513,51 @@ def test_columns_without_values_are_no_candidates(form, center, kernel):
     assert 3 not in result.selected
 
 
+def assert_identical(a, b):
+    for name in ("scores", "selected", "selection_scores", "gaps", "captured"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert (a.kernel_rank, a.center) == (b.kernel_rank, b.center)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_labels_alone_are_centered_by_default(form, kernel):
+    X, Y = data()
+    X, y = form(X + 3), np.arange(len(X)) % 3
+    options = {"n_features_to_select": 2} | KERNELS[kernel]
+    for target, center in ((y, True), (oracle.one_hot(y), False), (Y, False), (None, False)):
+        result = fastfs.projse_scores(X, target, **options)
+        assert result.center is center
+        assert_identical(result, fastfs.projse_scores(X, target, center=center, **options))
+    by_zero = fastfs.projse_scores(X, y, center=False, **options)
+    assert by_zero.center is False
+    assert not np.allclose(by_zero.scores, fastfs.projse_scores(X, y, **options).scores)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_views_and_given_kernels_are_not_centered_by_default():
+    X, Y = data()
+    for Y_of in (Y, np.tile(Y, 200)):  # from sums, and one order after the other
+        for result, plain in zip(
+            fastfs.projse_two_view(X, Y_of, n_features_to_select=2),
+            fastfs.projse_two_view(X, Y_of, n_features_to_select=2, center=False),
+            strict=True,
+        ):
+            assert result.center is False
+            assert_identical(result, plain)
+    assert fastfs.projse_from_kernels(Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)).center is False
+
+
 # ------------------------------------------------------------------------------------------------------------ real data
+
+
+@pytest.mark.parametrize("name", ["colon", "srbct_khan", "glioma"])
+def test_the_default_starts_with_the_best_gene(load, name):
+    X, y = load(name)
+    result = fastfs.projse_scores(X, y)
+    assert result.selected[0] == f_classif(X, y)[0].argmax()
+    assert result.gaps[0] > 1e-3  # and that is no tie
 
 
 def test_colon(load):

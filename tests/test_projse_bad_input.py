@@ -138,7 +138,7 @@ BAD_PARAMETERS = [
     ({"eps": np.nan}, ValueError, ["eps"]),
     ({"eps": "small"}, TypeError, ["eps", "'small'"]),
     ({"eps": 5.0}, ValueError, ["eps = 5", "lower"]),
-    ({"center": 1}, TypeError, ["center", "1"]),
+    *(({"center": c}, ValueError, ["center must be 'auto', True or False", repr(c)]) for c in (1, "yes", None)),
     ({"normalize": "yes"}, TypeError, ["normalize", "'yes'"]),
     ({"max_memory": 1000}, MemoryError, ["(1000 bytes)"]),
     ({"max_memory": "plenty"}, ValueError, ["max_memory"]),

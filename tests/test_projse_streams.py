@@ -44,6 +44,27 @@ def pieces(*arrays, lengths=(1, 7, 0, 192, 300)):
 # -------------------------------------------------------------------------------------------------------------- chunks
 
 
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+def test_labels_alone_are_centered_by_default():
+    by_labels = ProjSe().partial_fit(X[:100], LABELS[:100], classes=BY_CLASSES)
+    by_labels = pickle.loads(pickle.dumps(by_labels)).partial_fit(X[100:], LABELS[100:])
+    of_pieces = ProjSe().fit(iter(pieces(X)), LABELS)
+    of_blocks = ProjSe().fit(da.from_array(X, chunks=(100, -1)), LABELS)
+    for model in (by_labels, of_pieces, of_blocks):
+        assert_same(model, BY_LABELS)
+        assert model.center_ is True
+    for center in (False, True, "auto"):  # several choices from the same sums
+        again = pickle.loads(pickle.dumps(by_labels))
+        for name in ProjSe._RESULTS:
+            vars(again).pop(name)
+        again.set_params(center=center)
+        assert_same(again, fastfs.projse_scores(X, LABELS, center=center))
+        assert again.center_ is (center is not False)
+    for model in (ProjSe().partial_fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:]), ProjSe().partial_fit(X)):
+        assert model.center_ is False
+    assert_same(ProjSe().fit(iter(pieces(X)), iter(pieces(Y))), fastfs.projse_scores(X, Y, center=False))
+
+
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
 @pytest.mark.parametrize("target", ["numbers", "labels"])
 def test_partial_fit(form, target):
@@ -129,7 +150,7 @@ def test_saved_sums_are_all_written(rows):
     sums = core().ProjseSums(4, 20, True, 0)
     if rows:
         sums.update(X[:rows], Y[:rows], None, 1, 0, None)
-    numbers = sums.__getstate__()[-1][1 + 3 * 24 :]
+    numbers = sums.__getstate__()[-1][2 + 3 * 24 :]
     yy, xx = numbers[:16].reshape(4, 4), numbers[-400:].reshape(20, 20)
     for matrix, values in ((yy, Y[:rows]), (xx, X[:rows])):
         expected = np.cov(values.T, bias=True) * rows if rows else np.zeros(matrix.shape)

@@ -21,12 +21,13 @@ py::dict to_dict(const fastfs::projse_result& r) {
     result["rank"] = r.rank;
     result["sigma"] = r.sigma;
     result["warnings"] = r.warnings;
+    result["center"] = r.centered;
     return result;
 }
 
 // `custom`: the address of a fastfs_tile_kernel, or 0.
 fastfs::projse_options to_options(const std::string& kernel, int degree, const std::string& sigma_rule, double sigma,
-                                  bool center, bool normalize, double eps, std::int64_t n_select, std::uintptr_t custom,
+                                  int center, bool normalize, double eps, std::int64_t n_select, std::uintptr_t custom,
                                   bool from_y) {
     auto options = fastfs::default_projse_options();
     options.kernel = kernel == "poly" ? FASTFS_POLY : kernel == "rbf" ? FASTFS_RBF : FASTFS_LINEAR;
@@ -100,6 +101,7 @@ void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y
 }  // namespace
 
 void bind_projse(py::module_& m) {
+    m.attr("PROJSE_CENTER_AUTO") = int{FASTFS_PROJSE_CENTER_AUTO};
     m.attr("PROJSE_ALL_SAMPLES") = int{FASTFS_PROJSE_ALL_SAMPLES};
     m.attr("PROJSE_TINY") = int{FASTFS_PROJSE_TINY};
     m.attr("PROJSE_NEARLY") = int{FASTFS_PROJSE_NEARLY};

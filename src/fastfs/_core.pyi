@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_CENTER_AUTO', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -30,7 +30,7 @@ class Manifest:
     def plan(self, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
         ...
 class ProjseOptions:
-    def __init__(self, kernel: str, degree: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, center: bool, normalize: bool, eps: typing.SupportsFloat | typing.SupportsIndex, n_select: typing.SupportsInt | typing.SupportsIndex, custom: typing.SupportsInt | typing.SupportsIndex, from_y: bool = False) -> None:
+    def __init__(self, kernel: str, degree: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, center: typing.SupportsInt | typing.SupportsIndex, normalize: bool, eps: typing.SupportsFloat | typing.SupportsIndex, n_select: typing.SupportsInt | typing.SupportsIndex, custom: typing.SupportsInt | typing.SupportsIndex, from_y: bool = False) -> None:
         ...
 class ProjseSums:
     def __getstate__(self) -> tuple[int, int, bool, numpy.typing.NDArray[numpy.float64]]:
@@ -129,6 +129,7 @@ MARGIN_NO_WEIGHT: int = 4
 MARGIN_ONE_SAMPLE: int = 1
 MARGIN_UNEVEN: int = 8
 PROJSE_ALL_SAMPLES: int = 1
+PROJSE_CENTER_AUTO: int = 2
 PROJSE_NEARLY: int = 4
 PROJSE_TIE: int = 8
 PROJSE_TINY: int = 2

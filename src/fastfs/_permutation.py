@@ -145,7 +145,7 @@ def permutation_test(
     >>> X = np.random.default_rng(0).normal(size=(40, 20))
     >>> y = np.arange(40) % 2
     >>> X[:, 3] += 3 * y
-    >>> found = fastfs.permutation_test(fastfs.ProjSe(1, center=True), X, y, n_permutations=199)
+    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=199)
     >>> found.pvalue, np.flatnonzero(found.pvalues_adjusted < 0.2).tolist()
     (0.005, [3])
     """

@@ -52,6 +52,8 @@ class ProjSeResult:
         Rank of the target's kernel, which bounds the number of selected features; None without target if unknown.
     sigma : float or None
         The scale of the kernel, if it has one.
+    center : bool
+        Whether the columns were centred; False for kernels that were given.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class ProjSeResult:
     captured: npt.NDArray[np.float64]
     kernel_rank: int | None
     sigma: float | None
+    center: bool
 
 
 def projse_scores(
@@ -81,7 +84,7 @@ def projse_scores(
     kernel: Any = "linear",
     degree: int = 3,
     sigma: str | float = "mean",
-    center: bool = False,
+    center: bool | str = "auto",
     normalize: bool = True,
     eps: float = 1e-6,
     n_threads: int = 0,
@@ -141,7 +144,7 @@ def projse_two_view(
     kernel: Any = "linear",
     degree: int = 3,
     sigma: str | float = "mean",
-    center: bool = False,
+    center: bool | str = "auto",
     normalize: bool = True,
     eps: float = 1e-6,
     n_threads: int = 0,
@@ -292,7 +295,9 @@ Codes = npt.NDArray[np.int64]
 class Options:
     """The parameters of the method, checked."""
 
-    def __init__(self, kernel: Any, degree: int, sigma: str | float, center: bool, normalize: bool, eps: float) -> None:
+    def __init__(
+        self, kernel: Any, degree: int, sigma: str | float, center: bool | str, normalize: bool, eps: float
+    ) -> None:
         self.custom = 0 if isinstance(kernel, str) else kernel_address(kernel)
         if not self.custom:
             choose("kernel", kernel, ("linear", "poly", "rbf"), "a C function")
@@ -302,7 +307,9 @@ class Options:
             self.sigma_rule, self.sigma = choose("sigma", sigma, ("mean", "sqrt_m"), "a positive number"), 0.0
         else:
             self.sigma_rule, self.sigma = "given", as_float("sigma", sigma)
-        self.center, self.normalize = as_bool("center", center), as_bool("normalize", normalize)
+        is_bool = isinstance(center, bool | np.bool_)
+        self.center = bool(center) if is_bool else choose("center", center, ("auto",), "True", "False")
+        self.normalize = as_bool("normalize", normalize)
         self.eps = as_float("eps", eps)
         self.keep_alive = kernel
 
@@ -318,7 +325,7 @@ class Options:
             degree=self.degree,
             sigma_rule=self.sigma_rule,
             sigma=self.sigma,
-            center=self.center,
+            center=core().PROJSE_CENTER_AUTO if self.center == "auto" else self.center,
             normalize=self.normalize,
             eps=self.eps,
             n_select=n_select,
@@ -692,6 +699,7 @@ def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options
     The targets of many labelings are one matrix, so that X is read once for all of them.
     """
     n, d = X.shape
+    center = options.center is not False  # labels: "auto" is True
     at_once = min(len(labelings), max(1, _STACKED // (8 * d * n_classes)))
     # Columns of a sparse matrix aren't cheap to take apart.
     width = d if hasattr(X, "tocsr") else max(1, _IN_CACHE // (8 * max(n, at_once * n_classes)))
@@ -704,10 +712,10 @@ def scores_of_labels(X: Any, labelings: Sequence[Codes], n_classes: int, options
         scores = np.empty((len(some), d))
         for first in range(0, d, width):
             columns = slice(first, first + width)
-            part, norms = _centered_columns(X[:, columns], options.center)
+            part, norms = _centered_columns(X[:, columns], center)
             sums = (stacked @ part).reshape(len(some), n_classes, -1)
             explained = np.einsum("bcd,bcd,bc->bd", sums, sums, shares)
-            if options.center:  # about the mean, whatever `part` is about
+            if center:  # about the mean, whatever `part` is about
                 rest = sums[0].sum(axis=0) ** 2 / n
                 explained, norms = explained - rest, norms - rest
             if options.normalize:
@@ -784,6 +792,7 @@ def _result(
         captured=found["captured"],
         kernel_rank=None if found["rank"] < 0 else found["rank"],
         sigma=found["sigma"] if options.has_sigma() else None,
+        center=found["center"],
     )
     return result, _messages(result, found["warnings"], n_features_to_select, options, kind)
 

@@ -25,12 +25,13 @@ class ProjSe(_Selector):
     """Select few features that together explain a target, and don't say the same thing twice.
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
-    number of classes, one less if centred; with one column of numbers a single one. This is no ranking of all features.
+    number of classes, less one if centred (the default); with one column of numbers a single one. This is no ranking of
+    all features.
 
     Each target and feature is a vector over the samples, with a kernel between them. A feature's score is the squared
     length of its projection on the span of the targets; the best one is chosen, its direction is taken out of the span,
     and so on. With the linear kernel the first scores are squared multiple correlations (of the feature with all
-    targets; eta squared of the one-way ANOVA with labels, both with ``center=True``).
+    targets, with ``center=True``; eta squared of the one-way ANOVA with labels, unless ``center=False``).
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ class ProjSe(_Selector):
     sigma : {"mean", "sqrt_m"} or float
         Scale of the rbf kernel exp(-\\|a - b\\|^2 / (2 sigma^2)): the mean distance over all n_targets^2 pairs of
         targets, the square root of n_samples, or a number.
-    center : bool
-        Subtract its mean from every column of X and y. False is the paper; True is what makes scores correlations, and
-        recommended: without it, nearly constant positive columns win.
+    center : "auto" or bool
+        Subtract its mean from every column of X and y. "auto" is True with labels and False, the paper's setting, with
+        numbers or without a target; ``center=False`` is the paper's setting for labels, too. Without centring, any
+        labels explain nearly all of a feature whose values are all positive, such as raw expression values.
     normalize : bool
         Scale kernels to a unit diagonal.
     eps : float
@@ -76,6 +78,8 @@ class ProjSe(_Selector):
         more could be selected.
     sigma_ : float or None
         The scale used, if the kernel has one.
+    center_ : bool
+        Whether columns were centred, which ``center="auto"`` decides.
     classes_ : ndarray of shape (n_classes,)
         If y held labels.
     n_features_in_ : int
@@ -117,12 +121,12 @@ class ProjSe(_Selector):
 
     Examples
     --------
-    Three classes, centred: at most two features.
+    Three classes: at most two features.
 
     >>> import fastfs
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> selector = fastfs.ProjSe(2, center=True).fit(X, y)
+    >>> selector = fastfs.ProjSe(2).fit(X, y)
     >>> selector.selected_.tolist(), selector.selection_scores_.round(4).tolist()
     ([6, 0], [0.7278, 0.5467])
     >>> selector.transform(X).shape
@@ -139,6 +143,7 @@ class ProjSe(_Selector):
         "captured_",
         "kernel_rank_",
         "sigma_",
+        "center_",
     )
 
     def __init__(
@@ -148,7 +153,7 @@ class ProjSe(_Selector):
         kernel: Any = "linear",
         degree: int = 3,
         sigma: str | float = "mean",
-        center: bool = False,
+        center: bool | str = "auto",
         normalize: bool = True,
         eps: float = 1e-6,
         n_jobs: int | None = None,

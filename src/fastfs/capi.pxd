@@ -173,6 +173,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_PROJSE_SIGMA_MEAN
         FASTFS_PROJSE_SIGMA_SQRT_ROWS
         FASTFS_PROJSE_SIGMA_GIVEN
+    enum:
+        FASTFS_PROJSE_CENTER_AUTO
     ctypedef struct fastfs_projse_options:
         size_t struct_size
         int32_t kernel
@@ -194,7 +196,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     ctypedef struct fastfs_projse_result:
         size_t struct_size
         int32_t warnings
-        int32_t reserved
+        int32_t center
         int64_t n_selected
         int64_t rank
         double sigma

@@ -4,7 +4,9 @@ import ast
 import csv
 import difflib
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -77,7 +79,9 @@ def run(arguments: Sequence[str]) -> int:
         except typer.Abort:
             raise KeyboardInterrupt from None
         except OSError as error:
-            message = f"Cannot use '{error.filename}': {error.strerror}" if error.filename else str(error)
+            # `io` names the files that it reads and writes.
+            used = f"'{error.filename}'" if error.filename else "standard output"
+            message = f"Cannot use {used}: {error.strerror or error}"
         except (ValueError, MemoryError) as error:
             message = str(error) or "There is not enough memory"
         else:
@@ -287,31 +291,33 @@ def score(
     }
     about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
     about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
-    sigma_used = getattr(selector, "sigma_", None)
-    if sigma_used is not None:
-        about["sigma"] = np.asarray(sigma_used).tolist()
+    for name in ("sigma", "center"):  # parameters that may be rules
+        used = getattr(selector, f"{name}_", None)
+        if used is not None:
+            about[name] = np.asarray(used).tolist()
     if out is None:
         _print_ranking(_ranking(selector, table.feature_names, top or ROWS_SHOWN, to_read=True))
         if found_pairs and pairs is None:
             _print_pairs(found_pairs)
-    else:
-        more = {
-            **_sensitivity(selector),
-            **_significance(selector, table.feature_names),
-            **_dimensions(selector),
-        }
-        if n_selected is not None:
-            more["n_selected"] = n_selected
-        if found_pairs:
-            more["pairs"] = [
-                dict(zip(found_pairs, row, strict=True)) for row in zip(*found_pairs.values(), strict=True)
-            ]
-        io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about | more)
-    if pairs is not None:
-        io.write_ranking(pairs, found_pairs, about)
-    if plot is not None:
-        bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
-        _draw(plot, selector, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
+    with _signals_as_exits():
+        if out is not None:
+            more = {
+                **_sensitivity(selector),
+                **_significance(selector, table.feature_names),
+                **_dimensions(selector),
+            }
+            if n_selected is not None:
+                more["n_selected"] = n_selected
+            if found_pairs:
+                more["pairs"] = [
+                    dict(zip(found_pairs, row, strict=True)) for row in zip(*found_pairs.values(), strict=True)
+                ]
+            io.write_ranking(out, _ranking(selector, table.feature_names, top or n_features), about | more)
+        if pairs is not None:
+            io.write_ranking(pairs, found_pairs, about)
+        if plot is not None:
+            bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
+            _draw(plot, selector, table.feature_names, bars, f"{METHODS[method]}: {file.name}")
 
     written = [f"{min(top or n_features, n_features)} features to {out}"] if out else []
     written += [f"{len(found_pairs['rank'])} pairs to {pairs}"] if pairs else []
@@ -352,7 +358,7 @@ def demo(
 
     from . import demo as digits
 
-    with _progress("digits") as report:
+    with _signals_as_exits(), _progress("digits") as report:
         selectors = digits.draw(out, report)
     for method, selector in selectors.items():
         _print_ranking(
@@ -588,6 +594,34 @@ def _draw(path: Path, selector: Any, feature_names: Sequence[str], bars: int, ti
     pl.ranking(selector.scores_, feature_names, top=bars, ax=left, **how)
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
+
+
+@contextmanager
+def _signals_as_exits() -> Iterator[None]:
+    """While files are written, let SIGTERM and SIGHUP leave the block as SystemExit does, so that it is cleaned up.
+
+    Elsewhere they end the process at once, also within a long call of a library.
+    """
+
+    def leave(number: int, _: Any) -> None:
+        for other in ours:  # a terminal that closes may send both: the first one's clean-up goes on
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    # Windows has no SIGHUP; Python handles signals in the main thread only; nohup has SIGHUP ignored, which must last.
+    ours = [
+        getattr(signal, name)
+        for name in ("SIGTERM", "SIGHUP")
+        if hasattr(signal, name) and threading.current_thread() is threading.main_thread()
+    ]
+    ours = [number for number in ours if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, leave)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
 def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
     from . import ProjSe, projse_two_view
 
-    selector = ProjSe(center=True, verbose=report or False).fit(X, y)
+    selector = ProjSe(verbose=report or False).fit(X, y)
     figure.suptitle(
         "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many",
         color="#444444",

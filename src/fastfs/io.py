@@ -1,10 +1,12 @@
 """Tables in, rankings out: the files that the command line reads and writes."""
 
 import csv
+import errno
+import glob
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,10 +127,12 @@ def read_table(
         raise ValueError(f"--feature-names is for MatrixMarket files only: '{path}' says itself what its features are")
     names_file = None if feature_names is None else Path(feature_names)
     wanted = _readers.Wanted(None if labels else label, labels is None, frozenset(ignore), transpose, names_file, layer)
-    content = reader(path, wanted)
+    with _named(path):
+        content = reader(path, wanted)
     y = content.y
     if labels is not None:
-        y = _readers.read_labels(Path(labels), label, content, path)
+        with _named(Path(labels)):
+            y = _readers.read_labels(Path(labels), label, content, path)
     assert y is not None
     return Table(content.X, y, content.feature_names, str(path))
 
@@ -209,16 +213,45 @@ def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None
 
 
 @contextmanager
+def _named(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Let an OSError of the block name `path` if it names no file, such as one of a full disk, or `temporary`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename not in (None, str(temporary)):
+            raise
+        # Libraries word the system's message anew, or raise one without a number, beside which Python shows no name.
+        message = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno or errno.EIO, message, str(path)) from error
+
+
+@contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` when the block ends well and vanishes when it does not."""
     path = Path(path).resolve()
     # Beside the target, because a rename is atomic only within one file system; with its ending, which tells formats.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.fastfs-{os.getpid()}{path.suffix}")
+    _sweep(path)
     try:
-        yield temporary
-        os.replace(temporary, path)
+        with _named(path, temporary):
+            yield temporary
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove the temporaries of `path` whose processes were killed before they could."""
+    if os.name != "posix":  # os.kill would end the process there
+        return
+    before, after = f".{path.stem}.fastfs-", path.suffix
+    for name in glob.glob(f"{glob.escape(before)}*{glob.escape(after)}", root_dir=path.parent):
+        # Not ours: the process or the file may be another user's, or the name no number.
+        with suppress(PermissionError, ValueError, OverflowError):
+            try:
+                os.kill(int(name.removeprefix(before).removesuffix(after)), 0)
+            except ProcessLookupError:
+                path.with_name(name).unlink(missing_ok=True)
 
 
 def write_ranking(

@@ -516,7 +516,6 @@ projse = _tool(
     "Few genes that together tell the groups apart, without saying the same thing twice.",
     dense=False,
     streams=True,
-    call=", center=True",
     notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.",
 )
 relief = _tool(

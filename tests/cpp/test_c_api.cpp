@@ -380,6 +380,9 @@ void test_too_large_sizes() {
     std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(sums)), 1.0);
     numbers.back() = std::numeric_limits<double>::quiet_NaN();
     CHECK(fastfs_projse_load(sums, numbers.data()) == FASTFS_EINVAL && says("NaN") && fastfs_projse_rows(sums) == 0);
+    numbers.back() = 1;
+    numbers[1] = 2;
+    CHECK(fastfs_projse_load(sums, numbers.data()) == FASTFS_EINVAL && says("2 of 1 rows have labels"));
     fastfs_projse_free(sums);
 }
 

@@ -750,6 +750,7 @@ void test_projse() {
     };
     auto options = fastfs::default_projse_options();
     options.n_select = 3;
+    options.center = 0;
     const fastfs::matrix rows(X.data(), m, n_x), Y(one_hot.data(), m, 3);
     std::vector<double> columns(X.size());
     std::vector<float> single(X.begin(), X.end());
@@ -777,6 +778,20 @@ void test_projse() {
         whole.merge(part);
         read.load(whole.save());
         CHECK(read.n_rows() == m && agrees(read.select(options, how), 1e-13));
+
+        auto automatic = options, centered = options;
+        automatic.center = FASTFS_PROJSE_CENTER_AUTO;
+        centered.center = 1;
+        CHECK(agrees(read.select(automatic, how), 1e-13));  // only some of the rows came with labels
+        fastfs::projse_sums labelled(3, n_x, false, how), again(3, n_x, false, how);
+        labelled.update(rows, labels.data(), how);
+        again.load(labelled.save());
+        const auto by_default = again.select(automatic, how);
+        CHECK(by_default.centered && by_default.rank == 2);
+        CHECK(by_default.scores == labelled.select(centered, how).scores);
+        CHECK(by_default.scores == fastfs::projse(rows, labels.data(), 3, automatic, how).scores);
+        CHECK(!again.select(options, how).centered && agrees(again.select(options, how), 1e-13));
+        CHECK(!fastfs::projse(rows, Y, automatic, how).centered);
 
         auto alone = options;
         alone.center = 1;

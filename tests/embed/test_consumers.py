@@ -64,7 +64,7 @@ def cpp_program(build, package):
 def test_cpp17_program(cpp_program, run, samples):
     done = run(cpp_program, *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=2)
+    expected = fastfs.projse_scores(*samples, n_features_to_select=1)
     np.testing.assert_allclose(numbers(done.stdout), expected.scores, **CLOSE)
     selected = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("selected")]
     assert list(map(int, selected)) == list(expected.selected)
@@ -91,7 +91,7 @@ def test_cmake_project(package, run, samples, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
     done = run(folder / "score", *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=2).scores
+    expected = fastfs.projse_scores(*samples, n_features_to_select=1).scores
     np.testing.assert_allclose(numbers(done.stdout), expected, **CLOSE)
 
 
@@ -258,7 +258,7 @@ assert a.tobytes() == b.tobytes() == c.tobytes()
 a.tofile(folder + "/scores.bin")
 
 import fastfs
-fastfs.projse_scores(X, y, n_features_to_select=2).scores.tofile(folder + "/projse.bin")
+fastfs.projse_scores(X, y, n_features_to_select=1).scores.tofile(folder + "/projse.bin")
 """
 
 

@@ -344,12 +344,14 @@ enum { FASTFS_POLY = 4 }; /* a kernel of ProjSe: (x_i' x_j)^degree */
 
 enum { FASTFS_PROJSE_SIGMA_MEAN = 0, FASTFS_PROJSE_SIGMA_SQRT_ROWS = 1, FASTFS_PROJSE_SIGMA_GIVEN = 2 };
 
+enum { FASTFS_PROJSE_CENTER_AUTO = 2 }; /* 1 with labels, 0 without */
+
 typedef struct fastfs_projse_options {
     size_t struct_size;
     int32_t kernel;     /* between variables: FASTFS_LINEAR, FASTFS_POLY, FASTFS_RBF */
     int32_t degree;     /* POLY: >= 1 */
     int32_t sigma_rule; /* RBF and custom: the mean distance between all n_y^2 pairs of targets, sqrt(rows), sigma */
-    int32_t center;     /* 0, or 1 to subtract its mean from every column of X and Y first */
+    int32_t center;     /* 0, 1 to subtract its mean from every column of X and Y first, FASTFS_PROJSE_CENTER_AUTO */
     int32_t normalize;  /* 1 for kernels with a unit diagonal, or 0 */
     int32_t from_y;     /* 0: choose among X what explains Y; 1: among Y what explains X (two views) */
     double sigma;       /* FASTFS_PROJSE_SIGMA_GIVEN: > 0 */
@@ -359,8 +361,19 @@ typedef struct fastfs_projse_options {
         custom; /* NULL, or the kernel instead of `kernel`; norms are those of centred columns if `center` */
     void* user; /* handed to custom */
 } fastfs_projse_options;
-#define FASTFS_PROJSE_OPTIONS_INIT \
-    {sizeof(fastfs_projse_options), FASTFS_LINEAR, 3, FASTFS_PROJSE_SIGMA_MEAN, 0, 1, 0, 0.0, 1e-6, 1, NULL, NULL}
+#define FASTFS_PROJSE_OPTIONS_INIT  \
+    {sizeof(fastfs_projse_options), \
+     FASTFS_LINEAR,                 \
+     3,                             \
+     FASTFS_PROJSE_SIGMA_MEAN,      \
+     FASTFS_PROJSE_CENTER_AUTO,     \
+     1,                             \
+     0,                             \
+     0.0,                           \
+     1e-6,                          \
+     1,                             \
+     NULL,                          \
+     NULL}
 
 enum {
     FASTFS_PROJSE_ALL_SAMPLES = 1, /* the targets span all samples: every score is the same, they have no influence */
@@ -372,7 +385,7 @@ enum {
 typedef struct fastfs_projse_result {
     size_t struct_size;
     int32_t warnings;   /* out: FASTFS_PROJSE_*, added up */
-    int32_t reserved;   /* 0 */
+    int32_t center;     /* out: 1 if columns were centred; 0 for kernels that were given */
     int64_t n_selected; /* out: <= n_select, and never more than the rank */
     int64_t rank;       /* out: of the targets' kernel; -1 if there are no targets and more could be selected */
     double sigma;       /* out: RBF and custom: the scale used */

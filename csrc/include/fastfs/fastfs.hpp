@@ -291,7 +291,8 @@ struct projse_result {
     std::vector<double> selection_scores, gaps, captured;  // of each choice
     std::int64_t rank;                                     // -1: not known
     double sigma;
-    int warnings;  // FASTFS_PROJSE_*
+    int warnings;   // FASTFS_PROJSE_*
+    bool centered;  // the columns were
 
     // call(result) fills the arrays for n_candidates, n_select of which are asked for.
     template <class Call>
@@ -317,6 +318,7 @@ struct projse_result {
         result.rank = out.rank;
         result.sigma = out.sigma;
         result.warnings = out.warnings;
+        result.centered = out.center != 0;
         return result;
     }
 };
