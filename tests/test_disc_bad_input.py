@@ -64,7 +64,10 @@ BAD = {
     ),
     "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "but is 0"),
     "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
-    "graph": (lambda: fastfs.disc([A, B], graph="hnsw", **HOW), "graph must be 'dense', 'knn' or 'approximate'"),
+    "graph": (
+        lambda: fastfs.disc([A, B], graph="hnsw", **HOW),
+        "graph must be 'auto', 'dense', 'knn' or 'approximate'",
+    ),
     "constant": (lambda: fastfs.disc([A, B], constant="keep", **HOW), "constant must be 'drop' or 'project'"),
     "kernel": (lambda: fastfs.disc([A, B], kernel="rbf", **HOW), "kernel must be 'adaptive' or a C function"),
     "scaling": (lambda: fastfs.disc([A, B], scaling="max", **HOW), "scaling must be 'standard' or None"),

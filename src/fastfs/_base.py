@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,14 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     if hasattr(X, "tocsr"):  # scipy.sparse, matrix or array
         if X.ndim != 2:
             raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
+        check_structure(X)
         if X.format not in ("csr", "csc"):
             budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
             X = X.tocsr()
-        index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
         if not _is_native_float(X.dtype):
             budget = _take(budget, 8 * X.nnz)
         data = np.ascontiguousarray(as_floats(X.data))
-        indices, indptr = np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+        indices, indptr = _indices(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X, budget
         return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
@@ -65,6 +65,26 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         budget = _take(budget, X.nbytes)
         X = X.copy()
     return X, budget
+
+
+def _indices(X: Any) -> tuple[Array, Array]:
+    """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
+    index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+
+
+def check_structure(X: Any) -> None:
+    """Refuse a CSR or CSC matrix whose indptr or indices point outside it; anything else passes.
+
+    SciPy's indexing and conversions follow them anywhere, so this must come before the first of these.
+    """
+    if not hasattr(X, "tocsr") or X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
+        return
+    from fastfs import _core
+
+    indices, indptr = _indices(X)
+    values = np.empty(len(X.data), np.float32)  # in place of any dtype: the core only counts them
+    _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
 
 
 def require_plain(X: Any) -> None:

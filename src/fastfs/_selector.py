@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fastfs._base import (
     Array,
     as_chunks,
+    check_structure,
     count_selected,
     encode_labels,
     parse_memory,
@@ -61,6 +62,34 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         except OverflowError as error:
             raise ValueError(f"X must hold numbers only: {error}") from None
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_selected_features)
+        """
+        check_structure(X)
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, among zeros.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_samples, n_selected_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        check_structure(X)
+        return super().inverse_transform(X)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
