@@ -84,7 +84,7 @@ BAD = {
         "all features of set 0 are equal",
     ),
     "dense and wide": (
-        lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, **HOW),
+        lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, graph="dense", **HOW),
         "graph='dense' is for up to 20000 features, but there are 20001: choose graph='knn'",
     ),
     "too many sets": (
@@ -319,7 +319,7 @@ def test_without_pynndescent(monkeypatch):
 def test_memory_is_asked_for_first():
     wide = np.zeros((3, 20_000), "f")
     with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
-        fastfs.disc([wide, wide], max_memory="100M")
+        fastfs.disc([wide, wide], graph="dense", max_memory="100M")
 
 
 def needed(call):
