@@ -1,21 +1,24 @@
 """DiSC: `fastfs.disc` against the public algorithm in plain NumPy, and whole fits of wide data.
 
-    python -m benchmarks.bench_disc [--repeats 3] [--large]
+    python -m benchmarks.bench_disc [--repeats 3] [--large] [--choice]
 
 The public program (tests/reference/disc.py has its algorithm) takes all eigenvectors of the random walk by `eig`, forms
 the projector with an inverse, and takes a full SVD. The floor of a whole fit on the neighbour graph is that of the
 neighbours alone (see bench_neighbors): half of the product of all pairs of features, a set. --large adds 50,000
-features.
+features. --choice compares the two graphs alone: rankings on real data if FASTFS_TEST_DATA names their folder, and
+the times that decide for how many features graph="auto" is dense.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import spearmanr
 
 import fastfs
 from benchmarks import harness
@@ -86,15 +89,50 @@ def whole(report: Report, p: int, most_seconds: float, repeats: int) -> None:
     )
 
 
+def choice(report: Report) -> None:
+    """What decides how many features graph="auto" gives a dense graph."""
+    for p in (1000, 2000, 4000, 6000, 8000):
+        report.heading(f"dense against knn, two threads, p = {p} features, float64")
+        noise = [np.random.default_rng(s).standard_normal((50, p)) for s in range(2)]
+        for what, sets in (("two sets of 100", planted(100, p)), ("noise, two sets of 50", noise)):
+            for graph in ("dense", "knn"):
+                doubles = [X.astype(float) for X in sets]
+                t = harness.measure(
+                    lambda g=graph, s=doubles: fastfs.disc(s, graph=g, n_threads=2),  # type: ignore[misc]
+                    1,
+                    warm_up=False,
+                )
+                report.row(f"{what}, {graph}, CPU", t.text())
+
+
+def agreement(report: Report, folder: Path) -> None:
+    """How alike the rankings of the dense graph and of 30 neighbours are, on real data."""
+    for name in ("colon", "srbct_khan", "glioma"):
+        with np.load(folder / f"{name}.npz", allow_pickle=False) as data:
+            X, y = data["X"].astype(float), data["y"]
+        report.heading(f"rankings of dense and knn: {name}, {X.shape[0]} x {X.shape[1]}")
+        dense, knn = (fastfs.DiSC(graph=graph, scaling="standard").fit(X, y) for graph in ("dense", "knn"))
+        report.row("rank correlation of the scores", float(spearmanr(dense.scores_, knn.scores_)[0]))
+        for best in (50, 200):
+            both = (dense.ranking_ <= best) & (knn.ranking_ <= best)
+            report.row(f"of the {best} best in both", float(both.sum()) / best)
+
+
 def main() -> int:
     """Run all."""
     parser = argparse.ArgumentParser(description="DiSC's times")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--choice", action="store_true", help="only dense against knn, for both times and rankings")
     parser.add_argument("--large", action="store_true", help="50,000 features, too")
     options = parser.parse_args()
     harness.machine()
     warnings.simplefilter("ignore", fastfs.DataWarning)  # noise has small gaps and flat tails
     report = Report()
+    if options.choice:
+        if "FASTFS_TEST_DATA" in os.environ:
+            agreement(report, Path(os.environ["FASTFS_TEST_DATA"]))
+        choice(report)
+        return report.finish()
     dense(report, options.repeats)
     whole(report, 20_000, 5.0, options.repeats)
     if options.large:

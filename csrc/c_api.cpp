@@ -622,6 +622,10 @@ int64_t fastfs_memory_budget(int64_t requested) {
     return bytes;
 }
 
+fastfs_status fastfs_check_matrix(const fastfs_matrix* X) {
+    return guarded([&] { read_matrix(X); });
+}
+
 fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds) {
     return guarded([&] {
         require(n > 0 && repeats > 0 && seconds, "n and repeats must be positive, and seconds not null");
@@ -1171,8 +1175,9 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
         require_output(run, fitted != nullptr, "fitted is null");
         require(n_sets >= 2, "DiSC needs at least two sets, not " + std::to_string(n_sets));
         const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
-        require(o.graph == FASTFS_GRAPH_DENSE || o.graph == FASTFS_GRAPH_KNN,
-                "graph must be FASTFS_GRAPH_DENSE or FASTFS_GRAPH_KNN, not " + std::to_string(o.graph));
+        require(
+            o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
+            "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not " + std::to_string(o.graph));
         require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
                 "constant must be one of FASTFS_CONSTANT_*, not " + std::to_string(o.constant));
         require(o.bandwidth_neighbors >= 1 && o.n_neighbors >= 1 && o.n_vectors >= 1 && o.n_differential >= 0,
@@ -1219,7 +1224,10 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  static_cast<int64_t>(f.weights.size()),
                  f.indptr.empty() ? nullptr : f.indptr.data(),
                  f.indices.empty() ? nullptr : f.indices.data(),
-                 f.weights.empty() ? nullptr : f.weights.data()};
+                 f.weights.empty() ? nullptr : f.weights.data(),
+                 f.graph,
+                 f.graph_reason,
+                 f.dense_bytes};
         });
     });
 }

@@ -758,30 +758,61 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     return std::max(nearest_features_memory(Samples(*set.X), stride, run.n_threads()), lists) + 16 * p * stride;
 }
 
-}  // namespace
+// Bytes of a fit: with all graphs kept, and with only the sparse ones, while each dense one is made twice.
+struct Needs {
+    std::int64_t kept = 0, least = 0;
+};
 
-std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
-    const SingleThreadedBlas held;
-    const std::size_t C = sets.size();
+Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
-    std::vector<DiscResult> results(C);
-    check_sets(sets, options, results);
-
-    // All graphs are kept if there is room; else only sparse ones, and each dense one is made twice.
     std::int64_t kept = 0, least = 0, making = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
         if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run));
-        vectors += 8 * p * (3 * set.n_components + 2 * std::min(options.n_vectors, p) + 6);
-        most_components = std::max(most_components, set.n_components);
+        const std::int64_t n_components = std::min(set.n_components, p);  // not checked yet if the graph is chosen
+        vectors += 8 * p * (3 * n_components + 2 * std::min(options.n_vectors, p) + 6);
+        most_components = std::max(most_components, n_components);
     }
     vectors += std::max(making,
                         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
-    const bool keep = run.allows(kept + vectors);
     if (least < kept) least += 8 * p * p;
-    run.require_memory((keep ? kept : least) + vectors, "DiSC of " + std::to_string(p) + " features",
+    return {kept + vectors, least + vectors};
+}
+
+// Dense graphs of two sets take 1.6 to 2.1 s of CPU time for 4000 features, 3.2 to 5.1 s for 6000 and 6.5 to 9.7 s for
+// 8000, neighbour graphs a fourth to a seventh (planted blocks and noise, float64, two cores of an AMD EPYC of Zen 4).
+constexpr std::int64_t kMostDense = 5000;
+
+// The graph of sets that have X alone.
+std::int32_t choose_graph(const std::vector<DiscSet>& sets, fastfs_disc_options options, Run& run, DiscResult& result) {
+    if (options.graph != FASTFS_GRAPH_AUTO) return options.graph;
+    result.graph_reason = FASTFS_BECAUSE_SIZE;
+    if (sets.front().n_features > kMostDense) return FASTFS_GRAPH_KNN;
+    options.graph = FASTFS_GRAPH_DENSE;
+    const std::int64_t dense = memory(sets, options, run).least;
+    if (run.allows(dense)) return FASTFS_GRAPH_DENSE;
+    result.graph_reason = FASTFS_BECAUSE_MEMORY;
+    result.dense_bytes = dense;
+    return FASTFS_GRAPH_KNN;
+}
+
+}  // namespace
+
+std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& given, Run& run) {
+    const SingleThreadedBlas held;
+    const std::size_t C = sets.size();
+    const std::int64_t p = sets.front().n_features;
+    DiscResult empty;
+    fastfs_disc_options options = given;
+    options.graph = empty.graph = choose_graph(sets, given, run, empty);
+    std::vector<DiscResult> results(C, empty);
+    check_sets(sets, options, results);
+
+    const Needs needs = memory(sets, options, run);
+    const bool keep = run.allows(needs.kept);
+    run.require_memory(keep ? needs.kept : needs.least, "DiSC of " + std::to_string(p) + " features",
                        options.graph == FASTFS_GRAPH_DENSE
                            ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                            : "raise max_memory (or FASTFS_MAX_MEMORY)");

@@ -1,6 +1,7 @@
 """DiSC against the plain oracle, its invariances, planted groups, graphs of every kind."""
 
 import ctypes
+import re
 import sys
 import types
 
@@ -9,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
+from fastfs._disc import AUTO_DENSE_AT_MOST as AUTO
 from reference import disc as oracle
 
 # Values of two computations that add up in another order, of singular values up to 1; the issue asks for 1e-10.
@@ -219,12 +221,56 @@ def test_any_number_of_threads():
 def test_a_small_budget_makes_dense_graphs_twice():
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(20, 900)) for _ in range(4)]
-    options = {"n_components": 3, "n_vectors": 3, "n_threads": 1}
+    options = {"graph": "dense", "n_components": 3, "n_vectors": 3, "n_threads": 1}
     roomy = fastfs.disc(sets, **options)
     tight = fastfs.disc(sets, max_memory="20M", **options)  # a graph takes 6.5 MB
     np.testing.assert_array_equal(tight.vectors, roomy.vectors)
     with pytest.raises(MemoryError, match=r"DiSC of 900 features.*knn"):
         fastfs.disc(sets, max_memory="5M", **options)
+
+
+# -------------------------------------------------------------------------------------------------- the choice of graph
+
+NOISE = {"n_components": 3, "n_vectors": 3, "n_threads": 1}
+
+
+@pytest.mark.parametrize("p, graph, relation", [(AUTO, "dense", "no more"), (AUTO + 1, "knn", "more")])
+def test_the_graph_follows_the_number_of_features(p, graph, relation):
+    # Little data, of few patterns, so that a dense graph of the most features takes no time.
+    sets = [np.random.default_rng(s).normal(size=(3, p)) for s in range(2)]
+    found = fastfs.disc(sets, **NOISE)
+    assert (found.graph, found.graph_reason) == (graph, f"{p} features are {relation} than {AUTO}")
+    assert (found.graphs is None) == (graph == "dense")
+
+
+@pytest.mark.filterwarnings("ignore:more neighbours")
+def test_the_graph_follows_the_memory():
+    sets = [np.random.default_rng(s).normal(size=(20, 2500)) for s in range(2)]
+    knn = fastfs.disc(sets, graph="knn", **NOISE)
+    assert (knn.graph, knn.graph_reason) == ("knn", "as asked for")
+    # Both dense graphs, one of them, or none has room.
+    for budget in ("200M", "80M"):
+        roomy = fastfs.disc(sets, max_memory=budget, **NOISE)
+        assert (roomy.graph, roomy.graph_reason) == ("dense", "2500 features are no more than 5000")
+    tight = fastfs.disc(sets, max_memory="40M", **NOISE)
+    assert tight.graph == "knn"
+    assert re.fullmatch(r"dense graphs would need 0\.0[5-7]\d? GB, more than the memory budget", tight.graph_reason)
+    np.testing.assert_array_equal(tight.scores, knn.scores)
+    with pytest.raises(MemoryError, match="raise max_memory") as raised:
+        fastfs.disc(sets, max_memory="5M", **NOISE)
+    assert "knn" not in str(raised.value)  # it was the choice
+    with pytest.raises(MemoryError, match="take graph knn"):
+        fastfs.disc(sets, graph="dense", max_memory="40M", **NOISE)
+
+
+def test_the_graph_of_the_callers_choice():
+    sets = two_sets()
+    how = {"n_components": 3, "bandwidth_neighbors": 5}
+    dense = fastfs.disc(sets, graph="dense", **how)
+    assert (dense.graph, dense.graph_reason) == ("dense", "as asked for")
+    np.testing.assert_array_equal(fastfs.disc(sets, **how).scores, dense.scores)
+    given = fastfs.disc(graphs=[oracle.affinity(X, 5) for X in sets], n_components=3)
+    assert (given.graph, given.graph_reason) == ("given", "graphs hold affinities already")
 
 
 # ------------------------------------------------------------------------------------------------ what must not matter

@@ -64,7 +64,10 @@ BAD = {
     ),
     "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "but is 0"),
     "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
-    "graph": (lambda: fastfs.disc([A, B], graph="hnsw", **HOW), "graph must be 'dense', 'knn' or 'approximate'"),
+    "graph": (
+        lambda: fastfs.disc([A, B], graph="hnsw", **HOW),
+        "graph must be 'auto', 'dense', 'knn' or 'approximate'",
+    ),
     "constant": (lambda: fastfs.disc([A, B], constant="keep", **HOW), "constant must be 'drop' or 'project'"),
     "kernel": (lambda: fastfs.disc([A, B], kernel="rbf", **HOW), "kernel must be 'adaptive' or a C function"),
     "scaling": (lambda: fastfs.disc([A, B], scaling="max", **HOW), "scaling must be 'standard' or None"),
@@ -81,7 +84,7 @@ BAD = {
         "all features of set 0 are equal",
     ),
     "dense and wide": (
-        lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, **HOW),
+        lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, graph="dense", **HOW),
         "graph='dense' is for up to 20000 features, but there are 20001: choose graph='knn'",
     ),
     "too many sets": (
@@ -316,7 +319,7 @@ def test_without_pynndescent(monkeypatch):
 def test_memory_is_asked_for_first():
     wide = np.zeros((3, 20_000), "f")
     with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
-        fastfs.disc([wide, wide], max_memory="100M")
+        fastfs.disc([wide, wide], graph="dense", max_memory="100M")
 
 
 def needed(call):

@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+import warnings
 
 import joblib
 import numpy as np
@@ -364,6 +365,31 @@ def test_command_line(tmp_path):
         members = np.flatnonzero(expected.groups_[0] == group)
         assert written["disc"]["ill"]["groups"][group] == [NAMES[j] for j in members]
     assert (tmp_path / "ranking.png").stat().st_size > 1000
+
+
+def test_an_array_of_usual_size():
+    wide = np.random.default_rng(0).normal(size=(8, 22_283)).astype("f")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fastfs.DataWarning)
+        model = DiSC(n_components=2, n_vectors=2).fit(wide, np.arange(8) % 2)
+    assert (model.graph_, model.graph_reason_) == ("knn", "22283 features are more than 5000")
+    assert np.isfinite(model.scores_).all()
+    with pytest.raises(ValueError, match="is for up to 20000 features, but there are 22283"):
+        DiSC(graph="dense").fit(wide, np.arange(8) % 2)
+    small = DiSC(**HOW).fit(X, Y)
+    assert (small.graph_, small.graph_reason_) == ("dense", "50 features are no more than 5000")
+
+
+def test_command_line_tells_the_graph(tmp_path, capsys, monkeypatch):
+    from fastfs import __main__
+
+    pd.DataFrame(X, columns=NAMES).assign(state=Y).to_csv(tmp_path / "table.csv", index=False)
+    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc"]
+    monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=knn", "--out", str(tmp_path / "ranking.json")])
+    assert __main__.main() == 0
+    assert " on the knn graph (as asked for); wrote" in " ".join(capsys.readouterr().err.split())
+    written = json.loads((tmp_path / "ranking.json").read_text())
+    assert (written["graph"], written["graph_reason"]) == ("knn", "as asked for")
 
 
 def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):

@@ -65,7 +65,12 @@ py::object array_of(const T* values, std::vector<py::ssize_t> shape) {
 py::dict to_dict(const fastfs::disc_result& r) {
     const auto p = static_cast<py::ssize_t>(r.n_features), m = static_cast<py::ssize_t>(r.n_vectors),
                d = static_cast<py::ssize_t>(r.n_components), stored = static_cast<py::ssize_t>(r.n_stored);
+    static const char* graphs[] = {"dense", "knn"};
+    static const char* reasons[] = {"asked", "size", "memory"};
     py::dict result;
+    result["graph"] = graphs[r.graph];
+    result["graph_reason"] = reasons[r.graph_reason];
+    result["dense_bytes"] = r.dense_bytes;
     result["warnings"] = r.warnings;
     result["n_connected"] = r.n_connected;
     result["n_differential"] = r.n_differential;
@@ -95,7 +100,7 @@ py::list disc(const py::list& sets, const std::string& graph, const std::string&
         views.push_back(owners.back()->core);
     }
     auto options = fastfs::default_disc_options();
-    options.graph = graph == "dense" ? FASTFS_GRAPH_DENSE : FASTFS_GRAPH_KNN;
+    options.graph = choose(graph, {"dense", "knn", "auto"});
     options.constant = constant == "project" ? FASTFS_CONSTANT_PROJECT : FASTFS_CONSTANT_DROP;
     options.bandwidth_neighbors = bandwidth_neighbors;
     options.n_neighbors = n_neighbors;

@@ -102,6 +102,12 @@ py::dict info() {
     return result;
 }
 
+void check_matrix(const py::object& X_) {
+    const Matrix X(X_);
+    const py::gil_scoped_release released;
+    fastfs::check(fastfs_check_matrix(X.view.get()));
+}
+
 double exp_seconds(const std::string& dtype, std::int64_t n, int repeats) {
     double seconds = 0;
     fastfs::check(fastfs_exp_seconds(dtype == "float32" ? FASTFS_FLOAT32 : FASTFS_FLOAT64, n, repeats, &seconds));
@@ -123,6 +129,7 @@ PYBIND11_MODULE(_core, m) {
     });
 
     m.def("info", &info);
+    m.def("check_matrix", &check_matrix, py::arg("X"));
     m.def("exp_seconds", &exp_seconds, py::arg("dtype"), py::arg("n"), py::arg("repeats"));
     bind_blas(m);
     bind_affinity(m);

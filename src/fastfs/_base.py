@@ -10,7 +10,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,10 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
         if X.format not in ("csr", "csc"):
             budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
             X = X.tocsr()
-        index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
         if not _is_native_float(X.dtype):
             budget = _take(budget, 8 * X.nnz)
         data = np.ascontiguousarray(as_floats(X.data))
-        indices, indptr = np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+        indices, indptr = _indices(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X, budget
         return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
@@ -60,6 +59,26 @@ def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
     return X, budget
 
 
+def _indices(X: Any) -> tuple[Array, Array]:
+    """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
+    index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+
+
+def check_structure(X: Any) -> None:
+    """Refuse a CSR or CSC matrix whose indptr or indices point outside it; anything else passes.
+
+    SciPy's indexing and conversions follow them anywhere, so this must come before the first of these.
+    """
+    if not hasattr(X, "tocsr") or X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
+        return
+    from fastfs import _core
+
+    indices, indptr = _indices(X)
+    values = np.empty(len(X.data), np.float32)  # in place of any dtype: the core only counts them
+    _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
+
+
 def as_dense(X: Any, budget: int = 0) -> tuple[Array, int]:
     """As `as_matrix`, but always an array: sparse X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
@@ -70,11 +89,6 @@ def as_dense(X: Any, budget: int = 0) -> tuple[Array, int]:
     if hasattr(X, "tocsr"):
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
         budget = _take(budget, n_bytes, "as dense values", "give fewer samples or features")
-        try:  # toarray would trust the structure; the check may cut the arrays, so it gets a container of its own
-            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"X is a broken sparse matrix: {error}; build it again from its entries") from None
         X = X.toarray()
     return X, budget
 
@@ -106,7 +120,7 @@ def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
 
 
 def require_table(X: Any) -> None:
-    """Refuse what isn't 2-D, has masked values, or names two columns alike."""
+    """Refuse a table that isn't 2-D, has masked values, points outside itself, or names two columns alike."""
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: impute or drop them first")
     try:
@@ -115,6 +129,7 @@ def require_table(X: Any) -> None:
         raise ValueError("X must be a 2-D array of samples x features, but its rows have different lengths") from None
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Reshape your data: X must be a 2-D array of samples x features, not {n_dimensions}-D")
+    check_structure(X)
     names = _column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]

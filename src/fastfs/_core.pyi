@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_CENTER_AUTO', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_CENTER_AUTO', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
@@ -83,6 +83,8 @@ def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | ty
 def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
     ...
 def called_library(module: str, routine: str) -> str:
+    ...
+def check_matrix(X: typing.Any) -> None:
     ...
 def disc(sets: list, graph: str, constant: str, bandwidth_neighbors: typing.SupportsInt | typing.SupportsIndex, n_neighbors: typing.SupportsInt | typing.SupportsIndex, density: typing.SupportsFloat | typing.SupportsIndex, n_vectors: typing.SupportsInt | typing.SupportsIndex, n_differential: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
     ...

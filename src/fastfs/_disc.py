@@ -28,7 +28,9 @@ from fastfs._base import (
     warn_data,
 )
 
-# Dense graphs take 8 p^2 bytes; sparse ones are another method, so nobody gets one unasked.
+# graph="auto" is dense for up to so many features (the core's number), if they fit the memory; graph="dense" is refused
+# for more than so many, whose graphs take 8 p^2 bytes each.
+AUTO_DENSE_AT_MOST = 5000
 DENSE_AT_MOST = 20_000
 
 
@@ -69,6 +71,8 @@ class DiscResult:
         Affinities between features, if sparse.
     graph_recall : ndarray of shape (n_sets,) or None
         ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
+    graph, graph_reason : str
+        The kind of graph that was used, "dense", "knn", "approximate" or "given", and why.
 
     Examples
     --------
@@ -97,6 +101,8 @@ class DiscResult:
     bandwidths: npt.NDArray[np.float64] | None
     graphs: list[Any] | None
     graph_recall: npt.NDArray[np.float64] | None
+    graph: str
+    graph_reason: str
 
 
 def disc(
@@ -104,7 +110,7 @@ def disc(
     *,
     graphs: Sequence[Any] | None = None,
     n_components: int | Sequence[int] = 20,
-    graph: str = "dense",
+    graph: str = "auto",
     n_neighbors: int = 30,
     bandwidth_neighbors: int = 30,
     density: float = 1.0,
@@ -129,10 +135,12 @@ def disc(
         taken as they are: a self loop is there only if it is on the diagonal.
     n_components : int or sequence of int
         Number of diffusion vectors of each set.
-    graph : {"dense", "knn", "approximate"}
+    graph : {"auto", "dense", "knn", "approximate"}
         "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
         `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
-        with `graph_recall` measured. A graph of few neighbours is another method, with other results.
+        with `graph_recall` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph`
+        and `graph_reason` tell. A graph of few neighbours is another method, with other results: name the graph if
+        results are to be compared.
     n_neighbors : int
         For "knn" and "approximate".
     bandwidth_neighbors : int
@@ -283,7 +291,7 @@ def fit_sets(
 ) -> DiscResult:
     """Check the parameters, call the core, issue its warnings; messages say `names` for the sets."""
     n_sets = len(names)
-    choose("graph", graph, ("dense", "knn", "approximate"))
+    choose("graph", graph, ("auto", "dense", "knn", "approximate"))
     components = _one_a_set("n_components", n_components, n_sets)
     kernels = _one_a_set("kernel", kernel, n_sets)
     most_vectors = as_int("n_vectors", n_vectors)
@@ -340,13 +348,28 @@ def fit_sets(
         if graphs is None and graph == "approximate":
             stride = max(options["n_neighbors"], options["bandwidth_neighbors"])
             recall = np.array([_approximate(condition, stride, options) for condition in conditions])
-        results = core().disc(conditions, graph="dense" if graph == "dense" else "knn", **options)
+        results = core().disc(conditions, graph="knn" if graph == "approximate" else graph, **options)
     except ValueError as error:
         if type(error) is not ValueError:
             raise
         raise ValueError(_named(str(error), sets, names)) from None
-    _warn(results, names, options, graph if graphs is None else None, n_features)
-    return _collect(results, recall)
+    if graphs is not None:
+        used, reason = "given", "graphs hold affinities already"
+    else:
+        used = graph if graph == "approximate" else results[0]["graph"]
+        reason = _reason(results[0], n_features)
+    _warn(results, names, options, used, n_features)
+    return _collect(results, recall, used, reason)
+
+
+def _reason(found: dict[str, Any], n_features: int) -> str:
+    relation = "no more" if found["graph"] == "dense" else "more"
+    reasons: dict[str, str] = {
+        "asked": "as asked for",
+        "size": f"{n_features} features are {relation} than {AUTO_DENSE_AT_MOST}",
+        "memory": f"dense graphs would need {found['dense_bytes'] / 1e9:.2g} GB, more than the memory budget",
+    }
+    return reasons[found["graph_reason"]]
 
 
 def _one_a_set(name: str, value: Any, n_sets: int) -> list[Any]:
@@ -372,8 +395,7 @@ def _as_graph(W: Any) -> Any:
         W = np.asarray(W)
         if W.ndim != 2:
             raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
-        W = csr_matrix(as_matrix(W)[0])  # SciPy takes fewer dtypes
-    return as_matrix(W.tocsr())[0]
+    return csr_matrix(as_matrix(W)[0])
 
 
 def _named(message: str, sets: Sequence[Any] | None, names: Sequence[str]) -> str:
@@ -489,7 +511,7 @@ def _squared_to(columns: Any, norms: Array, rows: Array) -> Array:
 
 
 def _warn(
-    results: list[dict[str, Any]], names: Sequence[str], options: dict[str, Any], graph: str | None, n_features: int
+    results: list[dict[str, Any]], names: Sequence[str], options: dict[str, Any], graph: str, n_features: int
 ) -> None:
     from fastfs import _core
 
@@ -519,7 +541,7 @@ def _warn(
             "positive distance instead"
         ),
     )
-    advice = "" if graph is None or graph == "dense" else "; a larger n_neighbors may connect it"
+    advice = "" if graph in ("given", "dense") else "; a larger n_neighbors may connect it"
     say(
         _core.DISC_DISCONNECTED,
         lambda who, found: (
@@ -559,7 +581,7 @@ def _warn(
         )
 
 
-def _collect(results: list[dict[str, Any]], recall: Array | None) -> DiscResult:
+def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, reason: str) -> DiscResult:
     most = max(len(found["significance"]) for found in results)
 
     def stacked(name: str, dtype: Any = np.float64) -> Array:
@@ -589,6 +611,8 @@ def _collect(results: list[dict[str, Any]], recall: Array | None) -> DiscResult:
         bandwidths=None if results[0]["bandwidths"] is None else stacked("bandwidths"),
         graphs=[_to_csr(found) for found in results] if sparse else None,
         graph_recall=recall,
+        graph=graph,
+        graph_reason=reason,
     )
 
 

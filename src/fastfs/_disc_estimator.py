@@ -42,10 +42,12 @@ class DiSC(_Selector):
         Number or fraction of the features to keep; None: half of them.
     n_components : int or sequence of int
         Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure.
-    graph : {"dense", "knn", "approximate"}
+    graph : {"auto", "dense", "knn", "approximate"}
         "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
         `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
-        with `graph_recall_` measured. A graph of few neighbours is another method, with other results.
+        with `graph_recall_` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph_`
+        and `graph_reason_` tell. A graph of few neighbours is another method, with other results: name the graph if
+        results are to be compared.
     n_neighbors : int
         For "knn" and "approximate".
     bandwidth_neighbors : int
@@ -112,6 +114,8 @@ class DiSC(_Selector):
         Of the kernel of each feature.
     groups_ : ndarray of shape (n_classes, n_features), int64
         With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
+    graph_, graph_reason_ : str
+        The kind of graph that was used, and why.
     graph_recall_ : ndarray of shape (n_classes,)
         ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -175,7 +179,7 @@ class DiSC(_Selector):
         n_features_to_select: int | float | None = None,
         *,
         n_components: Any = 20,
-        graph: str = "dense",
+        graph: str = "auto",
         n_neighbors: int = 30,
         bandwidth_neighbors: int = 30,
         density: float = 1.0,
@@ -283,6 +287,7 @@ class DiSC(_Selector):
         self.eigenvalues_ = found.eigenvalues
         self.n_connected_components_ = found.n_connected_components
         self.bandwidths_ = found.bandwidths
+        self.graph_, self.graph_reason_ = found.graph, found.graph_reason
         if found.graph_recall is not None:
             self.graph_recall_ = found.graph_recall
         if self.n_groups is not None:

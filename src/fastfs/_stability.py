@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, DataWarning, Progress, as_float, as_int, as_progress, as_seed, encode_labels
+from fastfs._base import (
+    Array,
+    DataWarning,
+    Progress,
+    as_float,
+    as_int,
+    as_progress,
+    as_seed,
+    check_structure,
+    encode_labels,
+)
 from fastfs._permutation import wants_workers
 
 
@@ -124,6 +134,7 @@ def stability(
             raise ValueError(f"{name} must lie between 0 and 1, but is {share}")
     report = as_progress(verbose)
     if hasattr(X, "tocsr"):
+        check_structure(X)
         X = X.tocsr()  # other sparse formats have no rows to take
     shape = np.shape(X)
     if len(shape) != 2 or shape[0] == 0:

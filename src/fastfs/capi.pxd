@@ -61,6 +61,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const void *indptr
         int32_t index_bits
         int32_t reserved
+    fastfs_status fastfs_check_matrix(const fastfs_matrix *X)
     ctypedef int (*fastfs_progress)(void *user, const char *step, double fraction) noexcept
     ctypedef struct fastfs_run:
         size_t struct_size
@@ -337,6 +338,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum:
         FASTFS_GRAPH_DENSE
         FASTFS_GRAPH_KNN
+        FASTFS_GRAPH_AUTO
     enum:
         FASTFS_CONSTANT_DROP
         FASTFS_CONSTANT_PROJECT
@@ -383,6 +385,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const int64_t *indptr
         const int64_t *indices
         const double *weights
+        int32_t graph
+        int32_t graph_reason
+        int64_t dense_bytes
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     void fastfs_disc_free(fastfs_disc *fitted)

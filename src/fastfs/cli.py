@@ -280,8 +280,8 @@ def score(
         found, counts = np.unique(table.y, return_counts=True)
         samples_of = {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
     n_samples, n_features = table.X.shape
-    accuracy: dict[str, Any] = {name: getattr(selector, f"{name}_", None) for name in ("accuracy", "accuracy_reason")}
-    accuracy = {name: value for name, value in accuracy.items() if value}
+    names = ("accuracy", "accuracy_reason", "graph", "graph_reason")
+    form: dict[str, Any] = {name: value for name in names if (value := getattr(selector, f"{name}_", None))}
     n_selected = getattr(selector, "n_selected_", None)
     found_pairs = _pairs(selector, table.feature_names)
     parameters = {
@@ -290,7 +290,7 @@ def score(
         if name != "verbose"
     }
     about = {"method": method, "parameters": parameters, "version": fastfs.__version__, "source": table.source}
-    about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **accuracy}
+    about |= {"reading": reading, "n_samples": n_samples, "n_features": n_features, "classes": samples_of, **form}
     for name in ("sigma", "center"):  # parameters that may be rules
         used = getattr(selector, f"{name}_", None)
         if used is not None:
@@ -327,10 +327,12 @@ def score(
     if len(of_each) > CLASSES_SHOWN:
         of_each[CLASSES_SHOWN:] = [f"and {len(of_each) - CLASSES_SHOWN} classes more"]
     approximated = ""
-    if accuracy.get("accuracy", "exact") != "exact":
-        approximated = f" in the {accuracy['accuracy']} form"
-        if "accuracy_reason" in accuracy:
-            approximated += f" ({accuracy['accuracy_reason']})"
+    if form.get("accuracy", "exact") != "exact":
+        approximated = f" in the {form['accuracy']} form"
+        if "accuracy_reason" in form:
+            approximated += f" ({form['accuracy_reason']})"
+    if form.get("graph", "dense") != "dense":
+        approximated = f" on the {form['graph']} graph ({form['graph_reason']})"
     if getattr(selector, "prefilter_weights_", None) is not None:
         approximated = f", and the pairs of the {len(selector.kept_features_)} that IM4E kept (the others score 0)"
     if getattr(selector, "sigma", None) == "auto":

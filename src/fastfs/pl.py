@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastfs._base import check_structure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
@@ -679,6 +681,7 @@ def group(
     if not hasattr(selector, "bandwidths_"):
         raise ValueError("group needs a fitted DiSC")
     n_features = len(selector.scores_)
+    check_structure(X)
     X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
     y = np.asarray(y)
     if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, DataWarning, as_int, rank_features, some_of, warn_data
+from fastfs._base import Array, DataWarning, as_int, check_structure, rank_features, some_of, warn_data
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -182,6 +182,7 @@ class _Source:
             self.X, names = (adata.raw.X, adata.raw.var_names) if self.use_raw else (adata.X, adata.var_names)
         if self.X is None:
             raise ValueError("adata has no X: give a layer")
+        check_structure(self.X)
         if not names.is_unique:
             twice = names[names.duplicated()].unique()
             raise ValueError(
@@ -222,8 +223,13 @@ class _Source:
         for begin in range(0, self.X.shape[0], step):
             wanted = cells[(cells >= begin) & (cells < begin + step)] - begin
             if len(wanted):
-                part = self.X[begin : begin + step][wanted]
+                part = self._read(begin, begin + step)[wanted]
                 yield part if self.genes is None else part[:, self.genes]
+
+    def _read(self, begin: int, end: int) -> Any:
+        rows = self.X[begin:end]
+        check_structure(rows)
+        return rows
 
     def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
         """Sums of the genes over the cells of each group, in one pass."""
@@ -241,7 +247,7 @@ class _Source:
             total = np.zeros((n_groups, n_genes))
             step = max(1, _CHUNK_BYTES // (8 * n_genes))
             for begin in range(0, n_cells, step):
-                part = members[:, begin : begin + step] @ self.X[begin : begin + step]
+                part = members[:, begin : begin + step] @ self._read(begin, begin + step)
                 total += part.toarray() if hasattr(part, "tocsr") else part
         chosen: Array = total if self.genes is None else total[:, self.genes]
         return chosen
@@ -257,6 +263,7 @@ def _check(adata: Any, copy: bool) -> None:
 
 
 def _to_array(block: Any) -> Array:
+    check_structure(block)
     dense: Array = block.toarray()
     return dense
 

@@ -182,6 +182,7 @@ void test_null() {
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_prices(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_embed(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
     fastfs_gram_free(nullptr);
@@ -303,7 +304,7 @@ void test_too_large_sizes() {
                 test_too_large("nearest_features" + shape,
                                [&, L = L](auto& how) { return fastfs_nearest_features(L, k, &how, nullptr, nullptr); });
             }
-            for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+            for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO}) {
                 auto options = fastfs::default_disc_options();
                 options.graph = graph;
                 options.n_neighbors = options.bandwidth_neighbors = two_to(61);
@@ -757,7 +758,7 @@ void test_questions() {
     test_question("nearest_features", [&](const fastfs_run& how, bool given) {
         return fastfs_nearest_features(&X, 2, &how, give(given, a.data()), give(given, out.data()));
     });
-    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO}) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
         options.bandwidth_neighbors = options.n_neighbors = 2;

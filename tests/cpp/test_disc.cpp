@@ -77,6 +77,9 @@ void test_routes(int graph) {
     options.n_neighbors = 12;
     options.n_vectors = 5;
     const fastfs::disc found(sets, options, threads(1));
+    const bool chosen = graph == FASTFS_GRAPH_AUTO;
+    CHECK(found.result(0).graph == (chosen ? FASTFS_GRAPH_DENSE : graph));
+    CHECK(found.result(0).graph_reason == (chosen ? FASTFS_BECAUSE_SIZE : FASTFS_BECAUSE_ASKED));
     CHECK(same(found, fastfs::disc(sets, options, threads(3)), 0));
     for (std::int64_t s = 0; s < 3; ++s) {  // the planted features come first, before those of the other sets
         const auto result = found.result(s);
@@ -88,7 +91,7 @@ void test_routes(int graph) {
         CHECK(own > 0.3 * all);
         CHECK(result.n_features == kFeatures && result.n_components == 4 && result.n_connected >= 1);
     }
-    if (graph == FASTFS_GRAPH_DENSE) return;
+    if (graph != FASTFS_GRAPH_KNN) return;
 
     std::vector<fastfs::nearest> near;
     for (const auto& x : X) near.push_back(fastfs::nearest_features(x, 12, threads(2)));
@@ -162,7 +165,7 @@ int main() {
         return 77;
     }
     fastfs::check(fastfs_link_blas());
-    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO}) {
         test_routes<float>(graph);
         test_routes<double>(graph);
     }

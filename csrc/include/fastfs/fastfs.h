@@ -148,6 +148,10 @@ typedef struct fastfs_matrix {
 } fastfs_matrix;
 #define FASTFS_MATRIX_INIT {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
 
+/* FASTFS_EINVAL unless X is a matrix that calls accept: the indptr and indices of a sparse one are read, and must stay
+ * within it; values aren't read. Every call checks this by itself: needed only if other code indexes X before. */
+FASTFS_API fastfs_status fastfs_check_matrix(const fastfs_matrix* X);
+
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
  * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
  * routine that is running returns. It must return: no exception, no longjmp. */
@@ -271,10 +275,10 @@ typedef struct fastfs_manifest_scale {
 } fastfs_manifest_scale;
 #define FASTFS_MANIFEST_SCALE_INIT {sizeof(fastfs_manifest_scale), FASTFS_SIGMA_MEDIAN, 0, 0.5, NULL}
 
-enum {                            /* why the form is what it is */
+enum {                            /* why the form of ManiFeSt, or the graph of DiSC, is what it is */
        FASTFS_BECAUSE_ASKED = 0,  /* options name it */
-       FASTFS_BECAUSE_SIZE = 1,   /* auto: up to 5000 features are exact, more are fast */
-       FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact, but that exceeds the budget */
+       FASTFS_BECAUSE_SIZE = 1,   /* auto: up to 5000 features are exact (dense), more are fast (knn) */
+       FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact (dense), but that exceeds the budget */
        FASTFS_BECAUSE_RANK = 3,   /* a rank above a quarter of the features gains nothing: exact */
        FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
@@ -645,15 +649,19 @@ typedef struct fastfs_disc_set {
 } fastfs_disc_set;
 #define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL}
 
-enum { FASTFS_GRAPH_DENSE = 0, FASTFS_GRAPH_KNN = 1 };
+enum {
+    FASTFS_GRAPH_DENSE = 0,
+    FASTFS_GRAPH_KNN = 1,
+    FASTFS_GRAPH_AUTO = 2 /* dense for up to 5000 features if the budget allows it, else knn */
+};
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 
 typedef struct fastfs_disc_options {
     size_t struct_size;
-    int32_t graph;               /* of X: all pairs of features, or each one's n_neighbors nearest */
+    int32_t graph;               /* FASTFS_GRAPH_*, of X: all pairs of features, or each one's n_neighbors nearest */
     int32_t constant;            /* FASTFS_CONSTANT_*: whether the constant vector is among those projected out */
     int64_t bandwidth_neighbors; /* eps_i is the distance to the so-many-th nearest other feature, >= 1 */
-    int64_t n_neighbors;         /* FASTFS_GRAPH_KNN, >= 1 */
+    int64_t n_neighbors;         /* of the graph knn, >= 1 */
     double density;              /* alpha in [0, 1]: affinities are divided by (q_i q_j)^alpha, q the row sums */
     int64_t n_vectors;           /* differential vectors of each set, >= 1 */
     int64_t n_differential;      /* of these, how many make the scores; 0: up to the largest ratio of significances */
@@ -698,6 +706,9 @@ typedef struct fastfs_disc_result {
     const int64_t* indptr;
     const int64_t* indices;
     const double* weights;
+    int32_t graph;        /* FASTFS_GRAPH_DENSE or FASTFS_GRAPH_KNN, of all sets with X alone */
+    int32_t graph_reason; /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
+    int64_t dense_bytes;  /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
 } fastfs_disc_result;
 #define FASTFS_DISC_RESULT_INIT  \
     {sizeof(fastfs_disc_result), \
@@ -720,7 +731,10 @@ typedef struct fastfs_disc_result {
      0,                          \
      NULL,                       \
      NULL,                       \
-     NULL}
+     NULL,                       \
+     0,                          \
+     0,                          \
+     0}
 
 /* Features whose graph differs between sets: two or more, in steps of the first one's struct_size. Dense: O(p^2 n) time
  * and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes. */
