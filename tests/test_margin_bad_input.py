@@ -64,7 +64,7 @@ BAD_DATA = {
     "all constant": (np.ones((40, 6)), Y, ValueError, ["constant"]),
     "all equal rows": (np.repeat(X[:1], 40, axis=0), Y, ValueError, ["constant"]),
     "NaN in CSR": (sp.csr_matrix(changed(X, 7, 2, np.nan)), Y, ValueError, ["NaN", "row 7, column 2"]),
-    "broken CSR": (broken(), Y, ValueError, ["broken sparse matrix"]),
+    "broken CSR": (broken(), Y, ValueError, ["outside 0"]),
     "chunks": (iter([X[:20], X[20:]]), Y, TypeError, ["one array"]),
     "3-D": (X[None], Y, ValueError, []),
     "1-D": (X[:, 0], Y, ValueError, []),
