@@ -22,7 +22,12 @@ def slow(session: nox.Session) -> None:
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
     session.run(
-        "python", "-m", "pytest", "--hypothesis-profile=thorough", "tests/test_affinity.py", "tests/test_manifest.py"
+        "python",
+        "-m",
+        "pytest",
+        "--hypothesis-profile=thorough",
+        "tests/engines/test_affinity.py",
+        "tests/methods/manifest/test_manifest.py",
     )
 
 
@@ -53,13 +58,13 @@ def sanitize(session: nox.Session) -> None:
 def stubs(session: nox.Session) -> None:
     """Regenerate src/fastfs/_core.pyi; a test fails while it differs from the module."""
     session.install(".[test]")
-    session.run("python", "-m", "tests.stubs", "--write")
+    session.run("python", "-m", "tests.project.stubs", "--write")
 
 
 @nox.session
 def interface(session: nox.Session) -> None:
     """Regenerate what follows from fastfs.h (reference, Cython, ABI list) and say what has changed for old programs."""
-    session.run("python", "-m", "tests.c_interface", "--write")
+    session.run("python", "-m", "tests.project.c_interface", "--write")
 
 
 @nox.session

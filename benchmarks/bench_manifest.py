@@ -20,7 +20,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.baselines import manifest as authors
 from benchmarks.harness import Report
-from fastfs import _manifest
+from fastfs._functions import manifest as _manifest
 
 
 def normal_data(d: int, N: int = 60) -> tuple[np.ndarray, np.ndarray]:

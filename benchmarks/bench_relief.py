@@ -36,7 +36,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.baselines import relief as plain
 from benchmarks.harness import Report, Timing
-from fastfs._margin import Stage
+from fastfs._functions.margin import Stage
 
 K = 10
 

@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 import fastfs
 from benchmarks import harness
 from benchmarks.papers.protocol import read
-from fastfs import _immigrate
+from fastfs._functions import immigrate as _immigrate
 
 SIGMAS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 RHOS = tuple(np.round(np.arange(1.1, 0.89, -0.02), 2).tolist())

@@ -23,7 +23,7 @@ bool holds(const py::handle& array) {
     return py::isinstance<py::array_t<T, 0>>(array);
 }
 
-// A samples x features matrix as fastfs._base hands it over: a 2-D float32 or float64 ndarray with any strides, or a
+// A samples x features matrix as fastfs._inputs hands it over: a 2-D float32 or float64 ndarray with any strides, or a
 // scipy.sparse CSR or CSC container of such values. Anything else is a TypeError: no silent copies. Keeps its arrays
 // alive.
 struct Matrix {

@@ -1,4 +1,4 @@
-// Where SciPy's calls of BLAS end; fastfs._lapack asks for the threads of that library.
+// Where SciPy's calls of BLAS end; fastfs._machine.lapack asks for the threads of that library.
 #include <cstddef>
 #include <cstring>
 

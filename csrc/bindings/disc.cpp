@@ -23,7 +23,7 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, int n
 using Neighbors = py::array_t<std::int64_t, py::array::c_style>;
 using Distances = py::array_t<double, py::array::c_style>;
 
-// A condition as fastfs._disc hands it over, a dict; of X, W, and neighbors with distances, those that are needed are
+// A condition as fastfs._functions.disc hands it over, a dict; of X, W, and neighbors with distances, those that are needed are
 // there, others None.
 struct Set {
     explicit Set(const py::dict& given) : core(FASTFS_DISC_SET_INIT) {

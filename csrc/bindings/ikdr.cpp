@@ -9,7 +9,7 @@ py::ssize_t extent(const py::object& array, py::ssize_t axis) {
     return array.attr("shape").attr("__getitem__")(axis).cast<py::ssize_t>();
 }
 
-// Kernels as fastfs._ikdr hands them over: of X, or matrices (n_kernels x n x n).
+// Kernels as fastfs._functions.ikdr hands them over: of X, or matrices (n_kernels x n x n).
 struct Kernels {
     Kernels(const py::object& X_, const py::object& matrices, const py::object& groups, std::int64_t n_kernels,
             const py::object& scaling, const py::object& width) {

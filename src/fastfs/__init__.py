@@ -11,96 +11,96 @@ if TYPE_CHECKING:
     from fastfs import io as io
     from fastfs import pl as pl
     from fastfs import tl as tl
-    from fastfs._affinity import GramAccumulator as GramAccumulator
-    from fastfs._affinity import affinity as affinity
-    from fastfs._affinity import affinity_product as affinity_product
-    from fastfs._base import DataWarning as DataWarning
-    from fastfs._consensus import ConsensusResult as ConsensusResult
-    from fastfs._consensus import consensus as consensus
-    from fastfs._disc import DiscResult as DiscResult
-    from fastfs._disc import disc as disc
-    from fastfs._disc import nearest_features as nearest_features
-    from fastfs._disc_estimator import DiSC as DiSC
-    from fastfs._embed import get_cmake_dir as get_cmake_dir
-    from fastfs._embed import get_include as get_include
-    from fastfs._embed import get_pkgconfig_dir as get_pkgconfig_dir
-    from fastfs._ikdr import IkdrResult as IkdrResult
-    from fastfs._ikdr import ikdr as ikdr
-    from fastfs._ikdr import ikdr_path as ikdr_path
-    from fastfs._ikdr_estimator import IKDR as IKDR
-    from fastfs._immigrate import Explanation as Explanation
-    from fastfs._immigrate import Im4eResult as Im4eResult
-    from fastfs._immigrate import ImmigrateResult as ImmigrateResult
-    from fastfs._immigrate import im4e_scores as im4e_scores
-    from fastfs._immigrate import immigrate_scores as immigrate_scores
-    from fastfs._info import info as info
-    from fastfs._info import link_blas as link_blas
-    from fastfs._manifest import manifest_scores as manifest_scores
-    from fastfs._manifest_estimator import ManiFeSt as ManiFeSt
-    from fastfs._margin_estimators import IM4E as IM4E
-    from fastfs._margin_estimators import Immigrate as Immigrate
-    from fastfs._margin_estimators import MultiSURF as MultiSURF
-    from fastfs._margin_estimators import Relief as Relief
-    from fastfs._margin_estimators import ReliefF as ReliefF
-    from fastfs._permutation import PermutationResult as PermutationResult
-    from fastfs._permutation import permutation_test as permutation_test
-    from fastfs._projse import ProjSeResult as ProjSeResult
-    from fastfs._projse import projse_from_kernels as projse_from_kernels
-    from fastfs._projse import projse_scores as projse_scores
-    from fastfs._projse import projse_two_view as projse_two_view
-    from fastfs._projse_estimator import ProjSe as ProjSe
-    from fastfs._relief import multisurf_scores as multisurf_scores
-    from fastfs._relief import relief_scores as relief_scores
-    from fastfs._relief import relieff_scores as relieff_scores
-    from fastfs._stability import StabilityResult as StabilityResult
-    from fastfs._stability import stability as stability
+    from fastfs._estimators.disc import DiSC as DiSC
+    from fastfs._estimators.ikdr import IKDR as IKDR
+    from fastfs._estimators.manifest import ManiFeSt as ManiFeSt
+    from fastfs._estimators.margin import IM4E as IM4E
+    from fastfs._estimators.margin import Immigrate as Immigrate
+    from fastfs._estimators.margin import MultiSURF as MultiSURF
+    from fastfs._estimators.margin import Relief as Relief
+    from fastfs._estimators.margin import ReliefF as ReliefF
+    from fastfs._estimators.projse import ProjSe as ProjSe
+    from fastfs._functions.affinity import GramAccumulator as GramAccumulator
+    from fastfs._functions.affinity import affinity as affinity
+    from fastfs._functions.affinity import affinity_product as affinity_product
+    from fastfs._functions.disc import DiscResult as DiscResult
+    from fastfs._functions.disc import disc as disc
+    from fastfs._functions.disc import nearest_features as nearest_features
+    from fastfs._functions.ikdr import IkdrResult as IkdrResult
+    from fastfs._functions.ikdr import ikdr as ikdr
+    from fastfs._functions.ikdr import ikdr_path as ikdr_path
+    from fastfs._functions.immigrate import Explanation as Explanation
+    from fastfs._functions.immigrate import Im4eResult as Im4eResult
+    from fastfs._functions.immigrate import ImmigrateResult as ImmigrateResult
+    from fastfs._functions.immigrate import im4e_scores as im4e_scores
+    from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
+    from fastfs._functions.manifest import manifest_scores as manifest_scores
+    from fastfs._functions.projse import ProjSeResult as ProjSeResult
+    from fastfs._functions.projse import projse_from_kernels as projse_from_kernels
+    from fastfs._functions.projse import projse_scores as projse_scores
+    from fastfs._functions.projse import projse_two_view as projse_two_view
+    from fastfs._functions.relief import multisurf_scores as multisurf_scores
+    from fastfs._functions.relief import relief_scores as relief_scores
+    from fastfs._functions.relief import relieff_scores as relieff_scores
+    from fastfs._inference.consensus import ConsensusResult as ConsensusResult
+    from fastfs._inference.consensus import consensus as consensus
+    from fastfs._inference.permutation import PermutationResult as PermutationResult
+    from fastfs._inference.permutation import permutation_test as permutation_test
+    from fastfs._inference.stability import StabilityResult as StabilityResult
+    from fastfs._inference.stability import stability as stability
+    from fastfs._machine.embed import get_cmake_dir as get_cmake_dir
+    from fastfs._machine.embed import get_include as get_include
+    from fastfs._machine.embed import get_pkgconfig_dir as get_pkgconfig_dir
+    from fastfs._machine.info import info as info
+    from fastfs._machine.info import link_blas as link_blas
+    from fastfs._machine.run import DataWarning as DataWarning
 
     __version__: str
 
 _HOMES = {
-    "ConsensusResult": "_consensus",
-    "DataWarning": "_base",
-    "DiSC": "_disc_estimator",
-    "DiscResult": "_disc",
-    "Explanation": "_immigrate",
-    "GramAccumulator": "_affinity",
-    "IKDR": "_ikdr_estimator",
-    "IM4E": "_margin_estimators",
-    "IkdrResult": "_ikdr",
-    "Im4eResult": "_immigrate",
-    "Immigrate": "_margin_estimators",
-    "ImmigrateResult": "_immigrate",
-    "ManiFeSt": "_manifest_estimator",
-    "MultiSURF": "_margin_estimators",
-    "PermutationResult": "_permutation",
-    "ProjSe": "_projse_estimator",
-    "ProjSeResult": "_projse",
-    "Relief": "_margin_estimators",
-    "ReliefF": "_margin_estimators",
-    "StabilityResult": "_stability",
-    "affinity": "_affinity",
-    "affinity_product": "_affinity",
-    "consensus": "_consensus",
-    "disc": "_disc",
-    "get_cmake_dir": "_embed",
-    "get_include": "_embed",
-    "get_pkgconfig_dir": "_embed",
-    "ikdr": "_ikdr",
-    "ikdr_path": "_ikdr",
-    "im4e_scores": "_immigrate",
-    "immigrate_scores": "_immigrate",
-    "info": "_info",
-    "link_blas": "_info",
-    "manifest_scores": "_manifest",
-    "multisurf_scores": "_relief",
-    "nearest_features": "_disc",
-    "permutation_test": "_permutation",
-    "projse_from_kernels": "_projse",
-    "projse_scores": "_projse",
-    "projse_two_view": "_projse",
-    "relief_scores": "_relief",
-    "relieff_scores": "_relief",
-    "stability": "_stability",
+    "ConsensusResult": "_inference.consensus",
+    "DataWarning": "_machine.run",
+    "DiSC": "_estimators.disc",
+    "DiscResult": "_functions.disc",
+    "Explanation": "_functions.immigrate",
+    "GramAccumulator": "_functions.affinity",
+    "IKDR": "_estimators.ikdr",
+    "IM4E": "_estimators.margin",
+    "IkdrResult": "_functions.ikdr",
+    "Im4eResult": "_functions.immigrate",
+    "Immigrate": "_estimators.margin",
+    "ImmigrateResult": "_functions.immigrate",
+    "ManiFeSt": "_estimators.manifest",
+    "MultiSURF": "_estimators.margin",
+    "PermutationResult": "_inference.permutation",
+    "ProjSe": "_estimators.projse",
+    "ProjSeResult": "_functions.projse",
+    "Relief": "_estimators.margin",
+    "ReliefF": "_estimators.margin",
+    "StabilityResult": "_inference.stability",
+    "affinity": "_functions.affinity",
+    "affinity_product": "_functions.affinity",
+    "consensus": "_inference.consensus",
+    "disc": "_functions.disc",
+    "get_cmake_dir": "_machine.embed",
+    "get_include": "_machine.embed",
+    "get_pkgconfig_dir": "_machine.embed",
+    "ikdr": "_functions.ikdr",
+    "ikdr_path": "_functions.ikdr",
+    "im4e_scores": "_functions.immigrate",
+    "immigrate_scores": "_functions.immigrate",
+    "info": "_machine.info",
+    "link_blas": "_machine.info",
+    "manifest_scores": "_functions.manifest",
+    "multisurf_scores": "_functions.relief",
+    "nearest_features": "_functions.disc",
+    "permutation_test": "_inference.permutation",
+    "projse_from_kernels": "_functions.projse",
+    "projse_scores": "_functions.projse",
+    "projse_two_view": "_functions.projse",
+    "relief_scores": "_functions.relief",
+    "relieff_scores": "_functions.relief",
+    "stability": "_inference.stability",
 }
 _MODULES = ("io", "numba", "pl", "tl")
 

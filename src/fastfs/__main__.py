@@ -2,7 +2,7 @@
 
 import sys
 
-from fastfs._embed import ANSWERS
+from fastfs._machine.embed import ANSWERS
 
 # Which extra brings what the command line may need.
 _EXTRAS = {

@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from fastfs._base import DataWarning
+from fastfs._machine.run import DataWarning
 
 # Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
 _MOST_COLUMNS = 10_000_000

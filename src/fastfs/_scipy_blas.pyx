@@ -1,5 +1,5 @@
 # cython: language_level=3, binding=False, auto_pickle=False
-"""SciPy's BLAS and LAPACK, handed over to the core; `fastfs._lapack` knows their names and signatures."""
+"""SciPy's BLAS and LAPACK, handed over to the core; `fastfs._machine.lapack` knows their names and signatures."""
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdint cimport uintptr_t

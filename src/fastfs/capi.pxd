@@ -1,4 +1,5 @@
-# Everything in fastfs.h, for `from fastfs.capi cimport ...`; made by `python -m tests.c_interface --write`.
+# Everything in fastfs.h, for `from fastfs.capi cimport ...`.
+# Made by `python -m tests.project.c_interface --write`.
 # NAME_init() is what FASTFS_NAME_INIT is in C.
 from libc.stdint cimport int32_t, int64_t, uint64_t
 

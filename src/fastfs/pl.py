@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastfs._base import check_structure
+from fastfs._inputs.matrix import check_structure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-    from fastfs._consensus import ConsensusResult
-    from fastfs._permutation import PermutationResult
-    from fastfs._stability import StabilityResult
+    from fastfs._inference.consensus import ConsensusResult
+    from fastfs._inference.permutation import PermutationResult
+    from fastfs._inference.stability import StabilityResult
 
 __all__ = [
     "class_profile",

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._base import Array, DataWarning, as_int, check_structure, rank_features, some_of, warn_data
+from fastfs._inputs.checks import as_int, rank_features, some_of
+from fastfs._inputs.matrix import check_structure
+from fastfs._machine.run import DataWarning, warn_data
+from fastfs._types import Array
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -406,7 +409,7 @@ def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dic
     from scipy.stats import false_discovery_control
     from sklearn.exceptions import ConvergenceWarning
 
-    from fastfs._permutation import permutation_test
+    from fastfs._inference.permutation import permutation_test
 
     names = np.unique(y).tolist()
     scores = _scores_of_groups(fitted)

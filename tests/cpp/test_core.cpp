@@ -24,10 +24,10 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
-#include "kernels/isa/tiles.hpp"
-#include "kernels/low_rank.hpp"
-#include "kernels/operators.hpp"
-#include "kernels/spectral.hpp"
+#include "engines/isa/tiles.hpp"
+#include "manifest/low_rank.hpp"
+#include "disc/operators.hpp"
+#include "engines/spectral.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 

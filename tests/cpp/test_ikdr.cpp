@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "fastfs/fastfs.hpp"
-#include "kernels/simplex.hpp"
+#include "ikdr/simplex.hpp"
 #include "tests.hpp"
 
 // The scipy-openblas32 wheel has its own names for the routines.

@@ -1,6 +1,6 @@
 // The engine of the margin methods against plain loops, and RELIEF, ReliefF and MultiSURF with distances stored and by
 // blocks of rows. Exits with 77 (skipped) if FASTFS_ISA names a set that this machine hasn't.
-#include "kernels/margin.hpp"
+#include "margin/margin.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
-#include "kernels/forms.hpp"
-#include "kernels/isa/tiles.hpp"
+#include "margin/quadratic_forms.hpp"
+#include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 #include "tests.hpp"
 

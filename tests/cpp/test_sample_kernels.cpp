@@ -1,6 +1,6 @@
 // Kernels between samples, one a feature, a group or a matrix, against plain loops. Exits with 77 (skipped) if
 // FASTFS_ISA names a set that this machine hasn't.
-#include "kernels/sample_kernels.hpp"
+#include "ikdr/sample_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/isa/tiles.hpp"
+#include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 #include "tests.hpp"
 

@@ -1,0 +1,351 @@
+#include "disc/operators.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engines/spectral.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+#include "support/random.hpp"
+
+namespace fastfs::core {
+namespace {
+
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+
+// Rows of a basis that one task takes: 512 rows of 64 vectors are 0.25 MB.
+constexpr std::int64_t kChunk = 512;
+
+// Rows of a sparse and of a dense matrix that one task multiplies.
+constexpr std::int64_t kSparseRows = 512;
+constexpr std::int64_t kDenseRows = 2 * kPanel<double>;
+
+// Up to this size LAPACK is as fast.
+constexpr std::int64_t kSmall = 200;
+
+constexpr int kMostCycles = 500;
+
+using Numbers = std::vector<double>;
+Numbers numbers(std::int64_t size) { return Numbers(static_cast<std::size_t>(size)); }
+
+std::int64_t n_chunks(std::int64_t n) { return (n + kChunk - 1) / kChunk; }
+
+// total (size) = the sum of what part(first, rows, sums) returns in sums for all chunks of rows, in their order.
+template <class F>
+void sum_chunks(std::int64_t n, std::int64_t size, double* total, Run& run, F&& part) {
+    Buffer<double> parts(n_chunks(n) * size);
+    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+        part(chunk * kChunk, std::min(kChunk, n - chunk * kChunk), parts.data() + chunk * size);
+    });
+    std::fill_n(total, size, 0.0);
+    for (std::int64_t chunk = 0; chunk < n_chunks(n); ++chunk) {
+        for (std::int64_t e = 0; e < size; ++e) total[e] += parts[chunk * size + e];
+    }
+}
+
+// kBlock x kBlock, row-major.
+using Square = std::array<double, kBlock * kBlock>;
+
+Square identity() {
+    Square I{};
+    for (std::int64_t c = 0; c < kBlock; ++c) I[static_cast<std::size_t>(c * kBlock + c)] = 1;
+    return I;
+}
+
+// A (rows x kBlock) = A F.
+void multiply_right(std::int64_t rows, double* A, const Square& F) {
+    for (double* row = A; row < A + rows * kBlock; row += kBlock) {
+        double product[kBlock] = {};
+        for (std::int64_t l = 0; l < kBlock; ++l) {
+            for (std::int64_t c = 0; c < kBlock; ++c)
+                product[c] += row[l] * F[static_cast<std::size_t>(l * kBlock + c)];
+        }
+        std::copy_n(product, kBlock, row);
+    }
+}
+
+// G = F' F with F upper triangular, and F^-1. A pivot below the rounding of its column counts as that. Returns the
+// smallest share of a column that was left for its pivot.
+double cholesky(const double* G, Square& F, Square& inverse) {
+    F = {};
+    inverse = identity();
+    double least = 1;
+    auto at = [](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * kBlock + j); };
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+        for (std::int64_t j = i; j < kBlock; ++j) {
+            double sum = G[at(i, j)];
+            for (std::int64_t l = 0; l < i; ++l) sum -= F[at(l, i)] * F[at(l, j)];
+            if (j == i) {
+                least = std::min(least, sum / G[at(i, i)]);
+                F[at(i, i)] = std::sqrt(std::max(sum, 16 * kEps * G[at(i, i)]));
+            } else {
+                F[at(i, j)] = sum / F[at(i, i)];
+            }
+        }
+    }
+    for (std::int64_t j = 0; j < kBlock; ++j) {  // columns of the inverse, by back substitution
+        for (std::int64_t i = j; i >= 0; --i) {
+            double sum = i == j;
+            for (std::int64_t l = i + 1; l <= j; ++l) sum -= F[at(i, l)] * inverse[at(l, j)];
+            inverse[at(i, j)] = sum / F[at(i, i)];
+        }
+    }
+    return least;
+}
+
+void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W) {
+    for (std::int64_t i = 0; i < n; i += 2) {
+        double pair[2];
+        random.normal_pair(pair);
+        W[i * kBlock + column] = pair[0];
+        if (i + 1 < n) W[(i + 1) * kBlock + column] = pair[1];
+    }
+}
+
+// Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
+// What of W lies in V to rounding gives a new direction all the same, with as small an R: rounding is made orthogonal
+// like anything else. What vanishes altogether is drawn. W is destroyed.
+void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double* H,
+            Square& R, Run& run) {
+    constexpr int kMostPasses = 6;
+    const auto& blocks = *isa().blocks;
+    // W as it was given is V H + (W F^-1) R throughout, and h = V' (W F^-1).
+    Square F, inverse = identity();
+    R = identity();
+    Numbers h = numbers(size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
+    std::fill_n(H, size * kBlock, 0.0);
+    inner_products(n, size, V, ld, W, h.data(), run);
+    for (int pass = 0;; ++pass) {
+        product = h;
+        multiply_right(size, product.data(), R);
+        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[static_cast<std::size_t>(e)];
+        // In one sweep W loses h, and what it still has of V is summed up.
+        sum_chunks(n, (size + kBlock) * kBlock, sums.data(), run,
+                   [&](std::int64_t first, std::int64_t rows, double* part) {
+                       double *w = W + first * kBlock, *v = V + first * ld;
+                       if (pass > 0) multiply_right(rows, w, inverse);
+                       blocks.multiply(v, ld, rows, size, h.data(), -1, true, w);
+                       blocks.multiply_transposed(v, ld, rows, size, w, part);
+                       blocks.multiply_transposed(w, kBlock, rows, kBlock, w, part + size * kBlock);
+                   });
+        std::copy_n(sums.data(), size * kBlock, h.data());
+        const double* G = sums.data() + size * kBlock;
+        bool drawn = false;
+        for (std::int64_t c = 0; c < kBlock; ++c) {
+            if (G[c * kBlock + c] > 1e-280) continue;
+            draw_column(n, c, random, W);
+            std::fill_n(R.begin() + c * kBlock, kBlock, 0.0);
+            drawn = true;
+        }
+        if (drawn) {
+            inverse = identity();
+            inner_products(n, size, V, ld, W, h.data(), run);
+            continue;
+        }
+        const double share = cholesky(G, F, inverse);
+        Square FR = F;
+        multiply_right(kBlock, FR.data(), R);
+        R = FR;
+        multiply_right(size, h.data(), inverse);
+        // Once is enough where neither V nor the other columns of W took much of a column; else twice.
+        double left = 0;
+        for (double x : h) left = std::max(left, std::abs(x));
+        if ((left <= 16 * kEps && share > 0.01) || pass == kMostPasses) break;
+    }
+    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+        const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
+        multiply_right(rows, W + first * kBlock, inverse);
+        for (std::int64_t i = first; i < first + rows; ++i) std::copy_n(W + i * kBlock, kBlock, V + i * ld + size);
+    });
+}
+
+// V[:, :q] = V[:, :size] Y, Y by columns.
+void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::int64_t ld, const double* Y, Run& run) {
+    std::vector<Buffer<double>> scratch;
+    for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(kChunk * q);
+    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int slot) {
+        const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
+        double* rotated = scratch[static_cast<std::size_t>(slot)].data();
+        gemm('T', 'N', q, rows, size, 1.0, Y, size, V + first * ld, ld, 0.0, rotated, q);
+        for (std::int64_t i = 0; i < rows; ++i) std::copy_n(rotated + i * q, q, V + (first + i) * ld);
+    });
+}
+
+// The columns of A come from products with those of the identity.
+void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
+    Buffer<double> A(n * n), X(n * kBlock), Y(n * kBlock);
+    for (std::int64_t first = 0; first < n; first += kBlock) {
+        run.checkpoint();
+        const std::int64_t count = std::min(kBlock, n - first);
+        std::fill_n(X.data(), n * kBlock, 0.0);
+        for (std::int64_t c = 0; c < count; ++c) X[(first + c) * kBlock + c] = 1;
+        apply(X.data(), Y.data());
+        for (std::int64_t c = 0; c < count; ++c) {
+            for (std::int64_t i = 0; i < n; ++i) A[(first + c) * n + i] = Y[i * kBlock + c];
+        }
+    }
+    largest_eigenpairs(n, A.data(), k, pairs.values.data(), pairs.vectors.data(), run);
+    pairs.converged = true;
+}
+
+// Vectors of the basis. Measured with DiSC's graphs of 20,000 features.
+std::int64_t basis_size(std::int64_t k) { return 2 * k + 10 * kBlock; }
+
+// Of a repeated eigenvalue a Krylov space sees as many copies as its block has vectors: where that many of the k
+// values agree, there may be more.
+bool may_repeat(std::int64_t k, const Numbers& w) {
+    for (std::int64_t j = 0; j + kBlock <= k; ++j) {
+        const double first = w[static_cast<std::size_t>(j)], last = w[static_cast<std::size_t>(j + kBlock - 1)];
+        if (first - last <= 1e-6 * std::abs(w[0])) return true;
+    }
+    return false;
+}
+
+// Wu and Simon's method: from T = V' A V, all of whose columns are computed, the Ritz pairs, of the best of which a new
+// basis starts when there is no more room.
+template <class F>
+void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, std::uint64_t seed,
+             LeadingPairs& pairs, Run& run) {
+    const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 2;
+    Random random(seed);
+    Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
+    Numbers H = numbers(ld * kBlock), w = numbers(most);
+    Square R;
+    std::int64_t size = 0;  // columns of V that T knows; one block more waits to be multiplied
+    auto draw = [&] {
+        for (std::int64_t c = 0; c < kBlock; ++c) draw_column(n, c, random, W.data());
+        append(n, size, V.data(), ld, W.data(), random, H.data(), R, run);
+    };
+    draw();
+    bool confirmed = false;
+    for (int cycle = 0; cycle < kMostCycles; ++cycle) {
+        for (; size + kBlock <= most; size += kBlock) {
+            run.checkpoint();
+            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
+            apply(X.data(), W.data());
+            append(n, size + kBlock, V.data(), ld, W.data(), random, H.data(), R, run);
+            for (std::int64_t j = 0; j < size + kBlock; ++j) {
+                for (std::int64_t c = 0; c < kBlock; ++c) {
+                    T[(size + c) * most + j] = T[j * most + size + c] = H[static_cast<std::size_t>(j * kBlock + c)];
+                }
+            }
+        }
+        for (std::int64_t j = 0; j < size; ++j) std::copy_n(T.data() + j * most, size, A.data() + j * size);
+        largest_eigenpairs(size, A.data(), kept, w.data(), Y.data(), run);
+        // A y - w y = (the waiting block) R (the last entries of y).
+        bool found = true;
+        for (std::int64_t j = 0; j < k && found; ++j) {
+            const double* last = Y.data() + j * size + size - kBlock;
+            double square = 0;
+            for (std::int64_t a = 0; a < kBlock; ++a) {
+                double r = 0;
+                for (std::int64_t c = 0; c < kBlock; ++c) r += R[static_cast<std::size_t>(a * kBlock + c)] * last[c];
+                square += r * r;
+            }
+            found = std::sqrt(square) <= allowed(j, w[0]);
+        }
+        const std::int64_t q = found ? k : kept;
+        rotate(n, size, q, V.data(), ld, Y.data(), run);
+        pairs.converged = found && (confirmed || !may_repeat(k, w));
+        if (pairs.converged) break;
+        for (std::int64_t j = 0; j < q; ++j) {
+            std::fill_n(T.data() + j * most, q, 0.0);
+            T[j * most + j] = w[static_cast<std::size_t>(j)];
+        }
+        if (!found) {
+            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
+        }
+        size = q;
+        // The other copies of an eigenvalue appear from new vectors.
+        if (found) draw();
+        confirmed = found;
+    }
+    for (std::int64_t j = 0; j < k; ++j) {
+        pairs.values[static_cast<std::size_t>(j)] = w[static_cast<std::size_t>(j)];
+        double* v = pairs.vectors.data() + j * n;
+        for (std::int64_t i = 0; i < n; ++i) v[i] = V[i * ld + j];
+        fix_sign(n, v);
+    }
+}
+
+bool is_small(std::int64_t n, std::int64_t k) { return n <= kSmall || 2 * (basis_size(k) + kBlock) > n; }
+
+}  // namespace
+
+LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
+                           double tolerance, double rough, std::uint64_t seed, Run& run) {
+    LeadingPairs pairs;
+    pairs.values = numbers(k);
+    pairs.vectors = numbers(n * k);
+    auto allowed = [&](std::int64_t j, double largest) {
+        return (j < n_exact ? tolerance : rough) * std::max(std::abs(largest), std::numeric_limits<double>::min());
+    };
+    if (is_small(n, k)) {
+        small_pairs(n, k, apply, pairs, run);
+    } else {
+        lanczos(n, k, apply, allowed, seed, pairs, run);
+    }
+    return pairs;
+}
+
+std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k) {
+    const std::int64_t size = basis_size(k) + kBlock;
+    if (is_small(n, k)) return 8 * (2 * n * n + 2 * n * kBlock);
+    return 8 * (n * (size + 4 * kBlock) + 3 * size * size);
+}
+
+void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
+    const auto product = isa().blocks->multiply_sparse;
+    parallel_for(run, (n + kSparseRows - 1) / kSparseRows, [&](std::int64_t task, int) {
+        const std::int64_t first = task * kSparseRows;
+        product(begins.data() + first, columns.data(), values.data(), std::min(kSparseRows, n - first), X,
+                Y + first * kBlock);
+    });
+}
+
+DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
+    : n_(n), in_panels_(n / kPanel<double> * kPanel<double>), values_(std::move(A)) {
+    constexpr std::int64_t kRows = kPanel<double>;
+    std::vector<Buffer<double>> scratch;
+    for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(kRows * n);
+    const auto store = store_tile<double, double>();
+    parallel_for(run, in_panels_ / kRows, [&](std::int64_t panel, int slot) {
+        double *rows = values_.data() + panel * kRows * n, *columns = scratch[static_cast<std::size_t>(slot)].data();
+        store(rows, n, kRows, n, 1.0, nullptr, columns, kRows, false);
+        std::copy_n(columns, kRows * n, rows);
+    });
+}
+
+void DenseSymmetric::multiply(const double* X, double* Y, Run& run) const {
+    const auto& blocks = *isa().blocks;
+    parallel_for(run, (n_ + kDenseRows - 1) / kDenseRows, [&](std::int64_t task, int) {
+        std::int64_t i = task * kDenseRows;
+        const std::int64_t end = std::min(i + kDenseRows, n_);
+        for (; i + kPanel<double> <= end; i += kPanel<double>) {
+            blocks.multiply_panel(values_.data() + i * n_, n_, X, Y + i * kBlock);
+        }
+        blocks.multiply(values_.data() + i * n_, n_, end - i, n_, X, 1, false, Y + i * kBlock);
+    });
+}
+
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
+                    Run& run) {
+    const auto product = isa().blocks->multiply_transposed;
+    sum_chunks(n, m * kBlock, H, run, [&](std::int64_t first, std::int64_t rows, double* part) {
+        product(V + first * ld, ld, rows, m, X + first * kBlock, part);
+    });
+}
+
+void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
+                      Run& run) {
+    const auto product = isa().blocks->multiply;
+    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+        const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
+        product(V + first * ld, ld, rows, m, H, -1, true, X + first * kBlock);
+    });
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,68 @@
+// Engine: leading eigenpairs of operators that are never formed, and what such operators are made of. Everything gives
+// the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engines/isa/tiles.hpp"
+#include "support/buffer.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Y = A X for a block of kBlock vectors side by side: X and Y are n x kBlock, row-major.
+using BlockOperator = std::function<void(const double* X, double* Y)>;
+
+struct LeadingPairs {
+    std::vector<double> values;   // descending
+    std::vector<double> vectors;  // one after the other, orthonormal; signs as of fix_sign
+    bool converged = false;
+};
+
+// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
+// tolerance times the largest eigenvalue, those of the others to `rough` times that: their values are good to its
+// square over their distance to the next. By a block Lanczos method with full orthogonalisation, which knows its
+// residuals to rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is
+// small. Repeated eigenvalues come as often as they are repeated.
+LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
+                           double tolerance, double rough, std::uint64_t seed, Run& run);
+
+// Bytes that it takes besides its result.
+std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);
+
+// A symmetric sparse matrix, and its product with a block, on the threads of the run.
+struct SparseSymmetric {
+    std::int64_t n = 0;
+    Buffer<std::int64_t> begins;   // n + 1
+    Buffer<std::int32_t> columns;  // ascending within a row
+    Buffer<double> values;
+    void multiply(const double* X, double* Y, Run& run) const;  // blocks
+};
+
+// A symmetric dense matrix, and the same.
+class DenseSymmetric {
+  public:
+    DenseSymmetric() = default;
+    DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run);  // A: n x n, row-major; taken over
+
+    std::int64_t n() const { return n_; }
+    double operator()(std::int64_t i, std::int64_t j) const {
+        const std::int64_t r = i % kPanel<double>;
+        return i - r < in_panels_ ? values_[(i - r) * n_ + j * kPanel<double> + r] : values_[i * n_ + j];
+    }
+    void multiply(const double* X, double* Y, Run& run) const;  // blocks
+
+  private:
+    std::int64_t n_ = 0, in_panels_ = 0;  // so many rows
+    Buffer<double> values_;  // kPanel<double> rows at a time, column by column; the rows that are left over as they are
+};
+
+// H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
+void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
+                    Run& run);
+void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
+                      Run& run);
+
+}  // namespace fastfs::core

@@ -1,0 +1,569 @@
+#include "engines/affinity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/isa/tiles.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+
+std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kTile, d - block * kTile); }
+
+// A squared distance from a Gram has an error of some eps (|z_i|^2 + |z_j|^2). Below this share of that sum it has lost
+// more than 8 of its bits, and is computed again by differences.
+template <class T>
+constexpr T kFewDigits = T(1) / 256;
+
+// Below this share it has none left.
+constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
+
+// Values between two checkpoints of pairs that are computed again: 0.02 s or so.
+constexpr std::int64_t kValuesPerCheckpoint = std::int64_t{1} << 20;
+
+// 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
+template <class T>
+T rbf_scale(double sigma, double unit) {
+    const double ratio = unit / sigma;
+    return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
+}
+
+// |x_i|^2 in units of the data. No kernel is given infinity.
+std::vector<double> data_norms(std::vector<double> norms, double square) {
+    for (double& norm : norms) {
+        norm *= square;
+        if (4 * norm <= std::numeric_limits<double>::max()) continue;
+        throw InvalidArgument(
+            "the values of X are too large: their squares overflow float64; divide X by a constant first");
+    }
+    return norms;
+}
+
+template <class T>
+std::vector<double> data_norms(const Features<T>& features, Run& run) {
+    std::vector<double> norms(static_cast<std::size_t>(features.n_features()), 0.0);
+    features.add_original_norms(norms.data(), run);
+    return data_norms(std::move(norms), features.unit() * features.unit());
+}
+
+// Calls tile(I, J, slot) for all pairs of blocks with I <= J.
+template <class F>
+void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
+    const std::int64_t blocks = n_blocks(d);
+    parallel_for(run, blocks * (blocks + 1) / 2, [&](std::int64_t index, int slot) {
+        // The row of the triangle that holds this index: rows have blocks, blocks - 1, ... entries.
+        const double b = static_cast<double>(2 * blocks + 1);
+        auto I = static_cast<std::int64_t>((b - std::sqrt(b * b - 8.0 * static_cast<double>(index))) / 2);
+        auto first = [&](std::int64_t row) { return row * blocks - row * (row - 1) / 2; };
+        while (first(I) > index) --I;
+        while (first(I + 1) <= index) ++I;
+        tile(I, I + index - first(I), slot);
+    });
+}
+
+// Outputs larger than an L2 cache are stored past the caches: a line needn't be fetched only to be overwritten. On Zen
+// 4 (1 MiB of L2, 32 of L3) that made whole calls 6 to 25 % faster at any size from 1 MiB on, also where all of the
+// output was read right afterwards.
+constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
+
+template <class Out>
+bool streamed(const Out* out, std::int64_t d) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(out) % sizeof(Out) == 0;
+    return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
+}
+
+template <class T>
+std::vector<Buffer<T>> scratch(int n_threads, std::int64_t size = kTile * kTile) {
+    std::vector<Buffer<T>> buffers;
+    for (int t = 0; t < n_threads; ++t) buffers.emplace_back(size);
+    return buffers;
+}
+
+// Kernel values have no unit for RBF, and that of the data for a custom kernel; the others carry unit^2, which may not
+// fit the output.
+template <class T, class Out>
+Out output_factor(const Features<T>& features, const Kernel& kernel) {
+    if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
+    const double factor = features.unit() * features.unit();
+    const double largest = factor * std::max(1.0, 4 * static_cast<double>(features.largest_squared_norm()));
+    require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
+            "the values of X are too large: their squares overflow " +
+                std::string(sizeof(Out) == 4 ? "float32" : "float64") + "; divide X by a constant first");
+    return static_cast<Out>(factor);
+}
+
+}  // namespace
+
+// A kernel of the caller's: what it is given, and the checks of what comes back.
+class CustomKernel {
+  public:
+    // norms: |x_i|^2; largest: what the output can hold.
+    // column_norms: empty if those of the rows.
+    CustomKernel(const Kernel& kernel, std::vector<double> norms, std::vector<double> column_norms = {},
+                 double largest = std::numeric_limits<double>::max())
+        : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
+
+    // Whether this is a tile of its features with themselves, and whether it is looked at as a whole.
+    bool is_diagonal(std::int64_t i0, std::int64_t j0) const { return column_norms_.empty() && i0 == j0; }
+    bool takes_whole(std::int64_t i0, std::int64_t j0) const {
+        return is_diagonal(i0, j0) || (column_norms_.empty() && i0 == 0 && j0 == kTile);
+    }
+
+    // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
+    // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
+                    std::int64_t ld) const {
+        const bool symmetric = column_norms_.empty(), diagonal = is_diagonal(i0, j0);
+        if (diagonal) mirror(tile, ld, ni);
+        std::vector<double> exchanged;
+        if (symmetric && i0 == 0 && j0 == kTile) {
+            exchanged.resize(static_cast<std::size_t>(ni * nj));
+            for (std::int64_t b = 0; b < nj; ++b) {
+                for (std::int64_t a = 0; a < ni; ++a)
+                    exchanged[static_cast<std::size_t>(b * ni + a)] = tile[a * ld + b];
+            }
+            call(j0, nj, i0, ni, exchanged.data(), ni);
+        }
+        call(i0, ni, j0, nj, tile, ld);
+        if (diagonal) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, tile, ld);
+            mirror(tile, ld, ni);
+        } else if (!exchanged.empty()) {
+            require_symmetric(i0, ni, j0, nj, tile, ld, exchanged.data(), ni);
+        }
+    }
+
+  private:
+    // The lower triangle from the upper one, to the bit: sparse sums may go in another order there.
+    static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
+        for (std::int64_t a = 0; a < n; ++a) {
+            for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
+        }
+    }
+
+    void call(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile, std::int64_t ld) const {
+        const double* columns = column_norms_.empty() ? norms_.data() : column_norms_.data();
+        kernel_.function(tile, ld, ni, nj, norms_.data() + i0, columns + j0, kernel_.sigma, kernel_.user);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            if (tile_kernels<double>().within(tile + a * ld, nj, largest_)) continue;
+            for (std::int64_t b = 0; b < nj; ++b) {
+                const double value = tile[a * ld + b];
+                if (std::abs(value) <= largest_) continue;
+                const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
+                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
+                                                   ", which float32 can't hold: give X as float64");
+                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
+            }
+        }
+    }
+
+    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it, which is looked for
+    // where that matters. On the diagonal each pair is compared once.
+    static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                                  const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
+        double largest = 0;
+        for (std::int64_t a = 0; a < ni; ++a) {
+            for (std::int64_t b = i0 == j0 ? a + 1 : 0; b < nj; ++b) {
+                const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
+                const double difference = std::abs(ij - ji), rounding = 1e-8 * std::max(std::abs(ij), std::abs(ji));
+                if (difference <= rounding) continue;
+                for (std::int64_t r = 0; r < ni && largest == 0; ++r) {
+                    for (std::int64_t c = 0; c < nj; ++c) largest = std::max(largest, std::abs(tile[r * ld + c]));
+                }
+                if (difference <= rounding + 1e-13 * largest) continue;
+                const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
+                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
+                                      ", but " + j + ", " + i + " give " + text(ji));
+            }
+        }
+    }
+
+    const Kernel kernel_;
+    const std::vector<double> norms_, column_norms_;
+    const double largest_;
+};
+
+template <class T>
+bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
+    constexpr std::int64_t kManySamples = 16384;
+    constexpr double kLargestExponent = 1e3;
+    // Once offsets are off, less is left of the values than single squares can hold, or than squares of their unit.
+    const double smallest_square = features.unit() < 0x1p60 ? 0x1p-60 : 0.25;
+    if (features.n_samples() > kManySamples || kernel.kind == Kernel::Kind::kCustom) return false;
+    if (features.largest_squared_norm() < smallest_square) return false;
+    return kernel.kind != Kernel::Kind::kRbf ||
+           static_cast<double>(features.largest_squared_norm()) * rbf_scale<double>(kernel.sigma, features.unit()) <=
+               kLargestExponent;
+}
+
+template <class T>
+KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
+                            double largest)
+    : left_(left), right_(right), kernel_(kernel), scale_(rbf_scale<T>(kernel.sigma, left.unit())) {
+    if (kernel.kind != Kernel::Kind::kCustom) return;
+    custom_ = std::make_shared<CustomKernel>(kernel, data_norms(left, run),
+                                             &left == &right ? std::vector<double>() : data_norms(right, run), largest);
+}
+
+template <class T>
+void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                                Run& run) const {
+    if (custom_ && custom_->is_diagonal(i0, j0)) {
+        // Its upper triangle will do, in steps from their own columns on.
+        const std::int64_t step = left_.alignment();
+        for (std::int64_t a = 0; a < ni; a += step) {
+            const std::int64_t rows = std::min(step, ni - a);
+            T* at = tile + a * kTile + a;
+            left_.gram_tile(i0 + a, rows, right_, j0 + a, nj - a, at, run);
+            make_values(i0 + a, rows, j0 + a, nj - a, at, run);
+        }
+        make_custom_values(i0, ni, j0, nj, tile);
+        return;
+    }
+    left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
+    if (kernel_.kind == Kernel::Kind::kLinear) return;
+    // Three passes of a kernel of the caller's over a strip of 24 kB, which stays in L1 meanwhile.
+    constexpr std::int64_t kStrip = 16;
+    const std::int64_t strip = custom_ && !custom_->takes_whole(i0, j0) ? kStrip : ni;
+    for (std::int64_t a = 0; a < ni; a += strip) {
+        const std::int64_t rows = std::min(strip, ni - a);
+        make_values(i0 + a, rows, j0, nj, tile + a * kTile, run);
+        if (custom_) make_custom_values(i0 + a, rows, j0, nj, tile + a * kTile);
+    }
+}
+
+// Inner products -> values of a built-in kernel, or what a custom one takes.
+template <class T>
+void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                                 Run& run) const {
+    const T *row_norms = left_.squared_norms() + i0, *column_norms = right_.squared_norms() + j0;
+    std::int64_t marks = 0;
+    T mark{};
+    switch (kernel_.kind) {
+        case Kernel::Kind::kLinear:
+            break;
+        case Kernel::Kind::kSquaredDistance:
+        case Kernel::Kind::kCustom:
+            marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>);
+            mark = TileKernels<T>::kMarkedDistance;
+            break;
+        case Kernel::Kind::kRbf:
+            marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>, scale_);
+            mark = TileKernels<T>::kMarkedAffinity;
+            break;
+    }
+    std::int64_t since = 0;  // values looked at since the last checkpoint
+    for (std::int64_t a = 0; a < ni && marks > 0; ++a) {
+        T* row = tile + a * kTile;
+        for (std::int64_t b = 0; b < nj; ++b) {
+            if (row[b] != mark) continue;
+            row[b] = by_differences(i0 + a, j0 + b);
+            since += left_.n_samples();
+            if (since < kValuesPerCheckpoint) continue;
+            run.checkpoint();
+            since = 0;
+        }
+    }
+    if (!custom_) return;
+    const auto square = static_cast<T>(left_.unit() * left_.unit());
+    for (std::int64_t a = 0; a < ni && square != 1; ++a) {
+        for (std::int64_t b = 0; b < nj; ++b) tile[a * kTile + b] *= square;
+    }
+}
+
+// Squared distances -> values; custom kernels take double ones.
+template <class T>
+void KernelTiles<T>::make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                                        T* tile) const {
+    if constexpr (sizeof(T) == sizeof(double)) (*custom_)(i0, ni, j0, nj, tile, kTile);
+}
+
+template <class T>
+T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
+    const bool rbf = kernel_.kind == Kernel::Kind::kRbf;
+    if (i == j && &left_ == &right_) return rbf ? T(1) : T(0);
+    const T d2 = left_.squared_distance(i, right_, j);
+    return rbf ? std::exp(-d2 * scale_) : d2;
+}
+
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
+    std::vector<double> diagonal(static_cast<std::size_t>(features.n_features()),
+                                 kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
+    if (kernel.kind == Kernel::Kind::kSquaredDistance || kernel.kind == Kernel::Kind::kRbf) return diagonal;
+    const std::vector<double> norms = data_norms(features, run);
+    if (kernel.kind == Kernel::Kind::kLinear) return norms;
+    const CustomKernel custom(kernel, norms);
+    parallel_for(run, n_blocks(features.n_features()), [&](std::int64_t block, int) {
+        const std::int64_t first = block * kTile;
+        for (std::int64_t i = first; i < first + block_size(features.n_features(), block); ++i) {
+            custom(i, 1, i, 1, &diagonal[static_cast<std::size_t>(i)], 1);
+        }
+    });
+    return diagonal;
+}
+
+template <class T, class Out>
+void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out) {
+    const std::int64_t d = features.n_features();
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<Out>::max());
+    const Out factor = output_factor<T, Out>(features, kernel);
+    const bool stream = streamed(out, d);
+    const auto store = store_tile<T, Out>();
+    auto tiles = scratch<T>(d <= kTile ? 1 : run.n_threads(), std::min(kTile, d) * kTile);
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t j0 = J * kTile, nj = block_size(d, J);
+        T* tile = tiles[static_cast<std::size_t>(slot)].data();
+        if (I != J) {
+            const std::int64_t i0 = I * kTile;
+            kernel_tile(i0, kTile, j0, nj, tile, run);
+            store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
+            return;
+        }
+        // On the diagonal in steps, each from its own columns on; a custom kernel takes it whole.
+        const std::int64_t step = kernel.kind == Kernel::Kind::kCustom ? kTile : features.alignment();
+        for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
+            const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
+            kernel_tile(i0, rows, i0, cols, tile, run);
+            // Sparse sums may go in another order below the diagonal.
+            for (std::int64_t a = 0; a < rows; ++a) {
+                for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
+            }
+            store(tile, kTile, rows, cols, factor, out + i0 * d + i0, nullptr, d, stream);
+            store(tile + rows, kTile, rows, cols - rows, factor, nullptr, out + (i0 + rows) * d + i0, d, stream);
+        }
+    });
+}
+
+template <class T>
+void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out) {
+    const std::int64_t d = features.n_features();
+    const Kernel kernel{Kernel::Kind::kSquaredDistance};
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<T>::max());
+    auto tiles = scratch<T>(run.n_threads());
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        T* tile = tiles[static_cast<std::size_t>(slot)].data();
+        kernel_tile(i0, ni, j0, nj, tile, run);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const T* from = tile + a * kTile;
+            T* to = out + (i0 + a) * d + j0;
+            for (std::int64_t b = I == J ? a : 0; b < nj; ++b) to[b] = add ? to[b] + from[b] : from[b];
+        }
+    });
+}
+
+namespace {
+
+// Rows that are laid out at once: 64 MB of them, so that any number of samples can be summed.
+std::int64_t rows_at_once(const Samples& X) {
+    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+    return X.is_sparse() ? X.n_rows() : std::max<std::int64_t>(kBytes / 8 / X.n_cols(), 256);
+}
+
+}  // namespace
+
+std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
+                                            Run& run, double* out) {
+    const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
+    std::vector<double> norms(static_cast<std::size_t>(X.n_cols()), 0.0);
+    for (std::int64_t first = 0; first < n; first += step) {
+        const std::vector<std::int64_t> block(rows.begin() + first, rows.begin() + std::min(first + step, n));
+        const Features<double> features(X, block, unit, Shift::kRow, run);
+        squared_distances_upper(features, first > 0, run, out);
+        features.add_original_norms(norms.data(), run);
+    }
+    return norms;
+}
+
+std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads) {
+    return Features<double>::memory(X, std::min(n_rows, rows_at_once(X))) + tile_memory(n_threads);
+}
+
+void mirror_upper(std::int64_t d, Run& run, double* A) {
+    const bool stream = streamed(A, d);
+    const auto store = store_tile<double, double>();
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, nj = block_size(d, J);
+        if (I != J) {
+            store(A + i0 * d + j0, d, kTile, nj, 1.0, nullptr, A + j0 * d + i0, d, stream);
+            return;
+        }
+        for (std::int64_t j = j0; j < j0 + nj; ++j) {
+            for (std::int64_t i = j0; i < j; ++i) A[j * d + i] = A[i * d + j];
+        }
+    });
+}
+
+void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
+    const auto d = static_cast<std::int64_t>(norms.size());
+    const double square = unit * unit;
+    const CustomKernel custom(kernel, data_norms(norms, square));
+    auto tiles = scratch<double>(run.n_threads());
+    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
+        double* tile = tiles[static_cast<std::size_t>(slot)].data();
+        auto first = [&](std::int64_t a) { return I == J ? a : 0; };
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const double* row = K + (i0 + a) * d + j0;
+            for (std::int64_t b = first(a); b < nj; ++b) tile[a * kTile + b] = square * row[b];
+        }
+        custom(i0, ni, j0, nj, tile, kTile);
+        for (std::int64_t a = 0; a < ni; ++a) {
+            std::copy(tile + a * kTile + first(a), tile + a * kTile + nj, K + (i0 + a) * d + j0 + first(a));
+        }
+    });
+}
+
+template <class T, class Out>
+void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
+                      Out* out) {
+    const std::int64_t d = features.n_features(), blocks = n_blocks(d);
+    const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<double>::max());
+    const double factor = output_factor<T, Out>(features, kernel);
+    for (std::int64_t e = 0; e < d * p; ++e) {
+        if (std::isfinite(V[e])) continue;
+        throw InvalidArgument("V contains NaN or infinity: first at row " + std::to_string(e / p) + ", column " +
+                              std::to_string(e % p));
+    }
+    // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
+    // each tile twice costs less than sharing it between two owners would.
+    Buffer<T> v(d * p);
+    std::copy(V, V + d * p, v.data());
+    auto tiles = scratch<T>(run.n_threads()), parts = scratch<T>(run.n_threads(), kTile * p);
+    auto sums = scratch<double>(run.n_threads(), kTile * p);
+    parallel_for(run, blocks, [&](std::int64_t I, int slot_) {
+        const auto slot = static_cast<std::size_t>(slot_);
+        const std::int64_t i0 = I * kTile, ni = block_size(d, I);
+        T *tile = tiles[slot].data(), *part = parts[slot].data();
+        double* sum = sums[slot].data();
+        std::fill_n(sum, ni * p, 0.0);
+        for (std::int64_t J = 0; J < blocks; ++J) {
+            run.checkpoint();
+            const std::int64_t j0 = J * kTile, nj = block_size(d, J);
+            kernel_tile(i0, ni, j0, nj, tile, run);
+            gemm('N', 'N', p, ni, nj, T(1), v.data() + j0 * p, p, tile, kTile, T(0), part, p);
+            for (std::int64_t e = 0; e < ni * p; ++e) sum[e] += static_cast<double>(part[e]);
+        }
+        for (std::int64_t e = 0; e < ni * p; ++e) {
+            out[i0 * p + e] = static_cast<Out>(factor * sum[e]);
+            if (!std::isfinite(out[i0 * p + e])) {
+                throw InvalidArgument("the product overflows: divide X or V by a constant first");
+            }
+        }
+    });
+}
+
+std::int64_t tile_memory(int n_threads, std::int64_t p) {
+    return n_threads * (8 * kTile * kTile + 16 * kTile * p) + 8 * kTile * kTile;  // one to check a custom kernel
+}
+
+Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
+    run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
+                       "raise max_memory, or give fewer features");
+    shift_sums_.assign(static_cast<std::size_t>(d_), 0.0);
+    norms_ = shift_sums_;
+    sums_ = Buffer<double>(d_ * d_);
+    std::fill_n(sums_.data(), d_ * d_, 0.0);
+}
+
+void Gram::update(const Samples& chunk, Run& run) {
+    require(chunk.n_cols() == d_,
+            "a chunk has " + std::to_string(chunk.n_cols()) + " features, but the first one had " + std::to_string(d_));
+    run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
+                       "a chunk of " + std::to_string(chunk.n_rows()) + " rows", "give smaller chunks");
+    run.step("Gram of a chunk", 1.0);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    const Features<double> features(chunk, rows, common_unit(chunk.row_maxima(run), rows), Shift::kRow, run);
+    const double square = features.unit() * features.unit();
+    require(square <= 1e290 && square >= 1e-290,
+            "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
+    // The chunk's sums come first: a cancel or an error half-way must leave the handle as it was.
+    Buffer<double> fresh(d_ * d_);
+    auto tiles = scratch<double>(run.n_threads());
+    const auto store = store_tile<double, double>();
+    for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
+        double* tile = tiles[static_cast<std::size_t>(slot)].data();
+        features.gram_tile(i0, ni, features, j0, nj, tile, run);
+        store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
+    });
+    std::vector<double> shift_sums(static_cast<std::size_t>(d_));
+    features.weighted_sums(features.row_shifts().data(), shift_sums.data(), run);
+    std::vector<double> norms(static_cast<std::size_t>(d_), 0.0);
+    features.add_original_norms(norms.data(), run);
+    for (std::int64_t i = 0; i < d_; ++i) {
+        for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += fresh[i * d_ + j];
+        shift_sums_[static_cast<std::size_t>(i)] += shift_sums[static_cast<std::size_t>(i)] * features.unit();
+    }
+    for (double shift : features.row_shifts()) squared_shifts_ += shift * shift;
+    for (std::size_t i = 0; i < norms.size(); ++i) norms_[i] += square * norms[i];
+    n_rows_ += chunk.n_rows();
+}
+
+void Gram::merge(const Gram& other) {
+    require(other.d_ == d_,
+            "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " + std::to_string(d_));
+    for (std::int64_t i = 0; i < d_; ++i) {
+        for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
+        shift_sums_[static_cast<std::size_t>(i)] += other.shift_sums_[static_cast<std::size_t>(i)];
+        norms_[static_cast<std::size_t>(i)] += other.norms_[static_cast<std::size_t>(i)];
+    }
+    squared_shifts_ += other.squared_shifts_;
+    n_rows_ += other.n_rows_;
+}
+
+void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
+    require(n_rows_ > 0, "no chunk has been given yet");
+    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()),
+                       "the affinity of " + std::to_string(d_) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+    run.step("affinity", 1.0);
+    const double scale = rbf_scale<double>(kernel.sigma, 1.0);
+    parallel_for(run, n_blocks(d_), [&](std::int64_t I, int) {
+        for (std::int64_t i = I * kTile; i < I * kTile + block_size(d_, I); ++i) {
+            double* row = out + i * d_;
+            const double norm_i = sums_[i * d_ + i];
+            for (std::int64_t j = i; j < d_; ++j) {
+                const double product = sums_[i * d_ + j], norms = norm_i + sums_[j * d_ + j];
+                if (kernel.kind == Kernel::Kind::kLinear) {
+                    row[j] = product + shift_sums_[static_cast<std::size_t>(i)] +
+                             shift_sums_[static_cast<std::size_t>(j)] + squared_shifts_;
+                } else {
+                    const double d2 = norms - 2 * product;
+                    row[j] = d2 <= kNoDigits * norms ? 0 : d2;
+                }
+            }
+            if (kernel.kind == Kernel::Kind::kRbf) tile_kernels<double>().exp_neg(row + i, d_ - i, scale);
+        }
+    });
+    if (kernel.kind == Kernel::Kind::kCustom) custom_kernel_upper(kernel, norms_, 1.0, run, out);
+    mirror_upper(d_, run, out);
+}
+
+template class KernelTiles<float>;
+template class KernelTiles<double>;
+template std::vector<double> kernel_diagonal(const Features<float>&, const Kernel&, Run&);
+template std::vector<double> kernel_diagonal(const Features<double>&, const Kernel&, Run&);
+template bool float_tiles_serve(const Features<float>&, const Kernel&);
+template void affinity(const Features<float>&, const Kernel&, Run&, float*);
+template void affinity(const Features<double>&, const Kernel&, Run&, float*);
+template void affinity(const Features<double>&, const Kernel&, Run&, double*);
+template void squared_distances_upper(const Features<double>&, bool, Run&, double*);
+template void affinity_product(const Features<float>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<float>&, const Kernel&, const double*, std::int64_t, Run&, double*);
+template void affinity_product(const Features<double>&, const Kernel&, const float*, std::int64_t, Run&, float*);
+template void affinity_product(const Features<double>&, const Kernel&, const double*, std::int64_t, Run&, double*);
+
+}  // namespace fastfs::core

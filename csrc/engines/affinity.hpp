@@ -1,0 +1,106 @@
+// Engine: all pairs of features. Gram by tiles, kernel while the tile is in L2; stored, streamed, or summed over
+// chunks.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "engines/columns.hpp"
+
+namespace fastfs::core {
+
+struct Kernel {
+    enum class Kind { kRbf, kSquaredDistance, kLinear, kCustom } kind;
+    double sigma = 1;                       // kRbf and kCustom
+    fastfs_tile_kernel function = nullptr;  // kCustom only, as is user
+    void* user = nullptr;
+    Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
+};
+
+// Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose
+// error grows with |z|^2 / sigma^2. A kernel of the caller's takes double ones.
+template <class T>
+bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
+
+class CustomKernel;
+
+// Kernel values between two sets of features: all with all, or all with some (Features' second constructor).
+template <class T>
+class KernelTiles {
+  public:
+    // largest: more than that a custom kernel may not return.
+    KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
+                double largest = std::numeric_limits<double>::max());
+
+    // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
+    void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+
+  private:
+    void make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
+    void make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile) const;
+    T by_differences(std::int64_t i, std::int64_t j) const;
+
+    const Features<T>&left_, &right_;
+    const Kernel kernel_;
+    const T scale_;
+    std::shared_ptr<const CustomKernel> custom_;
+};
+
+// The kernel of each feature with itself.
+template <class T>
+std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
+
+// out (d x d, row-major) = kernel of all pairs.
+template <class T, class Out>
+void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
+
+// Upper triangle of out (d x d, row-major) = squared distances in units of features.unit() squared, or += them (add);
+// what lies below the diagonal is left alone. Column-major LAPACK sees a lower triangle.
+template <class T>
+void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
+
+// The same between columns of these rows of X, in units of unit^2, summed up over blocks of rows; returns the columns'
+// squared norms in that unit.
+std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
+                                            Run& run, double* out);
+std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads);  // besides out
+
+// Copies the upper triangle of A (d x d, row-major) to the lower one.
+void mirror_upper(std::int64_t d, Run& run, double* A);
+
+// Upper triangle of K (d x d, row-major): squared distances -> values of a custom kernel, which is given them and the
+// norms |x_i|^2 as they are in the data; both are in units of unit^2 here. What lies below the diagonal is left alone.
+void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);
+
+// out (d x p, row-major) = K V, K never stored.
+template <class T, class Out>
+void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
+                      Out* out);
+
+// Bytes of scratch that a tile loop takes.
+std::int64_t tile_memory(int n_threads, std::int64_t p = 0);
+
+// Gram of all features as a sum over row chunks, in double.
+class Gram {
+  public:
+    Gram(std::int64_t n_features, Run& run);
+    static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 2); }
+
+    void update(const Samples& chunk, Run& run);
+    void merge(const Gram& other);
+    void affinity(const Kernel& kernel, Run& run, double* out) const;
+    std::int64_t n_rows() const { return n_rows_; }
+    std::int64_t n_features() const { return d_; }
+
+  private:
+    std::int64_t d_;
+    std::int64_t n_rows_ = 0;
+    Buffer<double> sums_;             // upper triangle of sum_n z_ni z_nj, z the rows less their shifts m_n
+    std::vector<double> shift_sums_;  // sum_n m_n z_ni, to undo the shift for the linear kernel
+    double squared_shifts_ = 0;       // sum_n m_n^2
+    std::vector<double> norms_;       // |x_i|^2
+};
+
+}  // namespace fastfs::core

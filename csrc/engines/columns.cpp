@@ -1,0 +1,484 @@
+#include "engines/columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+static_assert(kTile <= 256, "column numbers within a block are bytes");
+
+static_assert(kTile % kPanel<float> == 0 && kTile % kPanel<double> == 0, "a tile starts with a panel");
+
+// Samples between two checkpoints: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
+constexpr std::int64_t kSamplesPerCall = 8192;
+
+std::int64_t parts(std::int64_t n_samples) { return (n_samples + kSamplesPerCall - 1) / kSamplesPerCall; }
+
+// Entries of a sparse matrix between two, which take 0.01 s or so: rows may have none or a million of them.
+constexpr std::int64_t kEntriesPerCheckpoint = std::int64_t{1} << 20;
+
+template <class T>
+std::int64_t n_panels(std::int64_t n_features) {
+    return (n_features + kPanel<T> - 1) / kPanel<T>;
+}
+
+// Whose offsets are looked for in one task: few rows aren't worth another thread.
+constexpr std::int64_t kRowsPerTask = 16;
+
+double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
+
+// The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
+// as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
+// gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
+// either: a median, since any offset is right, that some 256 of the values confirm. Mostly that of five will do; where
+// these happen to be others than the rest, it is that of all 256.
+template <class T>
+double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
+    constexpr std::int64_t kSampled = 256;
+    const std::int64_t step = (n + kSampled - 1) / kSampled;
+    auto value = [&](std::int64_t i) { return static_cast<double>(row[i * stride]) * per_unit; };
+    auto is_shared = [&](double offset) {
+        std::int64_t size = 0, much_smaller = 0, close = 0;
+        for (std::int64_t i = 0; i < n; i += step, ++size) {
+            const double x = value(i);
+            much_smaller += 16 * std::abs(x) < std::abs(offset);
+            close += 2 * std::abs(x - offset) < std::abs(offset);
+        }
+        return 16 * much_smaller <= size && 2 * close > size;
+    };
+    auto at = [&](std::int64_t k) { return value(k * (n - 1) / 4); };
+    const double a = at(0), b = at(1), c = at(2), d = at(3), e = at(4);
+    // The least and the largest of four can't be the median of five; which of the others is, the fifth decides.
+    const double few = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
+    if (is_shared(few)) return few;
+    double sample[kSampled];
+    std::int64_t size = 0;
+    for (std::int64_t i = 0; i < n; i += step) sample[size++] = value(i);
+    std::nth_element(sample, sample + size / 2, sample + size);
+    return is_shared(sample[size / 2]) ? sample[size / 2] : 0;
+}
+
+}  // namespace
+
+double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows) {
+    double largest = 0;
+    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
+    if (largest == 0) return 1;
+    // Clamped so that 1 / unit is a finite normal number too.
+    return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
+}
+
+template <class T>
+Features<T>::Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run)
+    : n_features_(X.n_cols()),
+      n_samples_(static_cast<std::int64_t>(rows.size())),
+      sparse_(X.is_sparse()),
+      unit_(unit),
+      row_shifts_(rows.size(), 0.0),
+      squared_norms_(X.n_cols()) {
+    if (sparse_) {
+        pack_sparse(X, rows, run);
+    } else {
+        if (shift == Shift::kNone) row_shifts_.clear();
+        pack_dense(X, rows, run);
+        row_shifts_.resize(rows.size(), 0.0);
+    }
+    sum_squares(run);
+}
+
+template <class T>
+template <class From>
+Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run)
+    : n_features_(static_cast<std::int64_t>(columns.size())),
+      n_samples_(all.n_samples_),
+      sparse_(all.sparse_),
+      unit_(all.unit_),
+      row_shifts_(all.row_shifts_),
+      squared_norms_(n_features_) {
+    if (sparse_) {
+        copy_sparse(all, columns);
+    } else {
+        dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
+        std::fill_n(dense_.data(), dense_.size(), T(0));
+        for (std::int64_t i = 0; i < n_features_; ++i) {
+            const From* from = all.feature(columns[static_cast<std::size_t>(i)]);
+            T* to = dense_.data() + i / kPanel<T> * panel_stride() + i % kPanel<T>;
+            for (std::int64_t n = 0; n < n_samples_; ++n) to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
+        }
+    }
+    sum_squares(run);
+}
+
+template <class T>
+std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
+    constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
+    const std::int64_t of_rows = 3 * n_rows * index;  // their numbers, maxima and shifts
+    if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + of_rows;
+    // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
+    const std::int64_t per_value = 3 * value + 4 * index + 1 + index;
+    return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index + of_rows;
+}
+
+template <class T>
+void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
+    const bool shifted = !row_shifts_.empty();
+    const double per_unit = 1 / unit_;
+    dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
+    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        const fastfs_matrix& m = chunk.description();
+        visit_dense(m, [&](auto* x) {
+            const std::int64_t rs = m.row_stride, cs = m.col_stride;
+            if (shifted) {
+                const auto n = static_cast<std::int64_t>(end - begin);
+                parallel_for(run, (n + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
+                    const std::size_t first = begin + static_cast<std::size_t>(task * kRowsPerTask);
+                    for (std::size_t r = first; r < std::min<std::size_t>(first + kRowsPerTask, end); ++r) {
+                        row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
+                    }
+                });
+            }
+            const std::int64_t n_parts = parts(static_cast<std::int64_t>(end - begin));
+            parallel_for(run, n_panels<T>(n_features_) * n_parts, [&](std::int64_t task, int) {
+                const std::int64_t panel = task / n_parts, part = task % n_parts;
+                const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
+                const std::size_t from = begin + static_cast<std::size_t>(part * kSamplesPerCall);
+                T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(from) * kPanel<T>;
+                for (std::size_t r = from; r < std::min<std::size_t>(from + kSamplesPerCall, end);
+                     ++r, z += kPanel<T>) {
+                    const auto* row = x + (rows[r] - offset) * rs + first * cs;
+                    const double shift = shifted ? row_shifts_[r] : 0;
+                    for (std::int64_t c = 0; c < width; ++c) {
+                        z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - shift);
+                    }
+                    std::fill(z + width, z + kPanel<T>, T(0));
+                }
+            });
+        });
+    });
+    for (double& shift : row_shifts_) shift *= unit_;
+}
+
+namespace {
+
+// The entries of some rows of a sparse chunk, row after row: its own arrays, or a transposed copy of a CSC matrix.
+class SparseRows {
+  public:
+    SparseRows(const Matrix& chunk, Run& run) : chunk_(chunk) {
+        if (chunk.is_csr()) return;
+        visit_sparse(chunk.description(), [&](auto* values, auto* indptr, auto* indices) {
+            const std::int64_t stored = chunk.n_stored(), n_rows = chunk.n_rows();
+            values_ = Buffer<double>(stored);
+            columns_ = Buffer<std::int64_t>(stored);
+            begins_ = Buffer<std::int64_t>(n_rows + 1);
+            std::fill_n(begins_.data(), n_rows + 1, std::int64_t{0});
+            for (std::int64_t e = 0; e < stored; ++e) ++begins_[indices[e] + 1];
+            for (std::int64_t r = 0; r < n_rows; ++r) begins_[r + 1] += begins_[r];
+            for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
+                if (c % 4096 == 0) run.checkpoint();
+                for (std::int64_t e = indptr[c]; e < indptr[c + 1]; ++e) {
+                    const std::int64_t at = begins_[indices[e]]++;
+                    values_[at] = static_cast<double>(values[e]);
+                    columns_[at] = c;
+                }
+            }
+            // Each begin has moved on to the next row's.
+            for (std::int64_t r = n_rows; r > 0; --r) begins_[r] = begins_[r - 1];
+            begins_[0] = 0;
+        });
+    }
+
+    // Calls f(r, column, value) for all entries of the rows[r] - offset, begin <= r < end.
+    template <class F>
+    void for_entries(const std::vector<std::int64_t>& rows, std::size_t begin, std::size_t end, std::int64_t offset,
+                     Run& run, F&& f) const {
+        auto walk = [&](auto* values, auto* indptr, auto* indices) {
+            std::int64_t since = 0;
+            for (std::size_t r = begin; r < end; ++r) {
+                const std::int64_t row = rows[r] - offset;
+                since += indptr[row + 1] - indptr[row] + 1;
+                if (since > kEntriesPerCheckpoint) {
+                    run.checkpoint();
+                    since = 0;
+                }
+                for (std::int64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
+                    f(static_cast<std::int64_t>(r), static_cast<std::int64_t>(indices[e]),
+                      static_cast<double>(values[e]));
+                }
+            }
+        };
+        if (chunk_.is_csr()) {
+            visit_sparse(chunk_.description(), walk);
+        } else {
+            walk(values_.data(), begins_.data(), columns_.data());
+        }
+    }
+
+  private:
+    const Matrix& chunk_;
+    Buffer<double> values_;
+    Buffer<std::int64_t> begins_, columns_;
+};
+
+}  // namespace
+
+template <class T>
+void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
+    const double per_unit = 1 / unit_;
+    const std::int64_t n_blocks = (n_features_ + kTile - 1) / kTile;
+    column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
+    std::fill_n(column_begins_.data(), n_features_ + 1, std::int64_t{0});
+    std::vector<SparseRows> chunks;
+    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        chunks.emplace_back(chunk, run);
+        chunks.back().for_entries(rows, begin, end, offset, run,
+                                  [&](std::int64_t, std::int64_t c, double) { ++column_begins_[c + 1]; });
+    });
+    for (std::int64_t c = 0; c < n_features_; ++c) column_begins_[c + 1] += column_begins_[c];
+    const std::int64_t stored = column_begins_[n_features_];
+
+    column_values_ = Buffer<T>(stored);
+    column_rows_ = Buffer<std::int64_t>(stored);
+    block_values_ = Buffer<T>(stored);
+    block_columns_ = Buffer<std::uint8_t>(stored);
+    segments_.resize(static_cast<std::size_t>(n_blocks));
+    std::vector<std::int64_t> column_next(column_begins_.data(), column_begins_.data() + n_features_);
+    std::vector<std::int64_t> block_next;
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        const std::int64_t begin = column_begins_[b * kTile];
+        const std::int64_t end = column_begins_[std::min((b + 1) * kTile, n_features_)];
+        block_next.push_back(begin);
+        segments_[static_cast<std::size_t>(b)].reserve(static_cast<std::size_t>(std::min(end - begin, n_samples_) + 1));
+    }
+    auto entries = chunks.begin();
+    X.for_chunks(rows, [&](const Matrix&, std::size_t begin, std::size_t end, std::int64_t offset) {
+        (entries++)->for_entries(rows, begin, end, offset, run, [&](std::int64_t r, std::int64_t c, double value) {
+            const T z = static_cast<T>(value * per_unit);
+            const std::int64_t at_column = column_next[static_cast<std::size_t>(c)]++;
+            column_values_[at_column] = z;
+            column_rows_[at_column] = r;
+            const auto block = static_cast<std::size_t>(c / kTile);
+            const std::int64_t at_block = block_next[block]++;
+            block_values_[at_block] = z;
+            block_columns_[at_block] = static_cast<std::uint8_t>(c % kTile);
+            auto& segments = segments_[block];
+            if (segments.empty() || segments.back().row != r) segments.push_back({r, at_block});
+        });
+    });
+    for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
+}
+
+// `all` is a Features of either type.
+template <class T>
+void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& columns) {
+    column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
+    column_begins_[0] = 0;
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        const std::int64_t c = columns[static_cast<std::size_t>(i)];
+        column_begins_[i + 1] = column_begins_[i] + all.column_begins_[c + 1] - all.column_begins_[c];
+    }
+    const std::int64_t stored = column_begins_[n_features_];
+    column_values_ = Buffer<T>(stored);
+    column_rows_ = Buffer<std::int64_t>(stored);
+    block_values_ = Buffer<T>(stored);
+    block_columns_ = Buffer<std::uint8_t>(stored);
+    segments_.resize(static_cast<std::size_t>((n_features_ + kTile - 1) / kTile));
+    std::vector<std::pair<std::int64_t, std::int64_t>> by_row;  // row and place of each entry of a block
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        if (i % kTile == 0) by_row.clear();
+        std::int64_t from = all.column_begins_[columns[static_cast<std::size_t>(i)]];
+        for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e, ++from) {
+            column_values_[e] = static_cast<T>(all.column_values_[from]);
+            column_rows_[e] = all.column_rows_[from];
+            by_row.emplace_back(column_rows_[e], e);
+        }
+        if (i % kTile < kTile - 1 && i < n_features_ - 1) continue;
+        std::sort(by_row.begin(), by_row.end());
+        auto& segments = segments_[static_cast<std::size_t>(i / kTile)];
+        std::int64_t at = column_begins_[i / kTile * kTile];
+        for (const auto& [row, e] : by_row) {
+            if (segments.empty() || segments.back().row != row) segments.push_back({row, at});
+            block_values_[at] = column_values_[e];
+            const auto column = std::upper_bound(column_begins_.data(), column_begins_.data() + n_features_ + 1, e);
+            block_columns_[at] = static_cast<std::uint8_t>((column - column_begins_.data() - 1) % kTile);
+            ++at;
+        }
+        segments.push_back({n_samples_, at});
+    }
+}
+
+template <class T>
+void Features<T>::sum_squares(Run& run) {
+    parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+        const std::int64_t first = panel * kPanel<T>, last = std::min(first + kPanel<T>, n_features_);
+        double sums[kPanel<T>] = {};
+        if (sparse_) {
+            for (std::int64_t i = first; i < last; ++i) {
+                // Entries at one place add up before they are squared; they stand next to each other.
+                for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1];) {
+                    const std::int64_t row = column_rows_[e];
+                    double z = 0;
+                    for (; e < column_begins_[i + 1] && column_rows_[e] == row; ++e) z += column_values_[e];
+                    sums[i - first] += z * z;
+                }
+            }
+        } else {
+            const T* z = feature(first);
+            for (std::int64_t n = 0; n < n_samples_;) {
+                run.checkpoint();
+                for (const std::int64_t end = std::min(n + kSamplesPerCall, n_samples_); n < end; ++n, z += kPanel<T>) {
+                    for (std::int64_t c = 0; c < kPanel<T>; ++c) sums[c] += static_cast<double>(z[c]) * z[c];
+                }
+            }
+        }
+        for (std::int64_t i = first; i < last; ++i) squared_norms_[i] = static_cast<T>(sums[i - first]);
+    });
+    largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
+}
+
+template <class T>
+T Features<T>::largest_value() const {
+    T largest = 0;
+    for (std::int64_t e = 0; e < dense_.size(); ++e) largest = std::max(largest, std::abs(dense_[e]));
+    return largest;
+}
+
+template <class T>
+void Features<T>::add_original_norms(double* norms, Run& run) const {
+    if (sparse_) {  // never shifted
+        for (std::int64_t i = 0; i < n_features_; ++i) norms[i] += static_cast<double>(squared_norms_[i]);
+        return;
+    }
+    parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+        const std::int64_t first = panel * kPanel<T>, last = std::min(first + kPanel<T>, n_features_);
+        double sums[kPanel<T>] = {};
+        const T* z = feature(first);
+        for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
+            if (n % kSamplesPerCall == 0) run.checkpoint();
+            const double shift = row_shifts_[static_cast<std::size_t>(n)] / unit_;
+            for (std::int64_t c = 0; c < kPanel<T>; ++c) {
+                const double x = static_cast<double>(z[c]) + shift;
+                sums[c] += x * x;
+            }
+        }
+        for (std::int64_t i = first; i < last; ++i) norms[i] += sums[i - first];
+    });
+}
+
+template <class T>
+void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj,
+                            T* tile, Run& run) const {
+    if (!sparse_) {
+        for (std::int64_t n0 = 0; n0 < n_samples_; n0 += kSamplesPerCall) {
+            if (n0 > 0) run.checkpoint();
+            tile_kernels<T>().gram(feature(i0) + n0 * kPanel<T>, right.feature(j0) + n0 * kPanel<T>, panel_stride(),
+                                   std::min(kSamplesPerCall, n_samples_ - n0), n0 > 0, tile, kTile, ni, nj);
+        }
+        return;
+    }
+    for (std::int64_t a = 0; a < ni; ++a) std::fill_n(tile + a * kTile, nj, T(0));
+    const auto& rows = segments_[static_cast<std::size_t>(i0 / kTile)];
+    const auto& columns = right.segments_[static_cast<std::size_t>(j0 / kTile)];
+    for (std::size_t s = 0, t = 0; s + 1 < rows.size() && t + 1 < columns.size();) {
+        if (rows[s].row < columns[t].row) {
+            ++s;
+        } else if (columns[t].row < rows[s].row) {
+            ++t;
+        } else {
+            for (std::int64_t e = rows[s].begin; e < rows[s + 1].begin; ++e) {
+                const T value = block_values_[e];
+                T* row = tile + block_columns_[e] * kTile;
+                for (std::int64_t f = columns[t].begin; f < columns[t + 1].begin; ++f) {
+                    row[right.block_columns_[f]] += value * right.block_values_[f];
+                }
+            }
+            ++s;
+            ++t;
+        }
+    }
+}
+
+template <class T>
+T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int64_t j) const {
+    double sum = 0;
+    if (!sparse_) {
+        const T *a = feature(i), *b = right.feature(j);
+        double lane[4] = {};
+        for (std::int64_t n = 0; n < n_samples_; ++n) {
+            const double difference = static_cast<double>(a[n * kPanel<T>]) - static_cast<double>(b[n * kPanel<T>]);
+            lane[n & 3] += difference * difference;
+        }
+        return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]));
+    }
+    std::int64_t e = column_begins_[i], f = right.column_begins_[j];
+    const std::int64_t e_end = column_begins_[i + 1], f_end = right.column_begins_[j + 1];
+    while (e < e_end || f < f_end) {
+        const std::int64_t row =
+            std::min(e < e_end ? column_rows_[e] : n_samples_, f < f_end ? right.column_rows_[f] : n_samples_);
+        double difference = 0;
+        for (; e < e_end && column_rows_[e] == row; ++e) difference += column_values_[e];
+        for (; f < f_end && right.column_rows_[f] == row; ++f) difference -= right.column_values_[f];
+        sum += difference * difference;
+    }
+    return static_cast<T>(sum);
+}
+
+// A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
+// magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
+template <class T>
+void Features<T>::product_errors(double* errors) const {
+    constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();
+    if (!sparse_) {
+        const auto additions = static_cast<double>(kSamplesPerPass + n_samples_ / kSamplesPerPass + 2);
+        for (std::int64_t i = 0; i < n_features_; ++i)
+            errors[i] = additions * u * static_cast<double>(squared_norms_[i]);
+        return;
+    }
+    std::int64_t most_at_once = 1;  // entries at one place, each of which is multiplied with each
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        double norm = 0;
+        for (std::int64_t e = column_begins_[i], begin; (begin = e) < column_begins_[i + 1];) {
+            double z = 0;
+            for (; e < column_begins_[i + 1] && column_rows_[e] == column_rows_[begin]; ++e) {
+                z += std::abs(static_cast<double>(column_values_[e]));
+            }
+            norm += z * z;
+            most_at_once = std::max(most_at_once, e - begin);
+        }
+        errors[i] = static_cast<double>(column_begins_[i + 1] - column_begins_[i] + 2) * u * norm;
+    }
+    for (std::int64_t i = 0; i < n_features_; ++i) errors[i] *= static_cast<double>(most_at_once);
+}
+
+template <class T>
+void Features<T>::weighted_sums(const double* a, double* sums, Run& run) const {
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        double sum = 0;
+        run.checkpoint();
+        if (sparse_) {
+            for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e) {
+                sum += a[column_rows_[e]] * column_values_[e];
+            }
+        } else {
+            const T* z = feature(i);
+            for (std::int64_t n = 0; n < n_samples_;) {
+                run.checkpoint();
+                const std::int64_t end = std::min(n + kSamplesPerCall, n_samples_);
+                for (; n < end; ++n) sum += a[n] * z[n * kPanel<T>];
+            }
+        }
+        sums[i] = sum;
+    }
+}
+
+template class Features<float>;
+template class Features<double>;
+template Features<float>::Features(const Features<float>&, const std::vector<std::int64_t>&, Run&);
+template Features<double>::Features(const Features<float>&, const std::vector<std::int64_t>&, Run&);
+template Features<double>::Features(const Features<double>&, const std::vector<std::int64_t>&, Run&);
+
+}  // namespace fastfs::core

@@ -1,0 +1,70 @@
+#include <cstdlib>
+#include <string>
+
+#include "engines/isa/tiles.hpp"
+#include "support/errors.hpp"
+
+#if defined(FASTFS_X86)
+#include <cpuid.h>
+#endif
+
+namespace fastfs::core {
+
+extern const Isa isa_base;
+#if defined(FASTFS_X86)
+extern const Isa isa_avx2;
+extern const Isa isa_avx512;
+#endif
+
+namespace {
+
+#if defined(FASTFS_X86)
+// The registers that the operating system saves: a CPU may have instructions that it must not use.
+unsigned saved_state() {
+    unsigned low = 0, high = 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+// How many of base, avx2, avx512 this machine has, in this order.
+int levels() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return 1;
+    const bool osxsave = c & bit_OSXSAVE, avx = c & bit_AVX, fma = c & bit_FMA;
+    if (!osxsave || !avx || !fma) return 1;
+    const unsigned state = saved_state();
+    if ((state & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return 1;
+    const unsigned wanted = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    return (state & 0xe6) == 0xe6 && (b & wanted) == wanted ? 3 : 2;
+}
+#else
+int levels() { return 1; }
+#endif
+
+const Isa& choose() {
+    const Isa* const known[] = {
+        &isa_base,
+#if defined(FASTFS_X86)
+        &isa_avx2,
+        &isa_avx512,
+#endif
+    };
+    const int available = levels();
+    const char* wanted = std::getenv("FASTFS_ISA");
+    if (!wanted || !*wanted) return *known[available - 1];
+    std::string names;
+    for (int level = 0; level < available; ++level) {
+        if (known[level]->name == std::string(wanted)) return *known[level];
+        names += (level ? ", " : "") + std::string(known[level]->name);
+    }
+    throw InvalidArgument("FASTFS_ISA is '" + std::string(wanted) + "', but this machine has: " + names);
+}
+
+}  // namespace
+
+const Isa& isa() {
+    static const Isa& chosen = choose();
+    return chosen;
+}
+
+}  // namespace fastfs::core

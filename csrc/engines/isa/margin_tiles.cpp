@@ -1,0 +1,183 @@
+// Differences of samples, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+#include "engines/isa/exp.hpp"
+#include "engines/isa/tiles.hpp"
+#include "engines/isa/vector.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// With few registers a tile of 4 x 4 samples is two of 2 x 4.
+constexpr int kTileRows = kManyRegisters ? 4 : 2, kTileCols = 4;
+
+// Sums of adjacent lanes, of a and then of b.
+template <class T>
+inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
+    using Mask [[maybe_unused]] = typename Vector<T>::Ints;
+    if constexpr (Vector<T>::kLanes == 16) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+               FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    } else if constexpr (Vector<T>::kLanes == 8) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
+               FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    } else if constexpr (Vector<T>::kLanes == 4) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6) + FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7);
+    } else {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2) + FASTFS_SHUFFLE(Mask, a, b, 1, 3);
+    }
+}
+
+// The sums of the lanes of n registers, side by side: each round halves the registers and how many lanes belong to one
+// sum.
+template <class T, int n>
+inline void add_lanes(typename Vector<T>::Type* x, T* sums) {
+    int left = n;
+    for (int lanes = Vector<T>::kLanes; lanes > 1; lanes /= 2) {
+        left /= 2;
+        for (int i = 0; i < left; ++i) x[i] = add_adjacent<T>(x[2 * i], x[2 * i + 1]);
+    }
+    for (int i = 0; i < left; ++i) store(sums + i * Vector<T>::kLanes, x[i]);
+}
+
+// Adding 1 * |d| by FMA spreads the work: where additions and FMA have units of their own, a sum of |differences| is
+// bound by the additions otherwise. The compiler must not see that it's a 1.
+template <class T>
+inline typename Vector<T>::Type hidden_one() {
+    typename Vector<T>::Type one = typename Vector<T>::Type{} + T(1);
+#if defined(__FMA__)
+    __asm__("" : "+v"(one));
+#endif
+    return one;
+}
+
+enum class Term { kAbsolute, kSquare, kGaussian };
+
+template <class T, Term kTerm>
+inline void pair_tile(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
+    using V = typename Vector<T>::Type;
+    V sum[kTileRows * kTileCols] = {};
+    static_assert(kTileRows * kTileCols >= Vector<T>::kLanes);
+    [[maybe_unused]] const V one = hidden_one<T>();
+    const T *a[kTileRows], *b[kTileCols];
+    for (int i = 0; i < kTileRows; ++i) a[i] = left[i];
+    for (int j = 0; j < kTileCols; ++j) b[j] = right[j];
+    for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
+        V x[kTileRows];
+        for (int i = 0; i < kTileRows; ++i) x[i] = load(a[i] + k);
+        for (int j = 0; j < kTileCols; ++j) {
+            const V y = load(b[j] + k);
+            for (int i = 0; i < kTileRows; ++i) {
+                const V d = x[i] - y;
+                if constexpr (kTerm == Term::kAbsolute) {
+                    sum[i * kTileCols + j] += absolute<T>(d) * one;
+                } else if constexpr (kTerm == Term::kSquare) {
+                    sum[i * kTileCols + j] += d * d;
+                } else {
+                    sum[i * kTileCols + j] += load(weights + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
+                }
+            }
+        }
+    }
+    add_lanes<T, kTileRows * kTileCols>(sum, sums);
+}
+
+template <class T, Term kTerm>
+void pair_sums(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
+    for (int i = 0; i < 4; i += kTileRows) pair_tile<T, kTerm>(left + i, right, weights, n, sums + i * kTileCols);
+}
+
+template <class T, bool kSquare, int kRows>
+inline void feature_tile(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
+    using V = typename Vector<T>::Type;
+    const T *a[kRows], *b[kTileCols];
+    V weight[kRows][kTileCols];
+    for (int i = 0; i < kRows; ++i) {
+        a[i] = left[i];
+        for (int j = 0; j < kTileCols; ++j) weight[i][j] = V{} + g[i * kTileCols + j];
+    }
+    for (int j = 0; j < kTileCols; ++j) b[j] = right[j];
+    for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
+        V sum[2] = {};  // one is bound by the latency of an FMA, four by their additions
+        V x[kRows];
+        for (int i = 0; i < kRows; ++i) x[i] = load(a[i] + k);
+        for (int j = 0; j < kTileCols; ++j) {
+            const V y = load(b[j] + k);
+            for (int i = 0; i < kRows; ++i) {
+                const V d = x[i] - y;
+                sum[j % 2] += (kSquare ? d * d : absolute<T>(d)) * weight[i][j];
+            }
+        }
+        store(sums + k, load(sums + k) + (sum[0] + sum[1]));
+    }
+}
+
+template <class T, bool kSquare>
+void feature_sums(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
+    for (int i = 0; i < 4; i += kTileRows) {
+        feature_tile<T, kSquare, kTileRows>(left + i, right, g + i * kTileCols, n, sums);
+    }
+}
+
+template <class T, bool kSquare>
+void row_sums(const T* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
+    feature_tile<T, kSquare, 1>(&left, right, g, n, sums);
+}
+
+template <class T>
+void flush(T* __restrict sums, std::int64_t n, double* __restrict to) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        to[k] += static_cast<double>(sums[k]);
+        sums[k] = T(0);
+    }
+}
+
+template <class T>
+void scale(const T* __restrict from, std::int64_t n, const double* __restrict shift, const double* __restrict factor,
+           T* __restrict to) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        to[k] = static_cast<T>((static_cast<double>(from[k]) - shift[k]) * factor[k]);
+    }
+}
+
+template <class T>
+void column_ranges(const T* __restrict from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
+                   T* __restrict lowest, T* __restrict highest, T* __restrict poison) {
+    for (std::int64_t r = 0; r < n_rows; ++r, from += row_stride) {
+        for (std::int64_t k = 0; k < n; ++k) {
+            const T x = from[k];
+            lowest[k] = x < lowest[k] ? x : lowest[k];
+            highest[k] = x > highest[k] ? x : highest[k];
+            poison[k] += x * T(0);  // NaN for NaN and infinity
+        }
+    }
+}
+
+template <class T>
+void column_moments(const T* __restrict from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
+                    const double* __restrict origin, const double* __restrict factor, double* __restrict sums,
+                    double* __restrict squares) {
+    for (std::int64_t r = 0; r < n_rows; ++r, from += row_stride) {
+        for (std::int64_t k = 0; k < n; ++k) {
+            const double x = (static_cast<double>(from[k]) - origin[k]) * factor[k];
+            sums[k] += x;
+            squares[k] += x * x;
+        }
+    }
+}
+
+template <class T>
+constexpr MarginKernels<T> kKernels = {
+    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kGaussian>},
+    {feature_sums<T, false>, feature_sums<T, true>},
+    {row_sums<T, false>, row_sums<T, true>},
+    flush<T>,
+    scale<T>,
+    column_ranges<T>,
+    column_moments<T>,
+};
+
+}  // namespace
+
+extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);
+constexpr MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME) = {kKernels<float>, kKernels<double>};
+
+}  // namespace fastfs::core

@@ -1,0 +1,93 @@
+// Products of rows with vectors in double, whatever the rows are stored in; compiled once per instruction set: see
+// tiles.cpp for what that asks of this file.
+#include "engines/isa/tiles.hpp"
+#include "engines/isa/vector.hpp"
+
+namespace fastfs::core {
+namespace {
+
+typedef Vector<double>::Type Doubles;
+constexpr std::int64_t kLanes = Vector<double>::kLanes;
+
+inline Doubles load(const double* at) { return *reinterpret_cast<const Vector<double>::InMemory*>(at); }
+inline void store(double* at, Doubles values) { *reinterpret_cast<Vector<double>::InMemory*>(at) = values; }
+inline Doubles load(const float* at) {
+    typedef float Floats __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+    return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), Doubles);
+}
+
+// The first of `n` values that don't fill a register, and zeros.
+template <class T>
+inline Doubles load_rest(const T* at, std::int64_t n) {
+    Doubles values = {};
+    for (std::int64_t l = 0; l < n && l < kLanes; ++l) values[l] = static_cast<double>(at[l]);
+    return values;
+}
+
+// Each row's sum is made the same way for any number of rows. A loop over single values wouldn't: compilers fuse its
+// products and sums for four rows, and not for one.
+template <int rows, class T>
+inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
+    Doubles even[rows] = {}, odd[rows] = {};
+    std::int64_t j = 0;
+    for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
+        const Doubles left = load(x + j), right = load(x + j + kLanes);
+        for (int r = 0; r < rows; ++r) {
+            even[r] += load(at[r] + j) * left;
+            odd[r] += load(at[r] + j + kLanes) * right;
+        }
+    }
+    for (; j < n; j += kLanes) {
+        const Doubles right = load_rest(x + j, n - j);
+        for (int r = 0; r < rows; ++r) even[r] += load_rest(at[r] + j, n - j) * right;
+    }
+    for (int r = 0; r < rows; ++r) {
+        const Doubles both = even[r] + odd[r];
+        double sum = 0;
+        for (int l = 0; l < kLanes; ++l) sum += both[l];
+        out[r] = sum;
+    }
+}
+
+template <class T>
+void dots(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out) {
+    std::int64_t r = 0;
+    for (; r + 4 <= count; r += 4) dot_rows<4>(rows + r, x, n, out + r);
+    for (; r < count; ++r) dot_rows<1>(rows + r, x, n, out + r);
+}
+
+// A few rows at a time, so that out is read and written less often: each value is a chain over the rows in any case.
+template <int rows, class T>
+inline void add_rows(const T* const* at, const double* factors, std::int64_t n, bool add, double* out) {
+    Doubles f[rows];
+    for (int r = 0; r < rows; ++r) f[r] = Doubles{} + factors[r];
+    std::int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        Doubles sum = add ? load(out + j) : Doubles{};
+        for (int r = 0; r < rows; ++r) sum += f[r] * load(at[r] + j);
+        store(out + j, sum);
+    }
+    for (; j < n; ++j) {
+        double sum = add ? out[j] : 0.0;
+        for (int r = 0; r < rows; ++r) sum += factors[r] * static_cast<double>(at[r][j]);
+        out[j] = sum;
+    }
+}
+
+template <class T>
+void combine(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, double* out) {
+    if (count == 0) {
+        for (std::int64_t j = 0; j < n; ++j) out[j] = 0;
+    }
+    std::int64_t r = 0;
+    for (; r + 8 <= count; r += 8) add_rows<8>(rows + r, factors + r, n, r > 0, out);
+    for (; r + 2 <= count; r += 2) add_rows<2>(rows + r, factors + r, n, r > 0, out);
+    for (; r < count; ++r) add_rows<1>(rows + r, factors + r, n, r > 0, out);
+}
+
+}  // namespace
+
+extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);
+constexpr RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME) = {{dots<float>, combine<float>}, {dots<double>, combine<double>}};
+
+}  // namespace fastfs::core

@@ -1,0 +1,408 @@
+// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512. Everything but the table at the
+// end has internal linkage and nothing comes from the standard library's templates: the linker merges equal symbols,
+// and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
+#include "engines/isa/tiles.hpp"
+
+#include "engines/isa/exp.hpp"
+#include "engines/isa/vector.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace fastfs::core {
+namespace {
+
+// How many rows of three registers hold sums: what the register file has room for.
+constexpr int kSumRows = kManyRegisters ? 8 : 4;
+
+template <class T>
+void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums, double* squares) {
+    using V = Vector<T>;
+    constexpr int kLanes = V::kLanes, kAtOnce = 8;  // samples that are summed in T
+    typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
+    typedef double DoublesInMemory __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
+    for (std::int64_t c = 0; c < kPanel<T>; c += kLanes) {
+        const typename V::Type from = *reinterpret_cast<const typename V::InMemory*>(shifts + c);
+        Doubles sum = *reinterpret_cast<const DoublesInMemory*>(sums + c);
+        Doubles square = *reinterpret_cast<const DoublesInMemory*>(squares + c);
+        for (std::int64_t k0 = 0; k0 < n; k0 += kAtOnce) {
+            const std::int64_t end = n - k0 < kAtOnce ? n : k0 + kAtOnce;
+            typename V::Type part = {}, part_square = {};
+            for (std::int64_t k = k0; k < end; ++k) {
+                const typename V::Type v = *reinterpret_cast<const typename V::InMemory*>(x + k * stride + c) - from;
+                *reinterpret_cast<typename V::InMemory*>(panel + k * kPanel<T> + c) = v;
+                part += v;
+                part_square += v * v;
+            }
+            sum += __builtin_convertvector(part, Doubles);
+            square += __builtin_convertvector(part_square, Doubles);
+        }
+        *reinterpret_cast<DoublesInMemory*>(sums + c) = sum;
+        *reinterpret_cast<DoublesInMemory*>(squares + c) = square;
+    }
+}
+
+// kRows features (at left) by kVectors registers of features (at right).
+template <class T, int kRows, int kVectors>
+inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
+                       T* __restrict tile, std::int64_t ld) {
+    using V = Vector<T>;
+    typename V::Type sum[kRows][kVectors] = {};
+    for (int r = 0; r < kRows; ++r) {  // larger tiles than the cache come from memory meanwhile
+        for (int v = 0; v < kVectors; ++v) __builtin_prefetch(tile + r * ld + v * V::kLanes, 1);
+    }
+    for (std::int64_t k = 0; k < n; ++k) {
+        typename V::Type b[kVectors];
+        for (int v = 0; v < kVectors; ++v) b[v] = *reinterpret_cast<const typename V::InMemory*>(right + v * V::kLanes);
+        for (int r = 0; r < kRows; ++r) {
+            for (int v = 0; v < kVectors; ++v) sum[r][v] += left[r] * b[v];
+        }
+        left += kPanel<T>;
+        right += kPanel<T>;
+    }
+    for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) {
+            auto* to = reinterpret_cast<typename V::InMemory*>(tile + r * ld + v * V::kLanes);
+            *to = add ? *to + sum[r][v] : sum[r][v];
+        }
+    }
+}
+
+// The same for up to kSumRows rows and three registers of columns, of which the tile gets what it has room for.
+template <class T>
+void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile, std::int64_t ld, std::int64_t rows,
+               std::int64_t cols) {
+    constexpr std::int64_t kLanes = Vector<T>::kLanes, kCols = 3 * kLanes;
+    T block[kSumRows * kCols];
+    auto compute = [&]<int kVectors>() {
+        if (2 * rows <= kSumRows) {
+            gram_block<T, kSumRows / 2, kVectors>(left, right, n, false, block, kCols);
+        } else {
+            gram_block<T, kSumRows, kVectors>(left, right, n, false, block, kCols);
+        }
+    };
+    if (cols <= kLanes) {
+        compute.template operator()<1>();
+    } else if (cols <= 2 * kLanes) {
+        compute.template operator()<2>();
+    } else {
+        compute.template operator()<3>();
+    }
+    for (std::int64_t a = 0; a < rows; ++a) {
+        for (std::int64_t b = 0; b < cols; ++b) {
+            tile[a * ld + b] = add ? tile[a * ld + b] + block[a * kCols + b] : block[a * kCols + b];
+        }
+    }
+}
+
+template <class T>
+void gram(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile, std::int64_t ld,
+          std::int64_t rows, std::int64_t cols) {
+    constexpr std::int64_t kCols = 3 * Vector<T>::kLanes;
+    static_assert(kPanel<T> % kCols == 0 && kPanel<T> % kSumRows == 0);
+    for (std::int64_t n0 = 0; n0 < n; n0 += kSamplesPerPass) {
+        const std::int64_t pass = n - n0 < kSamplesPerPass ? n - n0 : kSamplesPerPass;
+        for (std::int64_t b = 0; b < cols; b += kCols) {
+            const T* at_b = right + b / kPanel<T> * panel_stride + n0 * kPanel<T> + b % kPanel<T>;
+            for (std::int64_t a = 0; a < rows; a += kSumRows) {
+                const T* at_a = left + a / kPanel<T> * panel_stride + n0 * kPanel<T> + a % kPanel<T>;
+                T* to = tile + a * ld + b;
+                if (rows - a >= kSumRows && cols - b >= kCols) {
+                    gram_block<T, kSumRows, 3>(at_a, at_b, pass, add || n0 > 0, to, ld);
+                } else {
+                    gram_edge(at_a, at_b, pass, add || n0 > 0, to, ld, rows - a < kSumRows ? rows - a : kSumRows,
+                              cols - b < kCols ? cols - b : kCols);
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+std::int64_t sqdist(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
+                    const T* __restrict col_norms, T tolerance) {
+    using Int = typename Bits<T>::Int;
+    std::int64_t marks = 0;
+    for (std::int64_t a = 0; a < rows; ++a) {
+        T* __restrict row = tile + a * ld;
+        const T norm = row_norms[a];
+        Int row_marks = 0;
+        for (std::int64_t b = 0; b < cols; ++b) {
+            const T sum = norm + col_norms[b];
+            const T d2 = sum - T(2) * row[b];
+            const bool lost = d2 <= tolerance * sum && sum > T(0);
+            row[b] = lost ? TileKernels<T>::kMarkedDistance : d2;
+            row_marks += lost ? Int(1) : Int(0);
+        }
+        marks += row_marks;
+    }
+    return marks;
+}
+
+template <class T>
+std::int64_t rbf(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
+                 const T* __restrict col_norms, T tolerance, T scale) {
+    using Int = typename Bits<T>::Int;
+    std::int64_t marks = 0;
+    for (std::int64_t a = 0; a < rows; ++a) {
+        T* __restrict row = tile + a * ld;
+        const T norm = row_norms[a];
+        Int row_marks = 0;
+        for (std::int64_t b = 0; b < cols; ++b) {
+            const T sum = norm + col_norms[b];
+            const T d2 = sum - T(2) * row[b];
+            const bool lost = d2 <= tolerance * sum && sum > T(0);
+            row[b] = lost ? TileKernels<T>::kMarkedAffinity : exp_of<T>(-d2 * scale);
+            row_marks += lost ? Int(1) : Int(0);
+        }
+        marks += row_marks;
+    }
+    return marks;
+}
+
+template <class T>
+void exp_neg(T* __restrict x, std::int64_t n, T scale) {
+    for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of<T>(-x[i] * scale);
+}
+
+template <class T>
+bool within(const T* x, std::int64_t n, T largest) {
+    typename Bits<T>::Int outside = 0;
+    for (std::int64_t i = 0; i < n; ++i) outside += ((x[i] <= largest) & (x[i] >= -largest)) ? 0 : 1;
+    return outside == 0;
+}
+
+template <class T>
+double squared_distance(const T* a, const T* b, std::int64_t n) {
+    constexpr int kLanes = kRegister / 8;
+    typedef T From __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+    typedef double Sum __attribute__((vector_size(kRegister)));
+    constexpr int kSums = 8 / kLanes;
+    Sum sum[kSums] = {};
+    for (std::int64_t i = 0; i < n; i += 8) {
+        for (int s = 0; s < kSums; ++s) {
+            const Sum x = __builtin_convertvector(*reinterpret_cast<const From*>(a + i + s * kLanes), Sum);
+            const Sum difference = x - __builtin_convertvector(*reinterpret_cast<const From*>(b + i + s * kLanes), Sum);
+            sum[s] += difference * difference;
+        }
+    }
+    double total = 0;
+    for (int s = 0; s < kSums; ++s) {
+        for (int lane = 0; lane < kLanes; ++lane) total += sum[s][lane];
+    }
+    return total;
+}
+
+// Halves the range of the values until just k are left. Some ten steps do; where values are far apart the bound is
+// poor, but never wrong.
+float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
+    float low = x[0], high = x[0];
+    for (std::int64_t i = 0; i < n; ++i) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    for (int step = 0; step < 16; ++step) {
+        const float middle = low + (high - low) / 2;
+        std::int32_t count = 0;
+        for (std::int64_t i = 0; i < n; ++i) count += x[i] <= middle ? 1 : 0;
+        if (count < k) {
+            low = middle;
+        } else {
+            high = middle;
+            if (count == k) break;
+        }
+    }
+    return high;
+}
+
+// Bit n: lane n of x is at least that of y.
+inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(x, y, _CMP_GE_OQ);
+#elif defined(__AVX2__)
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GE_OQ)));
+#elif defined(__SSE2__)
+    return static_cast<unsigned>(_mm_movemask_ps(_mm_cmpge_ps(x, y)));
+#else
+    unsigned bits = 0;
+    for (int lane = 0; lane < Vector<float>::kLanes; ++lane) bits |= static_cast<unsigned>(x[lane] >= y[lane]) << lane;
+    return bits;
+#endif
+}
+
+// Appends the marked entries of a row, from column b on.
+inline Hit* append(Hit* end, std::uint64_t found, const float* row, std::int64_t a, std::int64_t b) {
+    for (; found; found &= found - 1) {
+        const std::int64_t at = b + __builtin_ctzll(found);
+        *end++ = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(at), row[at]};
+    }
+    return end;
+}
+
+void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
+            const float* row_limits, const float* col_floors, const float* col_limits, Hits* of_rows, Hits* of_cols) {
+    using V = Vector<float>;
+    static_assert(kPanel<float> <= 64, "a bit for each column of a panel");
+    Hit *row_hit = of_rows->begin, *col_hit = of_cols->begin;
+    for (std::int64_t a = 0; a < rows; ++a) {
+        const float* row = tile + a * ld;
+        const float floor = row_floors[a], limit = row_limits[a];
+        for (std::int64_t b = 0; b < cols; b += kPanel<float>) {
+            std::uint64_t by_row = 0, by_col = 0;
+            for (std::int64_t v = 0; v < kPanel<float>; v += V::kLanes) {
+                const auto x = *reinterpret_cast<const V::InMemory*>(row + b + v);
+                const auto floors = *reinterpret_cast<const V::InMemory*>(col_floors + b + v);
+                const auto limits = *reinterpret_cast<const V::InMemory*>(col_limits + b + v);
+                by_row |= static_cast<std::uint64_t>(at_least(x, floors - limit)) << v;
+                by_col |= static_cast<std::uint64_t>(at_least(x, floor - limits)) << v;
+            }
+            row_hit = append(row_hit, by_row, row, a, b);
+            col_hit = append(col_hit, by_col, row, a, b);
+        }
+    }
+    of_rows->end = row_hit;
+    of_cols->end = col_hit;
+}
+
+#if defined(__AVX512F__)
+using Register = __m512i;
+inline void stream_register(void* to, Register x) { _mm512_stream_si512(static_cast<__m512i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
+#elif defined(__AVX2__)
+using Register = __m256i;
+inline void stream_register(void* to, Register x) { _mm256_stream_si256(static_cast<__m256i*>(to), x); }
+inline void finish_streams() { _mm_sfence(); }
+#else
+typedef char Register __attribute__((vector_size(kRegister), may_alias));
+inline void stream_register(void* to, Register x) { *static_cast<Register*>(to) = x; }
+inline void finish_streams() {}
+#endif
+
+// to = factor * from. Whole lines may be streamed past the caches; not the parts of lines at both ends, which the
+// neighbouring tiles complete: memory would have to merge them.
+template <class T, class Out>
+inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
+    constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
+    typedef T From __attribute__((vector_size(kInRegister * sizeof(T)), aligned(sizeof(T)), may_alias));
+    typedef Out To __attribute__((vector_size(kRegister)));
+    const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % kLine / sizeof(Out));
+    const std::int64_t head = (kInLine - past_line) % kInLine;
+    std::int64_t i = 0;
+    for (; i < head && i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+    for (const std::int64_t last = i + (n - i) / kInLine * kInLine; i < last; i += kInRegister) {
+        const From x = *reinterpret_cast<const From*>(from + i);
+        const auto y = __builtin_bit_cast(Register, factor * __builtin_convertvector(x, To));
+        if (stream) {
+            stream_register(to + i, y);
+        } else {
+            *reinterpret_cast<Register*>(to + i) = y;
+        }
+    }
+    for (; i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
+}
+
+// to = from', kSide x kSide values in as many registers (baseline doubles: pairs of them), in rounds that swap single
+// values, pairs and fours.
+template <class T>
+constexpr int kSide = kRegister / sizeof(T) >= 8 ? 8 : 4;
+
+template <class T>
+inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t to_ld) {
+    constexpr int n = kSide<T>;
+    typedef T Row __attribute__((vector_size(n * sizeof(T))));
+    typedef typename Bits<T>::Int Mask __attribute__((vector_size(n * sizeof(T)), unused));
+    typedef T InMemory __attribute__((vector_size(n * sizeof(T)), aligned(sizeof(T)), may_alias));
+    Row x[n], y[n];
+    for (int i = 0; i < n; ++i) x[i] = *reinterpret_cast<const InMemory*>(from + i * from_ld);
+    if constexpr (n == 8) {
+        for (int i = 0; i < n; i += 2) {
+            y[i] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+            y[i + 1] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+        for (int i = 0; i < n; i += 4) {
+            for (int k = i; k < i + 2; ++k) {
+                x[k] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+                x[k + 2] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+            }
+        }
+        for (int k = 0; k < 4; ++k) {
+            y[k] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+            y[k + 4] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+    } else {
+        for (int i = 0; i < n; i += 2) {
+            y[i] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 0, 4, 2, 6);
+            y[i + 1] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 1, 5, 3, 7);
+        }
+        for (int k = 0; k < 2; ++k) {
+            x[k] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 0, 1, 4, 5);
+            x[k + 2] = FASTFS_SHUFFLE(Mask, y[k], y[k + 2], 2, 3, 6, 7);
+        }
+        for (int i = 0; i < n; ++i) y[i] = x[i];
+    }
+    for (int i = 0; i < n; ++i) *reinterpret_cast<InMemory*>(to + i * to_ld) = y[i];
+}
+
+// Columns become rows by way of a strip in L1, kSide columns by up to kStrip rows of the tile, so that whole lines are
+// written.
+template <class T, class Out>
+void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
+                    std::int64_t out_ld, bool stream) {
+    constexpr std::int64_t kStrip = 192, side = kSide<T>;  // the height of a tile
+    alignas(64) T strip[side * kStrip];
+    for (std::int64_t a0 = 0; a0 < rows; a0 += kStrip) {
+        const std::int64_t height = rows - a0 < kStrip ? rows - a0 : kStrip;
+        for (std::int64_t b0 = 0; b0 < cols; b0 += side) {
+            const std::int64_t width = cols - b0 < side ? cols - b0 : side;
+            const T* from = tile + a0 * ld + b0;
+            std::int64_t a = 0;
+            if (width == side) {
+                for (; a + side <= height; a += side) transpose(from + a * ld, ld, strip + a, kStrip);
+            }
+            for (; a < height; ++a) {
+                for (std::int64_t b = 0; b < width; ++b) strip[b * kStrip + a] = from[a * ld + b];
+            }
+            for (std::int64_t b = 0; b < width; ++b) {
+                store_row(strip + b * kStrip, height, factor, mirrored + (b0 + b) * out_ld + a0, stream);
+            }
+        }
+    }
+}
+
+template <class T, class Out>
+void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out, Out* mirrored,
+           std::int64_t out_ld, bool stream) {
+    if (out) {
+        for (std::int64_t a = 0; a < rows; ++a) store_row(tile + a * ld, cols, factor, out + a * out_ld, stream);
+    }
+    if (mirrored) store_mirrored(tile, ld, rows, cols, factor, mirrored, out_ld, stream);
+    if (stream) finish_streams();
+}
+
+}  // namespace
+
+extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);  // in block_products.cpp
+extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);     // in margin_tiles.cpp
+extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);          // in row_products.cpp
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);        // in form_tiles.cpp
+extern const SampleIsa FASTFS_GLUE(samples_, FASTFS_ISA_NAME);    // in sample_tiles.cpp
+extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
+constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
+    FASTFS_TEXT(FASTFS_ISA_NAME),
+    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, within<float>, squared_distance<float>},
+    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, within<double>,
+     squared_distance<double>},
+    store<float, float>,
+    store<double, float>,
+    store<double, double>,
+    select,
+    bound_kth,
+    &FASTFS_GLUE(blocks_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(margin_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(rows_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(samples_, FASTFS_ISA_NAME),
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,605 @@
+// Every pair of blocks of features is multiplied once, in single precision, and the tile is searched for both sides
+// while it is in L2: what may be among the nearest of a row or of a column is added to that feature's candidates. Their
+// distances are then computed by differences in double.
+//
+// From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the
+// n_neighbors-th smallest g_ij + e_j, at least so many features are no farther from i than u_i + e_i, and j may be
+// among the nearest only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
+//
+//     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
+//
+// Counts and other whole numbers have exact products up to 2^24; there e_i is 0 and ties are decided at once.
+#include "engines/neighbors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/columns.hpp"
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Candidates that a feature has room for. The list is cut when it is full: more room makes cuts rarer and their
+// threshold older.
+std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
+
+// Features that are searched again at a time, each of which may have all others as candidates.
+constexpr std::ptrdiff_t kSearchedAgain = 32;
+
+std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+
+struct Candidate {
+    float lower, upper;  // g_ij - e_j and g_ij + e_j
+    std::int32_t other;  // j
+};
+
+// What a thread works with besides its tile.
+struct Scratch {
+    std::vector<float> uppers;
+    std::vector<std::int32_t> ties;
+};
+
+// The candidates of all features.
+class Candidates {
+  public:
+    Candidates(std::int64_t d, std::int64_t k, std::vector<float> norms, std::vector<float> errors)
+        : k_(k),
+          capacity_(capacity(k, d)),
+          all_(capacity_ == d - 1),
+          norms_(std::move(norms)),
+          errors_(std::move(errors)),
+          sizes_(static_cast<std::size_t>(d), 0),
+          overflowed_(static_cast<std::size_t>(d), 0),
+          floors_(static_cast<std::size_t>(n_blocks(d) * kTile), kInfinity),
+          limits_(floors_.size(), -kInfinity),
+          lists_(d * capacity_) {
+        for (std::size_t i = 0; i < sizes_.size(); ++i) {
+            floors_[i] = (norms_[i] - errors_[i]) / 2;
+            limits_[i] = kInfinity;
+        }
+    }
+
+    static std::int64_t memory(std::int64_t d, std::int64_t k) {
+        return d * (static_cast<std::int64_t>(sizeof(Candidate)) * capacity(k, d) + 24);
+    }
+
+    const float* floors() const { return floors_.data(); }
+    const float* limits() const { return limits_.data(); }
+    const Candidate* list(std::int64_t i) const { return &lists_[i * capacity_]; }
+    std::int64_t size(std::int64_t i) const { return sizes_[at(i)]; }
+    bool overflowed(std::int64_t i) const { return overflowed_[at(i)] != 0; }
+
+    // Adds j to the candidates of i, if its product with i allows it.
+    void offer(std::int64_t i, std::int64_t j, float product, Scratch& scratch) {
+        if (product < floors_[at(j)] - limits_[at(i)]) return;
+        const float value = norms_[at(i)] + norms_[at(j)] - 2 * product, error = errors_[at(j)];
+        const std::int64_t end = sizes_[at(i)]++;
+        lists_[i * capacity_ + end] = {value - error, value + error, static_cast<std::int32_t>(j)};
+        if (end + 1 == capacity_ && !all_) make_room(i, scratch);
+    }
+
+    // The limit of i from its products with n features, from j0 on and itself among them.
+    void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
+        if (n - 1 < k_) return;
+        scratch.uppers.resize(static_cast<std::size_t>(n));
+        float* uppers = scratch.uppers.data();
+        const float *norms = &norms_[at(j0)], *errors = &errors_[at(j0)], norm = norms_[at(i)];
+        for (std::int64_t b = 0; b < n; ++b) uppers[b] = (norm + norms[b] - 2 * products[b]) + errors[b];
+        uppers[i - j0] = uppers[n - 1];
+        lower_limit(i, isa().bound_kth(uppers, n - 1, k_));
+    }
+
+    // Drops all that can't be among the nearest.
+    void cut(std::int64_t i, Scratch& scratch) {
+        if (size(i) <= k_) return;
+        const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
+        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        if (size(i) <= k_ || errors_[at(i)] > 0) return;
+        // Exact ties go to the lower index: who is left out can't come back.
+        auto exact_tie = [&](const Candidate& c) { return c.upper == upper && errors_[at(c.other)] == 0; };
+        scratch.ties.clear();
+        std::int64_t nearer = 0;
+        std::for_each_n(list(i), size(i), [&](const Candidate& c) {
+            nearer += c.upper < upper;
+            if (exact_tie(c)) scratch.ties.push_back(c.other);
+        });
+        if (static_cast<std::int64_t>(scratch.ties.size()) <= k_ - nearer) return;
+        const auto last = scratch.ties.begin() + (k_ - nearer - 1);
+        std::nth_element(scratch.ties.begin(), last, scratch.ties.end());
+        keep(i, [&, highest = *last](const Candidate& c) { return c.other <= highest || !exact_tie(c); });
+    }
+
+  private:
+    static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+    // What the lower bound of a candidate may be, if some n_neighbors uppers are at most `upper`.
+    float lower_limit(std::int64_t i, float upper) {
+        const float lower = upper + 2 * errors_[at(i)];
+        limits_[at(i)] = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
+        return lower;
+    }
+
+    float* uppers(std::int64_t i, Scratch& scratch) {
+        scratch.uppers.resize(at(size(i)));
+        std::transform(list(i), list(i) + size(i), scratch.uppers.begin(), [](const Candidate& c) { return c.upper; });
+        return scratch.uppers.data();
+    }
+
+    float kth_upper(std::int64_t i, Scratch& scratch) {
+        float* all = uppers(i, scratch);
+        std::nth_element(all, all + k_ - 1, all + size(i));
+        return all[k_ - 1];
+    }
+
+    void make_room(std::int64_t i, Scratch& scratch) {
+        const std::int64_t enough = (k_ + capacity_) / 2;
+        const float limit = lower_limit(i, isa().bound_kth(uppers(i, scratch), capacity_, k_));
+        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        if (size(i) > enough) cut(i, scratch);
+        if (size(i) <= enough) return;
+        // More that rounding could confuse than there is room for. Some n_neighbors of the smallest uppers are kept, so
+        // that the limit stays right; the feature is searched again when all limits are known.
+        overflowed_[at(i)] = 1;
+        const float upper = kth_upper(i, scratch);
+        std::int64_t ties = k_ - std::count_if(list(i), list(i) + size(i), [&](auto& c) { return c.upper < upper; });
+        keep(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
+    }
+
+    template <class F>
+    void keep(std::int64_t i, F&& wanted) {
+        Candidate* list = &lists_[i * capacity_];
+        std::int64_t kept = 0;
+        for (std::int64_t c = 0, n = size(i); c < n; ++c) {
+            const Candidate candidate = list[c];
+            list[kept] = candidate;
+            kept += wanted(candidate);
+        }
+        sizes_[at(i)] = static_cast<std::int32_t>(kept);
+    }
+
+    const std::int64_t k_, capacity_;
+    const bool all_;  // there is room for all other features
+    const std::vector<float> norms_, errors_;
+    std::vector<std::int32_t> sizes_;
+    std::vector<std::uint8_t> overflowed_;
+    std::vector<float> floors_, limits_;  // up to a multiple of kTile
+    Buffer<Candidate> lists_;
+};
+
+// Pairs of blocks, I <= J: each with itself, then the rounds of a tournament, in which no block plays twice. Tiles that
+// are worked on at the same time hardly ever share a block that way.
+std::int64_t n_pairs(std::int64_t blocks) {
+    const std::int64_t even = blocks + blocks % 2;
+    return blocks + (even - 1) * (even / 2);
+}
+
+// J is `blocks` for whoever has no partner in a round.
+std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::int64_t blocks) {
+    if (index < blocks) return {index, index};
+    const std::int64_t even = blocks + blocks % 2, n = even - 1;
+    const std::int64_t round = (index - blocks) / (even / 2), table = (index - blocks) % (even / 2);
+    const std::int64_t a = (round + table) % n, b = table == 0 ? n : (round + n - table) % n;
+    return std::minmax(a, b);
+}
+
+// What the values of X, less the shifts, are multiples of, in units; 0 if that isn't at least 2^-24. And whether some
+// are so small that their products lose digits, or vanish, in float.
+struct Grid {
+    double quantum = 0;
+    bool tiny = false;
+};
+
+template <class T>
+Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
+    constexpr double kFine = 0x1p24, kTiny = 0x1p-60;
+    const double per_unit = 1 / features.unit();
+    struct Found {
+        std::int64_t bits = 0;
+        bool fractions = false, tiny = false;
+        void add(double z) {
+            const double fine = z * kFine;
+            const auto whole = static_cast<std::int64_t>(fine);
+            bits |= whole;
+            fractions |= static_cast<double>(whole) != fine;
+            tiny |= z != 0 && std::abs(z) < kTiny;
+        }
+        void add(const Found& other) {
+            bits |= other.bits;
+            fractions |= other.fractions;
+            tiny |= other.tiny;
+        }
+    };
+    Found all;
+    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        const fastfs_matrix& m = chunk.description();
+        const auto tasks = static_cast<std::int64_t>(end - begin);
+        std::vector<Found> found(static_cast<std::size_t>(tasks));
+        if (chunk.is_sparse()) {
+            visit_sparse(m, [&](auto* values, auto*, auto*) {
+                const std::int64_t n = chunk.n_stored();
+                parallel_for(run, tasks, [&](std::int64_t task, int) {
+                    for (std::int64_t e = n * task / tasks; e < n * (task + 1) / tasks; ++e) {
+                        found[static_cast<std::size_t>(task)].add(static_cast<double>(values[e]) * per_unit);
+                    }
+                });
+            });
+        } else {
+            visit_dense(m, [&](auto* x) {
+                parallel_for(run, tasks, [&](std::int64_t task, int) {
+                    const std::size_t r = begin + static_cast<std::size_t>(task);
+                    const auto* row = x + (rows[r] - offset) * m.row_stride;
+                    const double shift = features.row_shifts()[r] * per_unit;
+                    Found in_row;
+                    for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
+                        in_row.add(static_cast<double>(row[c * m.col_stride]) * per_unit - shift);
+                    }
+                    found[static_cast<std::size_t>(task)] = in_row;
+                });
+            });
+        }
+        for (const Found& part : found) all.add(part);
+    });
+    Grid grid;
+    grid.tiny = all.tiny;
+    if (!all.fractions && all.bits != 0) grid.quantum = static_cast<double>(all.bits & -all.bits) / kFine;
+    return grid;
+}
+
+// e_i as of the top.
+template <class T>
+std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
+    constexpr double u = 0.55 * std::numeric_limits<float>::epsilon();
+    const std::int64_t d = features.n_features();
+    std::vector<double> errors(static_cast<std::size_t>(d));
+    features.product_errors(errors.data());
+    const double exact = 0x1p22 * grid.quantum * grid.quantum;
+    std::vector<float> result(errors.size());
+    for (std::int64_t i = 0; i < d; ++i) {
+        const double norm = static_cast<double>(features.squared_norms()[i]);
+        // The second condition is about sparse entries at one place that cancel.
+        const bool no_cancellation =
+            sizeof(T) == sizeof(float) || errors[static_cast<std::size_t>(i)] <= exact / 0x1p24;
+        if (grid.quantum > 0 && norm <= exact && no_cancellation) continue;
+        // Values in float cost 4 u, the norms 1, and each step from G to a comparison about as much.
+        double error = errors[static_cast<std::size_t>(i)] + 24 * u * norm;
+        if (grid.quantum > 0) error *= 2;  // it covers a smaller partner that has none
+        if (grid.tiny) error += static_cast<double>(features.n_samples()) * 0x1p-120;
+        result[static_cast<std::size_t>(i)] = static_cast<float>(error);
+    }
+    return result;
+}
+
+// Another feature, and its squared distance.
+struct Other {
+    double sum = 0;
+    std::int64_t feature;
+};
+
+struct Query {
+    std::int64_t feature;
+    Other *begin, *end;
+};
+
+// Bytes of the columns that are compared at a time: they stay in L3.
+constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
+
+std::int64_t samples_compared(std::int64_t n_samples, std::int64_t d) {
+    const std::int64_t fit = std::max<std::int64_t>(16, kComparedBytes / (8 * d));
+    return (std::min(fit, n_samples) + 7) / 8 * 8;
+}
+
+// Squared distances by differences of the values as they are in X, in units.
+class Dense {
+  public:
+    Dense(const Samples& X, const std::vector<std::int64_t>& rows, double unit)
+        : X_(X), rows_(rows), unit_(X.is_float32() ? 1 : unit) {}
+
+    double unit() const { return unit_; }
+
+    void operator()(const std::vector<Query>& queries, Run& run) {
+        if (X_.is_float32()) {
+            compare(single_, queries, run);
+        } else {
+            compare(double_, queries, run);
+        }
+    }
+
+  private:
+    template <class T>
+    void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
+        constexpr std::int64_t kInLine = 64 / sizeof(T);
+        const auto n = static_cast<std::int64_t>(rows_.size()), d = X_.n_cols(), width = samples_compared(n, d);
+        for (std::int64_t first = 0; first < n; first += width) {
+            if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
+            parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
+                const Query& q = queries[static_cast<std::size_t>(task)];
+                const T* own = &columns[q.feature * width];
+                for (Other* other = q.begin; other < q.end; ++other) {
+                    // They lie anywhere in L3: fetching two ahead took a third off.
+                    const T* ahead = &columns[(q.end - other > 2 ? other + 2 : other)->feature * width];
+                    for (std::int64_t s = 0; s < width; s += kInLine) __builtin_prefetch(ahead + s);
+                    other->sum += tile_kernels<T>().squared_distance(own, &columns[other->feature * width], width);
+                }
+            });
+        }
+    }
+
+    // columns[i * width + s] = sample first + s of feature i, with zeros from n_now on.
+    template <class T>
+    void pack(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run) {
+        constexpr std::int64_t kAtOnce = 64;
+        const std::int64_t d = X_.n_cols();
+        if (columns.size() == 0) columns = Buffer<T>(d * width);
+        const std::vector<std::int64_t> rows(rows_.begin() + first, rows_.begin() + first + n_now);
+        const double per_unit = 1 / unit_;
+        X_.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+            const fastfs_matrix& m = chunk.description();
+            visit_dense(m, [&](auto* x) {
+                parallel_for(run, (d + kAtOnce - 1) / kAtOnce, [&](std::int64_t task, int) {
+                    const std::int64_t i0 = task * kAtOnce, i1 = std::min(i0 + kAtOnce, d);
+                    for (std::size_t r = begin; r < end; ++r) {
+                        const auto* row = x + (rows[r] - offset) * m.row_stride;
+                        for (std::int64_t i = i0; i < i1; ++i) {
+                            columns[i * width + static_cast<std::int64_t>(r)] =
+                                static_cast<T>(static_cast<double>(row[i * m.col_stride]) * per_unit);
+                        }
+                    }
+                    for (std::int64_t i = i0; i < i1; ++i) {
+                        std::fill(&columns[i * width + n_now], &columns[i * width] + width, T(0));
+                    }
+                });
+            });
+        });
+    }
+
+    const Samples& X_;
+    const std::vector<std::int64_t>& rows_;
+    const double unit_;
+    Buffer<float> single_;
+    Buffer<double> double_;
+};
+
+class Sparse {
+  public:
+    explicit Sparse(const Features<double>& features) : features_(features) {}
+
+    double unit() const { return features_.unit(); }
+
+    void operator()(const std::vector<Query>& queries, Run& run) {
+        parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
+            const Query& q = queries[static_cast<std::size_t>(task)];
+            for (Other& other : std::span(q.begin, q.end)) {
+                other.sum = features_.squared_distance(q.feature, features_, other.feature);
+            }
+        });
+    }
+
+  private:
+    const Features<double>& features_;
+};
+
+template <class T>
+class Search {
+  public:
+    Search(const Features<T>& features, std::int64_t k, std::vector<float> errors, Run& run)
+        : features_(features),
+          d_(features.n_features()),
+          k_(k),
+          run_(run),
+          candidates_(d_, k, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
+                      std::move(errors)) {
+        for (int t = 0; t < run.n_threads(); ++t) {
+            // Rows are searched up to the next multiple of a panel, where nobody writes.
+            tiles_.emplace_back(kTile * kTile);
+            std::fill_n(tiles_.back().data(), kTile * kTile, T(0));
+            if (sizeof(T) > sizeof(float)) {
+                singles_.emplace_back(kTile * kTile);
+                std::fill_n(singles_.back().data(), kTile * kTile, 0.0f);
+            }
+            hits_.emplace_back(2 * kTile * kTile);
+        }
+        scratch_.resize(tiles_.size());
+    }
+
+    static std::int64_t memory(std::int64_t d, std::int64_t k, int n_threads) {
+        return Candidates::memory(d, k) + n_threads * kTile * kTile * 28;
+    }
+
+    // Multiplies all pairs of blocks and collects the candidates.
+    void collect() {
+        const std::int64_t blocks = n_blocks(d_);
+        std::vector<std::mutex> owners(static_cast<std::size_t>(blocks));
+        parallel_for(run_, n_pairs(blocks), [&](std::int64_t index, int slot) {
+            const auto [I, J] = pair_of_blocks(index, blocks);
+            if (J == blocks) return;
+            const float* tile = multiply(I * kTile, kTile, J, slot);
+            std::unique_lock first(owners[static_cast<std::size_t>(I)]),
+                second(owners[static_cast<std::size_t>(J)], std::defer_lock);
+            if (I != J) second.lock();
+            search(I, J, tile, slot);
+        });
+        parallel_for(run_, blocks, [&](std::int64_t block, int slot) {
+            for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
+                candidates_.cut(i, scratch_[static_cast<std::size_t>(slot)]);
+            }
+        });
+    }
+
+    // Compares the candidates and writes the nearest.
+    template <class Compare>
+    void decide(Compare& compare, std::int64_t* neighbors, double* distances) {
+        std::vector<std::int64_t> again;
+        std::int64_t total = 0;
+        for (std::int64_t i = 0; i < d_; ++i) {
+            if (candidates_.overflowed(i)) again.push_back(i);
+            total += candidates_.overflowed(i) ? 0 : candidates_.size(i);
+        }
+        {
+            Buffer<Other> others(total);
+            std::vector<Query> queries;
+            Other* next = others.data();
+            for (std::int64_t i = 0; i < d_; ++i) {
+                if (candidates_.overflowed(i)) continue;
+                const Candidate* list = candidates_.list(i);
+                Other* begin = next;
+                for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, list[c].other};
+                queries.push_back({i, begin, next});
+            }
+            write(compare, queries, neighbors, distances);
+        }
+        for (auto begin = again.begin(); begin != again.end();) {
+            // Some features that stand in the same rows of a tile.
+            const std::int64_t i0 = *begin / features_.alignment() * features_.alignment();
+            auto end = begin;
+            while (end != again.end() && end - begin < kSearchedAgain && *end < i0 + features_.alignment()) ++end;
+            search_again(i0, {begin, end}, compare, neighbors, distances);
+            begin = end;
+        }
+    }
+
+  private:
+    // The products of features i0.. with those of block J, in float.
+    const float* multiply(std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
+        const auto slot = static_cast<std::size_t>(slot_);
+        const std::int64_t nj = block_size(J);
+        ni = std::min(ni, d_ - i0);
+        T* tile = tiles_[slot].data();
+        features_.gram_tile(i0, ni, features_, J * kTile, nj, tile, run_);
+        if constexpr (sizeof(T) == sizeof(float)) {
+            return tile;
+        } else {
+            float* single = singles_[slot].data();
+            for (std::int64_t a = 0; a < ni; ++a) {
+                for (std::int64_t b = 0; b < nj; ++b) single[a * kTile + b] = static_cast<float>(tile[a * kTile + b]);
+                std::fill(single + a * kTile + nj, single + (a + 1) * kTile, 0.0f);
+            }
+            return single;
+        }
+    }
+
+    void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
+        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
+        Scratch& scratch = scratch_[static_cast<std::size_t>(slot)];
+        for (std::int64_t a = 0; a < ni && I == J; ++a) candidates_.start(i0 + a, i0, ni, tile + a * kTile, scratch);
+        const float *floors = candidates_.floors(), *limits = candidates_.limits();
+        Hit* hits = hits_[static_cast<std::size_t>(slot)].data();
+        Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
+        isa().select(tile, kTile, ni, nj, floors + i0, limits + i0, floors + j0, limits + j0, &of_rows, &of_cols);
+        for (const Hit& hit : std::span(of_rows.begin, of_rows.end)) {
+            if (I != J || hit.row != hit.col) candidates_.offer(i0 + hit.row, j0 + hit.col, hit.value, scratch);
+        }
+        if (I == J) return;
+        for (const Hit& hit : std::span(of_cols.begin, of_cols.end)) {
+            candidates_.offer(j0 + hit.col, i0 + hit.row, hit.value, scratch);
+        }
+    }
+
+    template <class Compare>
+    void search_again(std::int64_t i0, const std::vector<std::int64_t>& wanted, Compare& compare,
+                      std::int64_t* neighbors, double* distances) {
+        const std::int64_t blocks = n_blocks(d_);
+        const float *floors = candidates_.floors(), *limits = candidates_.limits();
+        std::vector<std::vector<Other>> parts(wanted.size() * static_cast<std::size_t>(blocks));
+        parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
+            const float* tile = multiply(i0, features_.alignment(), J, slot);
+            for (std::size_t w = 0; w < wanted.size(); ++w) {
+                const std::int64_t i = wanted[w];
+                const float* row = tile + (i - i0) * kTile;
+                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                for (std::int64_t b = 0; b < block_size(J); ++b) {
+                    const std::int64_t j = J * kTile + b;
+                    if (j != i && row[b] >= floors[j] - limits[i]) part.push_back({0, j});
+                }
+            }
+        });
+        std::vector<std::vector<Other>> others(wanted.size());
+        std::vector<Query> queries;
+        for (std::size_t w = 0; w < wanted.size(); ++w) {
+            auto& mine = others[w];
+            for (std::int64_t J = 0; J < blocks; ++J) {
+                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                mine.insert(mine.end(), part.begin(), part.end());
+                part = {};
+            }
+            queries.push_back({wanted[w], mine.data(), mine.data() + mine.size()});
+        }
+        write(compare, queries, neighbors, distances);
+    }
+
+    template <class Compare>
+    void write(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors, double* distances) {
+        compare(queries, run_);
+        parallel_for(run_, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
+            const Query& q = queries[static_cast<std::size_t>(task)];
+            for (Other& other : std::span(q.begin, q.end)) other.sum = std::sqrt(other.sum) * compare.unit();
+            auto nearer = [](const Other& a, const Other& b) {
+                return a.sum < b.sum || (a.sum == b.sum && a.feature < b.feature);
+            };
+            if (q.end - q.begin > 2 * k_) std::nth_element(q.begin, q.begin + k_, q.end, nearer);
+            std::sort(q.begin, q.end - q.begin > 2 * k_ ? q.begin + k_ : q.end, nearer);
+            for (std::int64_t c = 0; c < k_; ++c) {
+                if (!std::isfinite(q.begin[c].sum)) {
+                    throw InvalidArgument(
+                        "the values of X are too large: distances overflow float64; divide X by a constant first");
+                }
+                neighbors[q.feature * k_ + c] = q.begin[c].feature;
+                distances[q.feature * k_ + c] = q.begin[c].sum;
+            }
+        });
+    }
+
+    std::int64_t block_size(std::int64_t block) const { return std::min(kTile, d_ - block * kTile); }
+
+    const Features<T>& features_;
+    const std::int64_t d_, k_;
+    Run& run_;
+    Candidates candidates_;
+    std::vector<Buffer<T>> tiles_;
+    std::vector<Buffer<float>> singles_;
+    std::vector<Buffer<Hit>> hits_;
+    std::vector<Scratch> scratch_;
+};
+
+}  // namespace
+
+void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
+                      double end) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    const double unit = common_unit(X.row_maxima(run), rows);
+    auto search = [&](const auto& features, auto&& compare) {
+        using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
+        Search<T> s(features, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
+        run.step("nearest features", end);
+        s.collect();
+        s.decide(compare, neighbors, distances);
+    };
+    if (X.is_sparse()) {
+        const Features<double> features(X, rows, unit, Shift::kNone, run);
+        search(features, Sparse(features));
+    } else {
+        search(Features<float>(X, rows, unit, Shift::kRow, run), Dense(X, rows, unit));
+    }
+}
+
+std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
+    const std::int64_t d = X.n_cols(), n = X.n_rows();
+    const std::int64_t candidates = Search<double>::memory(d, n_neighbors, n_threads) + 32 * d +
+                                    static_cast<std::int64_t>(sizeof(Other)) * d *
+                                        std::max<std::int64_t>(capacity(n_neighbors, d), 2 * kSearchedAgain);
+    if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
+    return Features<float>::memory(X, n) + candidates + 8 * n + 8 * d * samples_compared(n, d);
+}
+
+}  // namespace fastfs::core

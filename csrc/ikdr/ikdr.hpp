@@ -1,0 +1,39 @@
+// I-KDR: interpretable kernel dimensionality reduction (Hosseini and Hammer 2019, arXiv 1909.09218).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "ikdr/sample_kernels.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Of one lambda, as of fastfs_ikdr_result; samples in the order of the caller.
+struct IkdrResult {
+    int warnings = 0;
+    bool converged = false;
+    double lambda = 0, objective = 0, interpretability = 0, similarity = 0;
+    std::vector<double> history, A, embedding, profile, weights, prices;
+};
+
+struct Ikdr {
+    std::int64_t n_samples = 0, n_features = 0, n_kernels = 0, n_classes = 0, n_components = 0;
+    std::vector<double> deltas, means, scales;
+    std::vector<IkdrResult> steps;
+};
+
+Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+          const fastfs_ikdr_options& options, Run& run);
+
+double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n_classes,
+                     const fastfs_ikdr_options& options, const double* A, int repeats, Run& run, double* gradient);
+
+void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
+                 const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices);
+
+void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out);
+
+}  // namespace fastfs::core

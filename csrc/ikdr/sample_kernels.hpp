@@ -1,0 +1,103 @@
+// Engine: many kernels between the same few samples, one a feature, or a group of features, or a matrix of the
+// caller's. None of them is stored: sums of them are, and products with a few columns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "margin/margin.hpp"
+#include "support/buffer.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// What the C entry received: either X or matrices.
+struct KernelSource {
+    std::optional<Matrix> X;
+    std::int64_t n_kernels = 0;            // resolved: never 0
+    const std::int64_t* groups = nullptr;  // of n_features; nullptr: one kernel a feature, or one of all
+    bool standardize = true;
+    int width = 0;  // FASTFS_WIDTH_*
+    double delta = 0;
+    const double* matrices = nullptr;
+    std::int64_t n_samples = 0;  // also with X
+};
+
+// What the products of each kernel are taken with: `rows` are the samples (as sorted) whose rows of A aren't zero.
+struct Support {
+    std::vector<std::int64_t> rows;    // ascending, s of them
+    std::vector<double> A;             // s x k: rows of A
+    std::vector<double> by_class;      // s x C: (A P')
+    std::vector<double> row_factors;   // s: r_t, and
+    std::vector<double> pair_factors;  // s x s: G, so that v = sum_t r_t (K_m 1)_t + sum_st G_st K_m(s, t); both
+                                       // may be empty (v = 0)
+    std::int64_t k = 0;
+};
+
+// T: that of X; float64 with matrices.
+template <class T>
+class SampleKernels {
+  public:
+    // order: sample i of this object is row order[i] of X; sorted by class, those of class q being
+    // class_begins[q]..class_begins[q + 1]. Finds means, scales and widths in double. Throws InvalidArgument if X holds
+    // NaN or infinity, or nothing that varies, or what doubles can't scale.
+    SampleKernels(const KernelSource& source, std::vector<std::int64_t> order, std::vector<std::int64_t> class_begins,
+                  Run& run);
+    SampleKernels(const SampleKernels&) = delete;
+    SampleKernels& operator=(const SampleKernels&) = delete;
+
+    std::int64_t n_samples() const { return static_cast<std::int64_t>(order_.size()); }
+    std::int64_t n_kernels() const { return source_.n_kernels; }
+    std::int64_t n_classes() const { return static_cast<std::int64_t>(class_begins_.size()) - 1; }
+    // All its features are constant: sums leave it out, and its products are zeros.
+    bool is_constant(std::int64_t m) const { return source_.X && deltas_[static_cast<std::size_t>(m)] == 0; }
+    const std::vector<double>& deltas() const { return deltas_; }  // n_kernels, 0 if constant; empty with matrices
+    const std::vector<double>& means() const { return means_; }    // n_features
+    const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
+
+    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]. What exceeds
+    // 192 terms in T is in float64.
+    void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
+
+    // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum over
+    // samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after kernel in
+    // the order of `which`. Threads take fixed blocks of kernels.
+    void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
+                  double* v) const;
+
+    // The same for all kernels, a block at a time, for those who keep a number of each: visit(first, count, c, totals,
+    // v) is called from any thread, once for each block.
+    using Visit =
+        std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
+    void for_products(const Support& support, Run& run, const Visit& visit) const;
+
+    // Bytes of the object with its scratch.
+    static std::int64_t memory(const KernelSource& source, std::int64_t n_classes, int n_threads);
+
+  private:
+    struct Block;
+    struct Prepared;
+    struct Scratch;
+
+    void find_width(std::int64_t m, const std::vector<double>& deviations, Run& run);
+    double mean_distance(std::int64_t m, double factor, Run& run) const;
+    void add_features(std::int64_t m, double factor, ScaledFeatures& data) const;
+    const double* kernel(std::int64_t m, Run& run, double* to) const;
+    void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
+                     double* total) const;
+    void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
+    void products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c, T* totals,
+                            double* v) const;
+    void products_of_block(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
+
+    KernelSource source_;
+    std::vector<std::int64_t> order_, class_begins_;
+    std::vector<double> deltas_, means_, scales_;
+    std::vector<std::int64_t> begins_, features_;  // the features of each kernel that vary, kernel after kernel
+    bool one_feature_each_ = false;                // at most
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,153 @@
+#include "ikdr/simplex.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace fastfs::core {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// Values that the line search compares with; a sufficient decrease; steps, in units of the gradient's inverse.
+constexpr std::size_t kMemory = 10;
+constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
+
+// What stays of a column beside zeros.
+constexpr double kNegligible = 1e-12;
+
+double dot(const Numbers& x, const Numbers& y) {
+    double lane[4] = {};
+    std::size_t i = 0;
+    for (; i + 4 <= x.size(); i += 4) {
+        for (std::size_t l = 0; l < 4; ++l) lane[l] += x[i + l] * y[i + l];
+    }
+    for (; i < x.size(); ++i) lane[0] += x[i] * y[i];
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+double frank_wolfe_gap(const Numbers& x, const Numbers& g, std::int64_t n) {
+    double gap = dot(x, g);
+    for (auto column = g.begin(); column != g.end(); column += n) gap -= *std::min_element(column, column + n);
+    return gap;
+}
+
+// Leaves out what is negligible.
+void tidy(double* A, std::int64_t n, std::int64_t k) {
+    for (double* column = A; column != A + n * k; column += n) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (column[i] < kNegligible) column[i] = 0;
+            sum += column[i];
+        }
+        for (std::int64_t i = 0; i < n; ++i) column[i] /= sum;
+    }
+}
+
+}  // namespace
+
+void project_on_simplex(double* x, std::int64_t n, double* work) {
+    // The level that is subtracted is at least the largest value less 1, and few values exceed that. Measured from the
+    // largest value, it keeps its digits after steps of any length.
+    const double largest = *std::max_element(x, x + n);
+    std::int64_t m = 0;
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        x[i] -= largest;
+        if (x[i] <= -1) continue;
+        work[m++] = x[i];
+        sum += x[i];
+    }
+    double level = 0;
+    for (;;) {
+        level = (sum - 1) / static_cast<double>(m);
+        std::int64_t kept = 0;
+        double above = 0;
+        for (std::int64_t i = 0; i < m; ++i) {
+            if (work[i] <= level) continue;
+            work[kept++] = work[i];
+            above += work[i];
+        }
+        if (kept == m || kept == 0) break;
+        m = kept;
+        sum = above;
+    }
+    double total = 0;  // 1 but for rounding
+    for (std::int64_t i = 0; i < n; ++i) {
+        x[i] = std::max(x[i] - level, 0.0);
+        total += x[i];
+    }
+    for (std::int64_t i = 0; i < n; ++i) x[i] /= total;
+}
+
+SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
+                                   std::int64_t max_iter, Run& run, double* A) {
+    const auto size = static_cast<std::size_t>(n * k);
+    Numbers x(A, A + size), g(size), next(size), direction(size), next_g(size), work(static_cast<std::size_t>(n));
+    std::array<double, kMemory> recent;
+    recent.fill(-std::numeric_limits<double>::infinity());
+    // direction = P(x - step g) - x; returns its inner product with g
+    auto project = [&](double step) {
+        for (std::size_t e = 0; e < size; ++e) direction[e] = x[e] - step * g[e];
+        for (double* column = direction.data(); column != direction.data() + size; column += n) {
+            project_on_simplex(column, n, work.data());
+        }
+        for (std::size_t e = 0; e < size; ++e) direction[e] -= x[e];
+        return dot(direction, g);
+    };
+
+    SimplexMinimum found;
+    double value = f.value(x.data());
+    f.gradient(g.data());
+    found.value = value;
+    found.gap = frank_wolfe_gap(x, g, n);
+    project(1.0);
+    double largest = 0;
+    for (double d : direction) largest = std::max(largest, std::abs(d));
+    double steepest = 1e-290;  // keeps steps finite
+    for (double v : g) steepest = std::max(steepest, std::abs(v));
+    const double shortest = kShortest / steepest, longest = kLongest / steepest;
+    double step = std::clamp(1 / largest, shortest, longest);
+    while (!(found.converged = found.gap <= tol * std::abs(value)) && found.n_iter < max_iter) {
+        const auto share = [&](std::int64_t i) { return static_cast<double>(i) / static_cast<double>(max_iter); };
+        const Run::Part part(run, share(found.n_iter), share(found.n_iter + 1));
+        run.checkpoint(0);
+        recent[static_cast<std::size_t>(found.n_iter) % kMemory] = value;
+        const double reference = *std::max_element(recent.begin(), recent.end()), slope = project(step);
+        ++found.n_iter;
+        double length = 1, next_value = 0;
+        for (;;) {
+            for (std::size_t e = 0; e < size; ++e) next[e] = x[e] + length * direction[e];
+            next_value = f.value(next.data());
+            if (next_value <= reference + kSufficient * length * slope || length < kShortest) break;
+            // The minimum of the parabola through both values and the slope, within bounds.
+            const double best = -0.5 * length * length * slope / (next_value - value - length * slope);
+            length = best >= 0.1 * length && best <= 0.9 * length ? best : 0.5 * length;
+        }
+        if (length < kShortest) break;  // rounding leaves no descent
+        f.gradient(next_g.data());
+        double ss = 0, sy = 0;
+        for (std::size_t e = 0; e < size; ++e) {
+            const double s = next[e] - x[e];
+            ss += s * s;
+            sy += s * (next_g[e] - g[e]);
+        }
+        step = sy > 0 ? std::clamp(ss / sy, shortest, longest) : longest;
+        std::swap(x, next);
+        std::swap(g, next_g);
+        value = next_value;
+        if (value <= found.value) {
+            found.value = value;
+            std::copy(x.begin(), x.end(), A);
+        }
+        found.gap = frank_wolfe_gap(x, g, n);
+    }
+    tidy(A, n, k);
+    return found;
+}
+
+std::int64_t simplex_memory(std::int64_t n, std::int64_t k) { return 8 * n * (6 * k + 1); }
+
+}  // namespace fastfs::core

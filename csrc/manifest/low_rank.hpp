@@ -1,0 +1,52 @@
+// Engine: a kernel between all features by its leading eigenpairs and a shift, d x d numbers never being stored:
+// K ~ G diag(w) G' + delta (I - G G'), with delta such that the trace is that of K.
+// The same bits for any number of threads, if the caller holds BLAS at one (SingleThreadedBlas).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engines/affinity.hpp"
+#include "support/buffer.hpp"
+
+namespace fastfs::core {
+
+struct LowRank {
+    Buffer<double> G;       // d x rank, row-major, with orthonormal columns
+    std::vector<double> w;  // descending
+    double delta = 0;
+    double kept_trace = 1;  // share of the trace within the rank
+    double largest = 1;     // entry of K
+
+    std::int64_t rank() const { return static_cast<std::int64_t>(w.size()); }
+};
+
+// Both factor K with its diagonal factors g from `normalize` rounds of K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1.
+// Less than `rank` columns come back where K has lower rank. room: memory that calls after each other
+// may share, since fresh pages cost as much as a pass over them.
+
+// From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
+// pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
+// rank, O(d m) memory. g comes from such columns, drawn before.
+template <class T>
+LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
+                  std::uint64_t seed, Buffer<double>& room, Run& run);
+
+// One-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K Omega, Omega d x p with
+// p = 2 rank, cut to `rank`. O(d^2 (N + p)) time, O(d p) memory.
+template <class T>
+LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
+                Buffer<double>& room, Run& run);
+
+// Bytes that they take, G included and the features not.
+std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);
+std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads);
+
+// Rows of a tall matrix, in fixed groups: add(first, n, part) adds what rows first..first + n - 1 contribute to `part`,
+// size doubles; their sums over all d rows, merged in order, are the result.
+Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
+                             const std::function<void(std::int64_t, std::int64_t, double*)>& add);
+std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size);
+
+}  // namespace fastfs::core

@@ -1,0 +1,76 @@
+// Engine: quadratic forms d'Wd and sums of outer products g d d' over pairs of samples, d = |x_i - x_j|. Differences
+// are made in the cache, just before they are multiplied, and never stored.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engines/isa/form_tiles.hpp"
+#include "margin/margin.hpp"
+#include "support/buffer.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Scaled samples, twice: by rows, for products over pairs, and side by side in units, for products over features.
+template <class T>
+class PackedSamples {
+  public:
+    PackedSamples(const ScaledFeatures& data, Run& run);
+    static std::int64_t memory(std::int64_t n_samples, std::int64_t n_features);
+
+    std::int64_t n_samples() const { return n_; }
+    std::int64_t n_features() const { return A_; }
+    std::int64_t ld() const { return ld_; }                                // of rows: a multiple of 64 bytes
+    const T* row(std::int64_t i) const { return rows_.data() + i * ld_; }  // 0 behind the last feature
+    const T* unit(std::int64_t u) const { return units_.data() + u * A_ * kUnit<T>; }
+
+  private:
+    std::int64_t n_, A_, ld_;
+    Buffer<T> rows_, units_;
+};
+
+// W as the kernel reads it. d'Wd is either sum_k values_k (v_k'd)^2 or, in half the time of a full product, d'(U d)
+// with U the upper triangle of W, doubled beside the diagonal.
+template <class T>
+class QuadraticForm {
+  public:
+    QuadraticForm() = default;  // of nothing
+    // sum_k values[k] v_k v_k', vectors row by row.
+    QuadraticForm(std::int64_t n, std::int64_t rank, const double* values, const double* vectors);
+    // Symmetric W.
+    QuadraticForm(std::int64_t n, const double* W);
+
+    struct Block {           // kFormRows rows of W
+        std::int64_t begin;  // the feature that they start with
+        T sign;
+        const T* W;
+    };
+    bool is_triangle() const { return triangle_; }
+    const std::vector<Block>& blocks() const { return blocks_; }
+
+  private:
+    bool triangle_ = false;
+    Buffer<T> W_;
+    std::vector<Block> blocks_;
+};
+
+// out[(i - i0) * ld + j] = d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left and right
+// are the same, i0..i1 are all, and each pair is computed once.
+template <class T>
+void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
+                     bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run);
+
+// g_ij += g_ji for i < j < n; entries on and below the diagonal are left as they are.
+void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
+
+// Sigma (n_features x n_features, lower triangle) += sum of g[(i - i0) * ld + j] d d' over the samples i0..i1 of `left`
+// and all of `right`, or those j > i with one_triangle. Pairs with |g| <= negligible are left out.
+template <class T>
+void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
+                const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run);
+
+// Bytes that these take besides.
+std::int64_t forms_memory(std::int64_t n_features, int n_threads);
+
+}  // namespace fastfs::core

@@ -1,0 +1,345 @@
+"""The scikit-learn estimator of DiSC, over the functions in ``_disc.py``."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fastfs._estimators.selector import _Selector
+from fastfs._functions import disc as _disc
+from fastfs._inputs.checks import as_bool, as_int, as_seed, choose, count_selected, rank_features
+from fastfs._inputs.labels import require_classes
+from fastfs._inputs.matrix import as_matrix, not_finite, stack
+from fastfs._machine.run import _take, as_progress, count_threads, parse_memory
+from fastfs._types import Array, Progress
+
+
+class DiSC(_Selector):
+    """Find groups of features that are connected in one class and not in the others.
+
+    In each class, features are nodes of a graph of their similarities, and a random walk on it has diffusion vectors. A
+    class's differential vectors are what its random walk keeps most of after everything along the other classes'
+    diffusion vectors has been taken out; k-means on their entries gives groups, weighted sums of features give
+    meta-features. It sees similarity between features, not shifts of single ones, and needs no matching of samples.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    n_components : int or sequence of int
+        Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure.
+    graph : {"auto", "dense", "knn", "approximate"}
+        "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
+        `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
+        with `graph_recall_` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph_`
+        and `graph_reason_` tell. A graph of few neighbours is another method, with other results: name the graph if
+        results are to be compared.
+    n_neighbors : int
+        For "knn" and "approximate".
+    bandwidth_neighbors : int
+        A feature's bandwidth is the distance to this nearest other feature.
+    density : float
+        In [0, 1]: affinities are divided by (q_i q_j)^density, q their sums. 1 is the public program, 0 the paper's
+        text.
+    constant : {"drop", "project"}
+        "drop": the constant diffusion vector isn't among those projected out, as in the public program; a trivial
+        differential vector results. "project": it is.
+    kernel : "adaptive", a C function, or a sequence of these, one a class
+        Of squared distances, as for :func:`fastfs.affinity`; its sigma is the median bandwidth. Clones share functions;
+        an estimator that has one can't be pickled.
+    n_vectors : int
+        Differential vectors of each class.
+    n_differential : int or None
+        How many of them, trivial ones left out, make scores, groups and meta-features; None: up to the largest ratio of
+        successive significances.
+    n_groups : int or None
+        k-means clusters of the features of each class; None: no groups.
+    drop_largest : bool
+        The largest cluster is background: no group.
+    scaling : {"standard"} or None
+        "standard": each feature is centred and scaled by its mean and standard deviation over all samples. None:
+        as it is.
+    random_state : int, Generator, RandomState or None
+        Of start vectors, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
+        "approximate").
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        The largest of `class_scores_`; not negative, larger is better.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        Sum of sigma_j^2 v_j[i]^2 over the leading `n_differential_` vectors of the class.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    significance_ : ndarray of shape (n_classes, n_vectors)
+        Singular values sigma_j, descending; 0 beyond the vectors that the space allows. No p-values.
+    vectors_ : ndarray of shape (n_classes, n_features, n_vectors)
+        Differential vectors. The entry of largest magnitude is positive.
+    trivial_ : ndarray of shape (n_classes, n_vectors), bool
+        Whether a vector is nearly constant, and says nothing.
+    statistic_ : ndarray of shape (n_classes,)
+        The largest significance that is not trivial: what a permutation test compares.
+    n_differential_ : ndarray of shape (n_classes,)
+        How many vectors make scores, groups and meta-features.
+    ratio_ : ndarray of shape (n_classes,)
+        Of the significance of the last of these to the next one; 0 if there is none. Near 1 the cut is arbitrary.
+    gap_ : ndarray of shape (n_classes,)
+        Between the last eigenvalue used and the next. Near 0 the choice of `n_components` is arbitrary.
+    eigenvalues_ : list of ndarray of shape (n_components + 1,)
+        Of each class's random walk, descending from 1.
+    n_connected_components_ : ndarray of shape (n_classes,)
+        Pieces into which the graph falls.
+    bandwidths_ : ndarray of shape (n_classes, n_features)
+        Of the kernel of each feature.
+    groups_ : ndarray of shape (n_classes, n_features), int64
+        With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
+    graph_, graph_reason_ : str
+        The kind of graph that was used, and why.
+    graph_recall_ : ndarray of shape (n_classes,)
+        ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
+    mean_, scale_ : ndarray of shape (n_features,)
+        With `scaling`.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); so many `n_components` that
+        the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its range;
+        more than 20,000 features with ``graph="dense"``.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+    ModuleNotFoundError
+        ``graph="approximate"`` without pynndescent.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
+        would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
+        among the significances.
+    sklearn.exceptions.ConvergenceWarning
+        An eigensolver gave up.
+
+    Notes
+    -----
+    Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a class, or once if the budget has no room for more.
+    "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. The result doesn't depend on the number of
+    threads. For sets that are no classes of one table, and for graphs of your own, see :func:`fastfs.disc`.
+
+    References
+    ----------
+    .. [1] R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of Features", NeurIPS 2022,
+       Algorithm 1, and the public code for more than two sets.
+
+    Examples
+    --------
+    Ten features are tied to each other in class 1 only.
+
+    >>> import numpy as np
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 60)), np.arange(200) % 2
+    >>> X[y == 1, :10] += 3 * rng.normal(size=(100, 1))
+    >>> selector = fastfs.DiSC(10, n_components=3, bandwidth_neighbors=5, n_differential=1, n_groups=2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    >>> np.flatnonzero(selector.groups_[1] == 0).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    >>> selector.meta_features(X).shape
+    (200, 2)
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_components: Any = 20,
+        graph: str = "auto",
+        n_neighbors: int = 30,
+        bandwidth_neighbors: int = 30,
+        density: float = 1.0,
+        constant: str = "drop",
+        kernel: Any = "adaptive",
+        n_vectors: int = 10,
+        n_differential: int | None = None,
+        n_groups: int | None = None,
+        drop_largest: bool = True,
+        scaling: str | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.bandwidth_neighbors = bandwidth_neighbors
+        self.density = density
+        self.constant = constant
+        self.kernel = kernel
+        self.n_vectors = n_vectors
+        self.n_differential = n_differential
+        self.n_groups = n_groups
+        self.drop_largest = drop_largest
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> "DiSC":
+        """Compare the classes of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse, or iterator of such row chunks, of shape (n_samples, n_features)
+            Sparse X isn't densified.
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type.
+
+        Returns
+        -------
+        DiSC
+            Itself.
+        """
+        with self._all_or_nothing():
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        n_features = chunks[0].shape[1]
+        count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work, not after
+        require_classes(classes)
+        if n_features < 4:
+            raise ValueError(f"Found array with {n_features} feature(s) while a minimum of 4 is required by DiSC")
+        if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
+            raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
+        as_bool("drop_largest", self.drop_largest)
+        seed = as_seed(self.random_state)
+        table = stack(chunks)
+        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+        budget = _take(budget, n_bytes, "by classes", "give float32")
+        sets = [table[codes == c] for c in range(len(classes))]
+        names = [f"class {c}" for c in classes]
+        try:
+            if self.scaling is not None:
+                sets, self.mean_, self.scale_, budget = _disc.standardize(sets, names, self.scaling, budget)
+            found = _disc.fit_sets(
+                sets,
+                names,
+                n_components=self.n_components,
+                graph=self.graph,
+                n_neighbors=self.n_neighbors,
+                bandwidth_neighbors=self.bandwidth_neighbors,
+                density=self.density,
+                constant=self.constant,
+                kernel=self.kernel,
+                n_vectors=self.n_vectors,
+                n_differential=self.n_differential,
+                random_state=seed,
+                n_threads=count_threads(self.n_jobs),
+                budget=budget,
+                progress=as_progress(self.verbose),
+            )
+        except ValueError as error:
+            if "NaN or infinity" not in str(error) or (said := not_finite(table)) is None:
+                raise
+            # Rows of X, not those of a class, are what the caller knows.
+            raise ValueError(said) from None
+        self.classes_ = classes
+        self.scores_ = found.scores
+        self.class_scores_ = found.set_scores
+        self.ranking_ = rank_features(found.scores)
+        self.significance_ = found.significance
+        self.vectors_ = found.vectors
+        self.trivial_ = found.trivial
+        self.statistic_ = found.statistic
+        self.n_differential_ = found.n_differential
+        self.ratio_ = found.ratio
+        self.gap_ = found.gap
+        self.eigenvalues_ = found.eigenvalues
+        self.n_connected_components_ = found.n_connected_components
+        self.bandwidths_ = found.bandwidths
+        self.graph_, self.graph_reason_ = found.graph, found.graph_reason
+        if found.graph_recall is not None:
+            self.graph_recall_ = found.graph_recall
+        if self.n_groups is not None:
+            self.groups_ = np.array([self._group(s, seed) for s in range(len(classes))])
+
+    def _leading(self, s: int) -> Array:
+        """Return the differential vectors of class s that count."""
+        vectors: Array = self.vectors_[s][:, np.flatnonzero(~self.trivial_[s])[: self.n_differential_[s]]]
+        return vectors
+
+    def _group(self, s: int, seed: int) -> Array:
+        """Cluster the rows of the leading vectors; the first group has the largest mean score."""
+        from sklearn.cluster import KMeans
+
+        vectors = self._leading(s)
+        groups = np.full(len(vectors), -1)
+        if not vectors.shape[1]:
+            return groups
+        k_means = KMeans(self.n_groups, n_init=10, random_state=seed % (1 << 32))
+        labels = k_means.fit_predict(vectors)
+        sizes = np.bincount(labels, minlength=self.n_groups or 0)
+        kept = np.flatnonzero(sizes)
+        if self.drop_largest:
+            kept = kept[kept != sizes.argmax()]
+        means = [self.class_scores_[s][labels == label].mean() for label in kept]
+        for group, i in enumerate(np.argsort(means)[::-1]):
+            groups[labels == kept[i]] = group
+        return groups
+
+    def meta_features(self, X: Any, by: str = "vectors") -> Array:
+        """Return weighted sums of the features: few columns in place of many.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            New samples or the same; they are scaled as those of the fit were.
+        by : {"vectors", "groups"}
+            "vectors": X v_j for each vector that counts. "groups": the mean over the features of each group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_meta_features)
+            The classes in order; of each its `n_differential_` vectors, or its groups.
+        """
+        check_is_fitted(self, "vectors_")
+        X, _ = as_matrix(self._validate_matrix(X, reset=False), parse_memory(self.max_memory))
+        if said := not_finite(X):
+            raise ValueError(said)
+        if hasattr(self, "mean_"):
+            if hasattr(X, "tocsr"):
+                raise ValueError("the fit has centred the features, which would fill sparse X: give a dense X")
+            X = (X - self.mean_) / self.scale_
+        if choose("by", by, ("vectors", "groups")) == "vectors":
+            weights = np.hstack([self._leading(s) for s in range(len(self.classes_))])
+        elif hasattr(self, "groups_"):
+            members = [groups == group for groups in self.groups_ for group in range(groups.max() + 1)]
+            weights = np.array([m / m.sum() for m in members]).reshape(-1, X.shape[1]).T
+        else:
+            raise ValueError("there are no groups: fit with n_groups")
+        return np.asarray(X @ weights)
+
+    def __sklearn_clone__(self) -> "DiSC":
+        # C functions can't be copied, but needn't be: clones share them.
+        shell = copy.copy(self)
+        shell.kernel = "adaptive"
+        twin: DiSC = super(DiSC, shell).__sklearn_clone__()
+        twin.kernel = self.kernel
+        return twin

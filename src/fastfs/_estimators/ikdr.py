@@ -1,0 +1,351 @@
+"""The scikit-learn estimator of I-KDR, over the functions in ``_ikdr.py``."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from fastfs._estimators.selector import _Selector
+from fastfs._functions import ikdr as _ikdr
+from fastfs._inputs.checks import as_not_negative, count_selected, rank_features
+from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._machine.run import as_progress, count_threads, parse_memory
+from fastfs._types import Array, Progress
+
+
+class IKDR(_Selector):
+    """Reduce labelled data to dimensions that are mixtures of a few samples, and select the features these need.
+
+    A sample's coordinate is its similarity to a mixture of training samples, most of them of one class, so that it can
+    be said what a dimension stands for. With a kernel for each feature, or for each group of features, the similarity
+    is a mixture of kernels, most of them with weight 0: those that keep weight are selected. It is no classifier.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: those with weight, however many.
+    n_components : int or None
+        Number of dimensions. None: as many as classes. More than twice as many tend to stand for outliers, unless
+        `width` is made smaller.
+    groups : array-like of shape (n_features,), "all" or None
+        Labels, of any sortable type: features of the same group share a kernel and a weight. None: each has its own.
+        "all": one kernel of all features, which selects nothing; that is dimensionality reduction alone.
+    kernel : {"rbf", "precomputed"} or callable
+        "rbf": exp(-|x - x'|^2 / delta) of the columns of a group, scaled as `scaling` says. A callable takes two arrays
+        of these columns, as they are, and returns the similarities of the rows of the first to those of the second, as
+        scikit-learn's pairwise kernels do: symmetric and positive semidefinite, with diagonals of about 1.
+        "precomputed": X is such a matrix of samples x samples, or a list of them, one a kernel; there are no features
+        to select then.
+    width : {"mean_squared", "mean"} or float
+        delta: the mean over pairs of samples of the squared distance, or of the distance, or the given value.
+        "mean" is the paper's, for which all samples of many features are unlike each other.
+    lam : float
+        Weight of the term that keeps classes apart, in units of 1 / n_samples. That term grows with their number: with
+        seven classes or more and a kernel for each feature, or a low `interpretability_`, try 0.1 / (n_classes - 1).
+    mu : float
+        Weight of interpretability, in the same units.
+    tau, zeta : float
+        Penalties of the slack variables. Infinity: they are what they stand for.
+    interpretability : {"laplacian", "distance"}
+        "laplacian": samples that are alike get like coefficients, which is what the paper optimises (15). "distance":
+        the samples of a dimension lie close together, which is what it describes (7); needs kernels with a diagonal of
+        ones. They pull in opposite directions.
+    solver : {"projected_gradient", "admm"}
+        "projected_gradient" minimises over the coefficients with the slack variables eliminated. "admm" is the paper's
+        alternation, corrected, for comparison; needs finite `tau` and `zeta`.
+    max_iter : int
+        Turns of coefficients and weights.
+    max_inner : int
+        Steps on the coefficients in each turn.
+    tol : float
+        Stop when the objective falls by no more than this share of it.
+    scaling : {"standard"} or None
+        "standard": each feature is scaled to mean 0 and standard deviation 1. None: as it is. For "rbf" only.
+    random_state : int, Generator, RandomState or None
+        Of the features that make the first kernel when there are very many. The same int gives the same result, to the
+        bit.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), or (n_kernels,) with precomputed kernels
+        The weight where it is positive; else -p / (p + F), where F is the objective and p the price, by how much F
+        rises per unit of weight: above -1, which is left to constant features. Larger is better.
+    ranking_ : ndarray, of the shape of `scores_`, int64
+        1 is best.
+    feature_weights_ : ndarray of shape (n_features,)
+        Not negative, with sum 1; the weight of a group is spread over its features that aren't constant. Not there with
+        precomputed kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        Of the features or the groups, in the order of `group_labels_`, or of the matrices.
+    group_labels_ : ndarray of shape (n_kernels,)
+        With `groups` given as labels.
+    n_selected_ : int
+        How many features `transform` keeps: `n_features_to_select`, or those with weight. Not there if nothing is
+        selected, with ``groups="all"`` or precomputed kernels.
+    dual_coef_ : ndarray of shape (n_samples, n_components)
+        A: each column is a dimension, a mixture of samples: not negative, with sum 1.
+    support_samples_ : ndarray of int
+        Rows of X of which some dimension is made.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        K A: what `embed` returns for the training data.
+    class_profile_ : ndarray of shape (n_classes, n_components)
+        H A: the share of each class in each dimension.
+    interpretability_ : float
+        I_p, the mean over dimensions of the share of their main class, in [1 / n_classes, 1]. 1 is easy to reach and
+        says nothing of how well the dimensions tell classes apart.
+    objective_ : float
+        F, after all slack variables have been eliminated.
+    history_ : ndarray of shape (n_iter,)
+        F after each turn.
+    similarity_ : float
+        Mean of the kernel off its diagonal: near 0 samples are all unlike each other, near 1 all alike.
+    n_iter_ : int
+    converged_ : bool
+    deltas_ : ndarray of shape (n_kernels,)
+        Widths of the Gaussian kernels, 0 for those of constant features.
+    constant_features_ : ndarray of int
+        Columns of X that have one value only, and no weight. Not there with precomputed kernels.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a kernel that
+        isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a parameter out of its
+        range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class that is the main one of no dimension, as with fewer dimensions than classes; more than twice as many
+        dimensions where samples are alike; ``lam=0``; samples that are hardly similar to each other; a kernel with
+        weight that hardly varies, but for one sample; kernels of your own whose diagonals are far from 1.
+    sklearn.exceptions.ConvergenceWarning
+        `max_iter` turns weren't enough.
+
+    Notes
+    -----
+    O(n_features n_samples (n_samples + n_support)) time a turn. Memory: n_features (n_samples + n_classes n_components)
+    numbers of the dtype of X, or hardly any if the budget has no room for them. Copies of a feature share its weight in
+    some way: only the sum says something. The problem isn't convex; the start is deterministic, and so is the result,
+    for any number of threads.
+
+    References
+    ----------
+    .. [1] B. Hosseini, B. Hammer, "Interpretable Discriminative Dimensionality Reduction and Feature Selection on the
+       Manifold", arXiv:1909.09218, 2019. docs/ikdr.md says where its equations were corrected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
+    >>> X[:, 3] += 3 * (y == "high")
+    >>> model = fastfs.IKDR(1).fit(X, y)
+    >>> model.get_support(indices=True).tolist(), model.embedding_.shape
+    ([3], (60, 2))
+    >>> new = np.zeros((1, 50))
+    >>> new[0, 3] = 2
+    >>> str(model.classes_[model.class_profile_.argmax(axis=0)[model.embed(new).argmax()]])
+    'high'
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_components: int | None = None,
+        groups: Any = None,
+        kernel: Any = "rbf",
+        width: float | str = "mean_squared",
+        lam: float = 0.1,
+        mu: float = 0.1,
+        tau: float = np.inf,
+        zeta: float = np.inf,
+        interpretability: str = "laplacian",
+        solver: str = "projected_gradient",
+        max_iter: int = 100,
+        max_inner: int = 200,
+        tol: float = 1e-4,
+        scaling: str | None = "standard",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
+        self.groups = groups
+        self.kernel = kernel
+        self.width = width
+        self.lam = lam
+        self.mu = mu
+        self.tau = tau
+        self.zeta = zeta
+        self.interpretability = interpretability
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_inner = max_inner
+        self.tol = tol
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> "IKDR":
+        """Find the dimensions, and the weights of the features.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense, unless the kernel is your own. With ``kernel="precomputed"`` a matrix of shape
+            (n_samples, n_samples), or a list of such.
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type.
+
+        Returns
+        -------
+        IKDR
+            Itself.
+        """
+        options = _ikdr.check_options(
+            n_components=self.n_components,
+            width=self.width,
+            mu=self.mu,
+            tau=self.tau,
+            zeta=self.zeta,
+            interpretability=self.interpretability,
+            solver=self.solver,
+            max_iter=self.max_iter,
+            max_inner=self.max_inner,
+            tol=self.tol,
+            rho=1.0,
+            scaling=self.scaling,
+            random_state=self.random_state,
+        )
+        lam = as_not_negative("lam", self.lam)
+        with self._all_or_nothing():
+            data, budget = self._read(X)
+            classes, codes = encode_labels(y, *data.shape[-2:])
+            require_classes(classes)
+            if self._selects() and self.n_features_to_select is not None:
+                count_selected(self.n_features_to_select, data.shape[1])
+            kernels, budget = _ikdr.make_kernels(data, self.kernel, self.groups, budget)
+            (found,) = _ikdr.fit(
+                kernels,
+                classes,
+                codes,
+                [lam],
+                options,
+                (None, None),
+                n_threads=count_threads(self.n_jobs),
+                budget=budget,
+                progress=as_progress(self.verbose),
+            )
+            self._keep(found)
+        return self
+
+    def _keep(self, found: _ikdr.IkdrResult) -> None:
+        self.scores_ = found.scores
+        self.ranking_ = rank_features(found.scores)
+        self.kernel_weights_ = found.weights
+        self.dual_coef_ = found.A
+        self.support_samples_ = found.support
+        self.embedding_ = found.embedding
+        self.class_profile_ = found.class_profile
+        self.classes_ = found.classes
+        self.interpretability_ = found.interpretability
+        self.objective_ = found.objective
+        self.history_ = found.history
+        self.similarity_ = found.similarity
+        self.n_iter_ = found.n_iter
+        self.converged_ = found.converged
+        for name in ("feature_weights", "deltas", "constant_features", "group_labels"):
+            if (value := getattr(found, name)) is not None:
+                setattr(self, f"{name}_", value)
+        if self._selects():
+            self.n_selected_ = int(np.count_nonzero(self._get_support_mask()))
+        self._embedder = found.embedder
+
+    def embed(self, X: Any) -> npt.NDArray[np.float64]:
+        """Embed samples: their similarity to the mixtures of training samples.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            New samples, or the same; they are scaled as those of the fit were. With ``kernel="precomputed"`` their
+            similarities to the samples of the fit, (n_samples, samples of the fit), in as many matrices as the fit had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self, "embedding_")
+        data, budget = self._read(X, reset=False)
+        return self._embedder.embed(data, count_threads(self.n_jobs), budget, as_progress(self.verbose))
+
+    def _read(self, X: Any, *, reset: bool = True) -> tuple[Any, int]:
+        kernel, budget = self.kernel, parse_memory(self.max_memory)
+        if isinstance(kernel, str) and kernel == "precomputed":
+            data, budget = _ikdr.read(X, kernel, budget)
+            if reset:
+                self.n_features_in_ = data.shape[2]
+            return data, budget
+        if not hasattr(X, "__next__"):
+            X = self._validate_matrix(X, reset=reset)
+        return _ikdr.read(X, kernel, budget)
+
+    def _selects(self) -> bool:
+        of_all = isinstance(self.groups, str) and self.groups == "all"
+        return not of_all and not (isinstance(self.kernel, str) and self.kernel == "precomputed")
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_selected_features)
+        """
+        check_is_fitted(self, "ranking_")
+        self._require_selection()  # before X is looked at, which needn't even be a matrix
+        return super().transform(X)
+
+    def _require_selection(self) -> None:
+        if not self._selects():
+            how = "groups='all'" if isinstance(self.groups, str) else "kernel='precomputed'"
+            raise ValueError(f"IKDR selects no features with {how}: embed(X) returns its dimensions")
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self, "ranking_")
+        self._require_selection()
+        if self.n_features_to_select is None:
+            mask: Array = self.feature_weights_ > 0
+            return mask
+        return super()._get_support_mask()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.classifier_tags = ClassifierTags()
+        return tags

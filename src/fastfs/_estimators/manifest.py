@@ -1,0 +1,291 @@
+"""The scikit-learn estimator of ManiFeSt, over the functions in ``_manifest.py``."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sklearn.utils import ClassifierTags, Tags
+
+from fastfs._estimators.selector import _Selector
+from fastfs._functions import manifest as _manifest
+from fastfs._inference.permutation import Scorer
+from fastfs._inputs.checks import count_selected, rank_features
+from fastfs._machine.run import as_progress, count_threads
+from fastfs._types import Array, Progress
+
+
+class ManiFeSt(_Selector):
+    """Select features whose relations to the other features differ between classes.
+
+    In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
+    of a Riemannian manifold, and a feature's score is its share of their difference. That finds features that no
+    univariate test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay what
+    they are (`combine` helps), and it also reports features that are tied to relevant ones.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    kernel : "rbf" or a C function
+        The Gaussian kernel, or one of your own, as for :func:`fastfs.affinity`; it must be positive semidefinite.
+        Clones share the function; an estimator that has one can't be pickled.
+    sigma : {"median", "percentile", "grid"} or array-like of float
+        Scale of the kernel of each class: `sigma_factor` times the median distance between features, the
+        `sigma_percentile`-th percentile of these distances, or the scales themselves, in the shape of `sigma_`. "grid"
+        fits many scales, reports them in `sensitivity_`, and keeps the scores of the median rule. No single rule
+        serves all data; tune it like any other parameter.
+    sigma_factor : float
+        For ``sigma="median"`` and "grid".
+    sigma_percentile : float
+        For ``sigma="percentile"``, in (0, 100).
+    normalize : int
+        How many times each kernel is divided by the square roots of its row sums on both sides; the paper uses 0 or 3.
+    form : {"pencil", "spd", "spsd"}
+        How kernels are compared. "spd" (the equations as printed; full rank only) and "spsd" (the paper's Algorithm 2
+        with the thresholds of the authors' program) are there to reproduce results; "pencil" equals them at full rank.
+    accuracy : {"auto", "exact", "fast", "high"}
+        "exact": kernels of n_features x n_features. "fast" and "high": kernels of rank `rank`, from landmark features
+        or from random projections, for any number of features; they approximate the ranking. "auto": exact up to 5000
+        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` tell.
+    rank : int
+        Of the kernels in "fast" and "high". Above a quarter of the features the exact form is used, with a warning.
+    multiclass : {"ovr", "ovo", "raise"}
+        More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
+    combine : "f", array-like of shape (n_features,), estimator or None
+        Univariate scores to add, both sides scaled to [0, 1]: of the F test, given ones, or of an estimator that has
+        ``scores_`` once fitted, such as ``SelectKBest(mutual_info_classif)``.
+    n_components : int
+        Number of leading eigenpairs of the mean and of the difference to keep, for looking at what a score rests on.
+    random_state : int, Generator, RandomState or None
+        Of what "fast" and "high" draw. The same int gives the same scores, to the bit.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker. The comparisons of more than two classes run side by side where ``joblib.parallel_config`` asks
+        for workers, processes or machines, with the same result.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Diagonal of \\|D\\|, D the difference of the kernels (eq. 4); not negative, larger is better. With several
+        comparisons their mean; with `combine` the sum of both scores.
+    class_scores_ : ndarray of shape (n_classes, n_features)
+        The same for each class: its comparison with the rest, or the mean over the pairs with it. Without `combine`.
+    manifest_scores_ : ndarray of shape (n_features,)
+        With `combine`: the scores before it.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    sigma_ : ndarray of shape (n_classes,) or (n_classes, 2)
+        The scale of each class, in units of the distances; one against the rest: of each class and of the rest.
+    kept_trace_ : ndarray of the shape of `sigma_`
+        Share of each kernel's trace that its low-rank form keeps; 1 if exact.
+    agreement_ : float, or ndarray of shape (n_comparisons,)
+        "fast" and "high": rank correlation of their scores with the exact ones, on 500 to 1000 features drawn at random
+        and taken by themselves. That of all features is lower as a rule. 1 if exact.
+    kernel_rank_ : int, or ndarray of shape (n_comparisons,)
+        Numerical rank of the sum of the two kernels; with ``form="spsd"``, that to which both are cut. If exact and
+        below n_features, digits beyond 1e-6..1e-4 of a score are rounding.
+    accuracy_, accuracy_reason_ : str
+        The form that was used, and why.
+    classes_ : ndarray of shape (n_classes,)
+    mean_eigenvalues_, difference_eigenvalues_ : ndarray of shape (n_components,)
+        Leading eigenvalues, by magnitude, of the geometric mean M of the kernels (eq. 2) and of D (eq. 3). With several
+        comparisons one row for each: the classes in order, or ``itertools.combinations(classes_, 2)``.
+    mean_eigenvectors_, difference_eigenvectors_ : ndarray of shape (n_features, n_components)
+        Their eigenvectors: what the classes share, and where they differ. The entry of largest magnitude is positive.
+        With several comparisons one such matrix for each. In "fast" and "high" they are those within the range of the
+        low-rank kernels, and zeros where it has fewer.
+    sensitivity_ : dict of arrays
+        With ``sigma="grid"``, one entry a scale, in ascending order for each number of normalisations: `scale` (in
+        words), `normalize`, `sigma`, `scores`; `spearman_next` and `overlap_next`, the rank correlation with the next
+        scale and the share of the best features in common (`n_features_to_select`, by default up to 50);
+        `contrast`, the largest score over the median one.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
+        of range; all features equal within a class.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+    numpy.linalg.LinAlgError
+        LAPACK failed; a kernel is singular (form "spd") or not positive semidefinite.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has one sample; the distance to take sigma from is 0; the kernels of both classes agree; a low-rank
+        kernel keeps less than half of its trace; `agreement_` is below 0.9; `rank` is too large to gain
+        anything; neighbouring scales of the grid
+        share less than half of the best features.
+
+    Notes
+    -----
+    Exact: time O(n_features^3), dominated by two symmetric eigenproblems a comparison; memory 32 n_features^2 bytes,
+    8 more for one against the rest and 16 for the grid.
+    Fast: time O(n_features (4 rank) (n_samples + 4 rank)), high: O(n_features^2 (n_samples + 2 rank)); memory
+    O(n_features (n_samples + 7 rank)). The result doesn't depend on the number of threads.
+
+    With K1 + K2 = L L', L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with
+    h(nu) = sqrt(1 - nu^2) artanh(nu) / 2, which is the paper's D without the inverse of a kernel; singular kernels are
+    cut to their numerical rank. Computed in float64 whatever X is, but for the tiles of "high".
+
+    References
+    ----------
+    .. [1] D. Cohen, T. Shnitzer, Y. Kluger, R. Talmon, "ManiFeSt: Manifold-based Feature Selection for Small Data
+       Sets", arXiv:2207.08574, 2022, eqs. 1-4 and Algorithm 2.
+
+    Examples
+    --------
+    The label is the exclusive or of the first two features: neither says anything by itself.
+
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(50, 100)).astype(float)
+    >>> y = X[:, 0] != X[:, 1]
+    >>> selector = fastfs.ManiFeSt(n_features_to_select=2, sigma_factor=0.1).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    >>> selector.transform(X).shape
+    (50, 2)
+    >>> selector.accuracy_, selector.accuracy_reason_
+    ('exact', '100 features are no more than 5000')
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        kernel: Any = "rbf",
+        sigma: Any = "median",
+        sigma_factor: float = 0.5,
+        sigma_percentile: float = 50.0,
+        normalize: int = 0,
+        form: str = "pencil",
+        accuracy: str = "auto",
+        rank: int = 50,
+        multiclass: str = "ovr",
+        combine: Any = None,
+        n_components: int = 0,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.kernel = kernel
+        self.sigma = sigma
+        self.sigma_factor = sigma_factor
+        self.sigma_percentile = sigma_percentile
+        self.normalize = normalize
+        self.form = form
+        self.accuracy = accuracy
+        self.rank = rank
+        self.multiclass = multiclass
+        self.combine = combine
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> "ManiFeSt":
+        """Score the features of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, sparse, or iterator of such row chunks, of shape (n_samples, n_features)
+            Chunks are kept until the fit has ended.
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type.
+
+        Returns
+        -------
+        ManiFeSt
+            Itself.
+        """
+        with self._all_or_nothing():
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
+        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        # A bad number is refused before the work, not after.
+        top = count_selected(self.n_features_to_select, chunks[0].shape[1])
+        stage = _manifest.Stage(
+            chunks, n_threads=count_threads(self.n_jobs), budget=budget, progress=as_progress(self.verbose)
+        )
+        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[codes])
+        fitted = self._fit_stage(stage, codes, classes, None if self.n_features_to_select is None else top)
+        self.classes_ = classes
+        self.scores_ = fitted["scores"]
+        self.class_scores_ = fitted["class_scores"]
+        if others is not None:
+            self.manifest_scores_ = self.scores_
+            self.scores_ = _manifest.blend(self.scores_, others)
+        self.ranking_ = rank_features(self.scores_)
+        self.sigma_ = fitted["sigma"]
+        self.kept_trace_ = fitted["kept_trace"]
+        self.accuracy_, self.accuracy_reason_ = fitted["accuracy"], fitted["reason"]
+        ranks = fitted["ranks"]
+        several = len(ranks) > 1
+        self.kernel_rank_ = ranks if several else int(ranks[0])
+        self.agreement_ = fitted["agreement"] if several else float(fitted["agreement"][0])
+        for part in ("mean", "difference"):
+            values, vectors = fitted[f"{part}_values"], fitted[f"{part}_vectors"].swapaxes(1, 2)
+            setattr(self, f"{part}_eigenvalues_", values if several else values[0])
+            setattr(self, f"{part}_eigenvectors_", vectors if several else vectors[0])
+        if "sensitivity" in fitted:
+            self.sensitivity_ = fitted["sensitivity"]
+
+    def _fit_stage(self, stage: _manifest.Stage, codes: Array, classes: Array, top: int | None) -> dict[str, Any]:
+        return stage.fit(
+            codes,
+            classes,
+            kernel=self.kernel,
+            sigma=self.sigma,
+            sigma_factor=self.sigma_factor,
+            sigma_percentile=self.sigma_percentile,
+            normalize=self.normalize,
+            form=self.form,
+            accuracy=self.accuracy,
+            rank=self.rank,
+            multiclass=self.multiclass,
+            n_components=self.n_components,
+            random_state=self.random_state,
+            top=top,
+        )
+
+    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        # Low-rank kernels take no distances between all features.
+        exact = self.accuracy == "exact" or (self.accuracy == "auto" and chunks[0].shape[1] <= _manifest.EXACT_AT_MOST)
+        stage = _manifest.Stage(chunks, keep_distances=exact, n_threads=count_threads(self.n_jobs), budget=budget)
+
+        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for labels in labelings:
+                scores = self._fit_stage(stage, labels, classes, None)["scores"]
+                if self.combine is not None:
+                    scores = _manifest.blend(scores, _manifest.other_scores(self.combine, chunks, classes[labels]))
+                yield scores, float(scores.max())
+
+        return codes, scorer
+
+    def __sklearn_clone__(self) -> "ManiFeSt":
+        # A C function can't be copied, but needn't be: clones share it.
+        shell = copy.copy(self)
+        shell.kernel = "rbf"
+        twin: ManiFeSt = super(ManiFeSt, shell).__sklearn_clone__()
+        twin.kernel = self.kernel
+        return twin
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=self.multiclass != "raise")
+        return tags

@@ -1,0 +1,96 @@
+"""What the scikit-learn estimators share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from fastfs._inputs.checks import count_selected
+from fastfs._inputs.labels import encode_labels
+from fastfs._inputs.matrix import as_array, require_table
+from fastfs._inputs.streams import as_chunks, same_columns
+from fastfs._machine.run import parse_memory
+from fastfs._types import Array
+
+
+class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: input validation, and a support cut from `ranking_`."""
+
+    n_features_to_select: int | float | None
+    max_memory: int | str | None
+
+    def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
+        """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
+        X = self._validate_chunks(X) if hasattr(X, "__next__") else self._validate_matrix(X)
+        chunks, budget = as_chunks(X, parse_memory(max_memory), y)
+        return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
+
+    @contextmanager
+    def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
+        """Forget an earlier fit; and bring it back, whole, if this one fails."""
+        before = self.__dict__.copy()
+        for name in [name for name in before if forget and name.endswith("_")]:
+            delattr(self, name)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _validate_chunks(self, X: Iterator[Any]) -> Iterator[Any]:
+        """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
+        for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
+            yield chunk if number else self._validate_matrix(chunk)
+
+    def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
+        """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
+        values, _ = as_array(X, parse_memory(self.max_memory))
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
+        return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_selected_features)
+        """
+        check_is_fitted(self, "ranking_")
+        require_table(X)
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, and zeros in the others'.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_selected_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        require_table(X)
+        return super().inverse_transform(X)
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self, "ranking_")
+        mask: Array = self.ranking_ <= count_selected(self.n_features_to_select, len(self.ranking_))
+        return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags

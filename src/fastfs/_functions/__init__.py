@@ -1,0 +1,1 @@
+"""A file a method: options, function, result, messages."""

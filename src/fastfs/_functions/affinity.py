@@ -1,0 +1,232 @@
+"""All pairs of features: the engine behind the feature-space methods, for direct use."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.checks import as_float, as_int, kernel_address
+from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
+from fastfs._machine.run import as_threads, check_progress, core, parse_memory
+from fastfs._types import Array, Progress
+
+
+def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]:
+    """Return the kernel and its sigma as the core takes them: a name or an address, and a number."""
+    if not isinstance(kernel, str):
+        return kernel_address(kernel), 1.0 if sigma is None else as_float("sigma", sigma)
+    if kernel not in ("rbf", "sqeuclidean", "linear"):
+        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean', 'linear' or a C function, not {kernel!r}")
+    if kernel == "rbf":
+        if sigma is None:
+            raise ValueError("the rbf kernel needs sigma, a positive number")
+        return kernel, as_float("sigma", sigma)
+    if sigma is not None:
+        raise ValueError(f"sigma belongs to the rbf kernel and to your own, not to {kernel!r}")
+    return kernel, 1.0
+
+
+def affinity(
+    X: Any,
+    *,
+    kernel: Any = "rbf",
+    sigma: float | None = None,
+    out: Array | None = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    r"""Kernel between all pairs of features.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n_samples, n_features)
+        float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
+        converted to float64 (float16 to float32).
+    kernel : {"rbf", "sqeuclidean", "linear"} or C function
+        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j. Or a function
+        of your own that turns a tile of squared distances into kernel values: a Numba ``@cfunc`` or a ctypes function
+        with the signature ``void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double,
+        voidptr)``, whose arguments are tile, distance between its rows, n_rows, n_cols, \|x_i\|^2 of the rows,
+        \|x_j\|^2 of the columns, sigma, and NULL. Several threads call it at once.
+    sigma : float
+        Scale of the rbf kernel, in units of the distances; also handed to a kernel of your own, 1.0 by default.
+    out : ndarray of shape (n_features, n_features), optional
+        Where to write; C-contiguous, of the dtype of the result.
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    progress : callable, optional
+        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        float32 if X is, else float64. Symmetric to the bit.
+
+    Raises
+    ------
+    ValueError
+        X holds NaN or infinity (the first one is named), a parameter is out of its range, or a kernel of your own
+        returns NaN, infinity, or different values for i, j and j, i.
+    TypeError
+        The kernel is neither a name nor a C function with that signature.
+    MemoryError
+        The call would exceed the budget; nothing has been allocated.
+
+    Notes
+    -----
+    The Gram matrix is computed in tiles of features and turned into kernel values while the tile is in the L2 cache;
+    only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a
+    row); memory: the result, a copy of X in feature order, and about half a megabyte a thread. What nearly all values
+    of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared distance
+    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A kernel of
+    your own gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features and
+    between the first two of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.array([[0.0, 3.0, 0.0], [0.0, 4.0, 0.0]])
+    >>> fastfs.affinity(X, kernel="sqeuclidean")
+    array([[ 0., 25.,  0.],
+           [25.,  0., 25.],
+           [ 0., 25.,  0.]])
+    >>> fastfs.affinity(X, sigma=5.0).round(3)
+    array([[1.   , 0.607, 1.   ],
+           [0.607, 1.   , 0.607],
+           [1.   , 0.607, 1.   ]])
+    """
+    X, budget = as_matrix(X, parse_memory(max_memory))
+    result: Array = core().affinity(
+        X,
+        *_checked_kernel(kernel, sigma),
+        out,
+        as_threads(n_threads),
+        budget,
+        check_progress(progress),
+    )
+    return result
+
+
+def affinity_product(
+    X: Any,
+    V: npt.ArrayLike,
+    *,
+    kernel: Any = "rbf",
+    sigma: float | None = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Product of the kernel of :func:`affinity` with V, the kernel never being stored.
+
+    Parameters
+    ----------
+    X, kernel, sigma, n_threads, max_memory, progress
+        As for :func:`affinity`.
+    V : array-like of shape (n_features, n_columns) or (n_features,)
+
+    Returns
+    -------
+    ndarray of the shape of V
+        float32 if X is, else float64.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :func:`affinity`.
+
+    Notes
+    -----
+    Time O(n_features^2 (n_samples + n_columns)), memory O(n_features (n_samples + n_columns)). Tiles are computed in
+    the dtype of X and their products summed in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.array([[0.0, 3.0, 0.0], [0.0, 4.0, 0.0]])
+    >>> fastfs.affinity_product(X, np.ones(3), kernel="sqeuclidean")
+    array([25., 50., 25.])
+    """
+    X, budget = as_matrix(X, parse_memory(max_memory))
+    V = np.asarray(V)
+    if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
+        raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
+    columns = np.ascontiguousarray(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
+    if said := not_finite(columns, "V"):
+        raise ValueError(said)
+    product: Array = core().affinity_product(
+        X,
+        columns,
+        *_checked_kernel(kernel, sigma),
+        as_threads(n_threads),
+        budget,
+        check_progress(progress),
+    )
+    return product.reshape(V.shape)
+
+
+class GramAccumulator:
+    """Kernels of all pairs of features from row chunks: data that come in pieces, or don't fit in memory.
+
+    Parameters
+    ----------
+    n_features : int
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        As for :func:`affinity`.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows summed so far.
+
+    Notes
+    -----
+    Memory 8 n_features^2 bytes, twice that during an update. Sums are kept in float64 whatever the chunks are. Results
+    agree with those of one chunk within rounding; squared distances below 64 eps (|x_i|^2 + |x_j|^2) count as zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> gram = fastfs.GramAccumulator(n_features=2)
+    >>> for chunk in (np.array([[0.0, 3.0]]), np.array([[1.0, 5.0]])):
+    ...     gram.update(chunk)
+    >>> gram.affinity(kernel="sqeuclidean")
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+
+    def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
+        self._n_threads = as_threads(n_threads)
+        self._max_memory = parse_memory(max_memory)
+        self._gram = core().Gram(as_int("n_features", n_features), self._max_memory)
+
+    def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
+        """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.
+
+        A chunk that is refused or interrupted leaves the sums as they were.
+        """
+        chunk, budget = as_matrix(chunk, self._max_memory)
+        self._gram.update(chunk, self._n_threads, budget, check_progress(progress))
+
+    def merge(self, other: "GramAccumulator") -> None:
+        """Add what another accumulator of the same features has summed."""
+        self._gram.merge(other._gram)
+
+    def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
+        """Kernel over all rows given so far, as :func:`affinity`; float64."""
+        result: Array = self._gram.affinity(
+            *_checked_kernel(kernel, sigma), self._n_threads, self._max_memory, check_progress(progress)
+        )
+        return result
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._gram.n_rows)

@@ -1,0 +1,690 @@
+"""DiSC, and the nearest features of each feature, from which it makes its sparse graphs."""
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
+from fastfs._inputs.matrix import as_matrix, not_finite
+from fastfs._machine.run import _take, as_threads, check_progress, core, parse_memory, warn_data
+from fastfs._types import Array, Progress
+
+# graph="auto" is dense for up to so many features (the core's number), if they fit the memory; graph="dense" is refused
+# for more than so many, whose graphs take 8 p^2 bytes each.
+AUTO_DENSE_AT_MOST = 5000
+DENSE_AT_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class DiscResult:
+    """What DiSC found in each of several sets, as :func:`fastfs.disc` returns it.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_features,)
+        The largest of `set_scores`.
+    set_scores : ndarray of shape (n_sets, n_features)
+        Sum of sigma_j^2 v_j[i]^2 over the leading `n_differential` vectors of the set.
+    significance : ndarray of shape (n_sets, n_vectors)
+        Singular values sigma_j, descending; 0 beyond the vectors that the space allows.
+    vectors : ndarray of shape (n_sets, n_features, n_vectors)
+        Differential vectors v_j: what is connected in this set and not in the others. The entry of largest magnitude is
+        positive.
+    trivial : ndarray of shape (n_sets, n_vectors), bool
+        Whether a vector is nearly constant, and says nothing.
+    statistic : ndarray of shape (n_sets,)
+        The largest significance that is not trivial: what a permutation test compares.
+    n_differential : ndarray of shape (n_sets,)
+        How many leading vectors, trivial ones left out, make the scores.
+    ratio : ndarray of shape (n_sets,)
+        Of the significance of the last of these to the next one; 0 if there is none.
+    eigenvalues : list of ndarray of shape (n_components + 1,)
+        Of each set's random walk, descending from 1.
+    diffusion : list of ndarray of shape (n_features, n_components)
+        Diffusion vectors of each set.
+    gap : ndarray of shape (n_sets,)
+        Between the last eigenvalue used and the next.
+    n_connected_components : ndarray of shape (n_sets,)
+        Pieces into which the graph falls.
+    bandwidths : ndarray of shape (n_sets, n_features) or None
+        Of the kernel of each feature; None for graphs of the caller's.
+    graphs : list of scipy.sparse.csr_matrix, or None
+        Affinities between features, if sparse.
+    graph_recall : ndarray of shape (n_sets,) or None
+        ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
+    graph, graph_reason : str
+        The kind of graph that was used, "dense", "knn", "approximate" or "given", and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(2, 100, 60))
+    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
+    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> sorted(np.argsort(-found.set_scores[0])[:10].tolist())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    scores: npt.NDArray[np.float64]
+    set_scores: npt.NDArray[np.float64]
+    significance: npt.NDArray[np.float64]
+    vectors: npt.NDArray[np.float64]
+    trivial: npt.NDArray[np.bool_]
+    statistic: npt.NDArray[np.float64]
+    n_differential: npt.NDArray[np.int64]
+    ratio: npt.NDArray[np.float64]
+    eigenvalues: list[npt.NDArray[np.float64]]
+    diffusion: list[npt.NDArray[np.float64]]
+    gap: npt.NDArray[np.float64]
+    n_connected_components: npt.NDArray[np.int64]
+    bandwidths: npt.NDArray[np.float64] | None
+    graphs: list[Any] | None
+    graph_recall: npt.NDArray[np.float64] | None
+    graph: str
+    graph_reason: str
+
+
+def disc(
+    sets: Sequence[Any] | None = None,
+    *,
+    graphs: Sequence[Any] | None = None,
+    n_components: int | Sequence[int] = 20,
+    graph: str = "auto",
+    n_neighbors: int = 30,
+    bandwidth_neighbors: int = 30,
+    density: float = 1.0,
+    constant: str = "drop",
+    kernel: Any = "adaptive",
+    n_vectors: int = 10,
+    n_differential: int | None = None,
+    scaling: str | None = None,
+    random_state: Any = 0,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> DiscResult:
+    r"""DiSC: vectors over the features that are smooth on the graph of one set and not on those of the others.
+
+    Parameters
+    ----------
+    sets : sequence of array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Two or more conditions with the same features in the same order; samples needn't match, nor their numbers.
+    graphs : sequence of sparse or array-like of shape (n_features, n_features)
+        Affinities between features of your own, in place of `sets`: symmetric, not negative, one matrix a set. They are
+        taken as they are: a self loop is there only if it is on the diagonal.
+    n_components : int or sequence of int
+        Number of diffusion vectors of each set.
+    graph : {"auto", "dense", "knn", "approximate"}
+        "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
+        `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
+        with `graph_recall` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph`
+        and `graph_reason` tell. A graph of few neighbours is another method, with other results: name the graph if
+        results are to be compared.
+    n_neighbors : int
+        For "knn" and "approximate".
+    bandwidth_neighbors : int
+        A feature's bandwidth is the distance to this nearest other feature.
+    density : float
+        In [0, 1]: affinities are divided by (q_i q_j)^density, q their sums. 1 is the public program, 0 the paper's
+        text.
+    constant : {"drop", "project"}
+        "drop": the constant diffusion vector isn't among those projected out, as in the public program; a trivial
+        differential vector results. "project": it is.
+    kernel : "adaptive", a C function, or a sequence of these, one a set
+        Of squared distances, as for :func:`fastfs.affinity`; its sigma is the median bandwidth.
+    n_vectors : int
+        Differential vectors of each set.
+    n_differential : int, optional
+        How many of them, trivial ones left out, make the scores; default: up to the largest ratio of successive
+        significances.
+    scaling : {"standard"} or None
+        "standard": each feature is centred and scaled by mean and standard deviation over the rows of all sets. None:
+        as it is.
+    random_state : int, Generator, RandomState or None
+        Of start vectors and of pynndescent. The same int gives the same result, to the bit (not with "approximate").
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available. What
+        pynndescent takes is not in it.
+    progress : callable, optional
+        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+    Returns
+    -------
+    DiscResult
+
+    Raises
+    ------
+    ValueError
+        Fewer than two sets; other features in one set than in another; fewer than 4; NaN or infinity; so many
+        `n_components` that the others' diffusion vectors leave no room; all features equal; a graph that is not square,
+        symmetric or not negative; a parameter out of its range; more than 20,000 features with ``graph="dense"``.
+    MemoryError
+        The call would exceed the budget; nothing was allocated.
+    ModuleNotFoundError
+        ``graph="approximate"`` without pynndescent.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        One sample in a set; more neighbours asked for than there are; so many copies of a feature that its bandwidth
+        would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal sets; no clear step
+        among the significances.
+    sklearn.exceptions.ConvergenceWarning
+        An eigensolver gave up.
+
+    Notes
+    -----
+    Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a set, or once if the budget has no room for more.
+    "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. Nothing of n_features x n_features but the
+    dense graph is ever formed. The result doesn't depend on the number of threads.
+
+    For each set, affinities W_ij = (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 give a random walk P; the
+    vectors are right singular vectors of P Q, where Q projects onto what is orthogonal to all diffusion vectors of the
+    other sets. The singular value is called significance, as in the paper; it is no p-value.
+
+    References
+    ----------
+    .. [1] R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of Features", NeurIPS 2022,
+       Algorithm 1, and the public code for more than two sets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(size=(2, 100, 60))
+    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
+    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> sorted(np.argsort(-found.set_scores[0])[:10].tolist())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    >>> found.statistic.round(2).tolist()
+    [0.94, 0.87]
+    """
+    if (sets is None) == (graphs is None):
+        raise TypeError("give either sets or graphs")
+    name = "sets" if graphs is None else "graphs"
+    given: Any = sets if graphs is None else graphs
+    one_matrix = hasattr(given, "tocsr") or hasattr(given, "columns")
+    if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
+        raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
+    if len(given) < 2:
+        raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
+    if graphs is not None and scaling is not None:
+        raise ValueError("graphs hold affinities already, for which scaling has no use")
+    names = [f"set {s}" for s in range(len(given))]
+    budget = parse_memory(max_memory)
+    matrices: list[Any] | None = None
+    if sets is not None:
+        matrices, columns = [], None
+        for s, X in enumerate(sets):
+            own = getattr(X, "columns", None)
+            columns = own if columns is None else columns
+            if own is not None and columns is not None and list(own) != list(columns):
+                raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
+            X, budget = as_matrix(X, budget)
+            if X.shape[0] == 0:
+                raise ValueError(f"set {s} has no samples")
+            matrices.append(X)
+        if scaling is not None:
+            matrices, _, _, budget = standardize(matrices, names, scaling, budget)
+    return fit_sets(
+        matrices,
+        names,
+        graphs=graphs,
+        n_components=n_components,
+        graph=graph,
+        n_neighbors=n_neighbors,
+        bandwidth_neighbors=bandwidth_neighbors,
+        density=density,
+        constant=constant,
+        kernel=kernel,
+        n_vectors=n_vectors,
+        n_differential=n_differential,
+        random_state=random_state,
+        n_threads=n_threads,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def fit_sets(
+    sets: Sequence[Any] | None,
+    names: Sequence[str],
+    *,
+    graphs: Sequence[Any] | None = None,
+    n_components: int | Sequence[int],
+    graph: str,
+    n_neighbors: int,
+    bandwidth_neighbors: int,
+    density: float,
+    constant: str,
+    kernel: Any,
+    n_vectors: int,
+    n_differential: int | None,
+    random_state: Any,
+    n_threads: int,
+    budget: int,
+    progress: Progress | None,
+) -> DiscResult:
+    """Check the parameters, call the core, issue its warnings; messages say `names` for the sets."""
+    n_sets = len(names)
+    choose("graph", graph, ("auto", "dense", "knn", "approximate"))
+    components = _one_a_set("n_components", n_components, n_sets)
+    kernels = _one_a_set("kernel", kernel, n_sets)
+    most_vectors = as_int("n_vectors", n_vectors)
+    leading = 0
+    if n_differential is not None:
+        leading = as_int("n_differential", n_differential)
+        if not 1 <= leading <= max(most_vectors, 1):
+            raise ValueError(f"n_differential must lie between 1 and n_vectors={n_vectors}, but is {leading}")
+    options: dict[str, Any] = {
+        "constant": choose("constant", constant, ("drop", "project")),
+        "bandwidth_neighbors": as_int("bandwidth_neighbors", bandwidth_neighbors),
+        "n_neighbors": as_int("n_neighbors", n_neighbors),
+        "density": as_float("density", density),
+        "n_vectors": most_vectors,
+        "n_differential": leading,
+        "seed": as_seed(random_state),
+        "n_threads": as_threads(n_threads),
+        "max_memory": budget,
+        "progress": check_progress(progress),
+    }
+    # What is refused anyway costs no approximate neighbours, and low numbers would not get as far as the core.
+    for name in ("n_vectors", "bandwidth_neighbors", "n_neighbors"):
+        if options[name] < 1:
+            raise ValueError(f"{name} must be at least 1, but is {options[name]}")
+    conditions: list[dict[str, Any]] = [
+        {
+            "X": None,
+            "W": None,
+            "neighbors": None,
+            "distances": None,
+            "n_components": as_int("n_components", d),
+            "kernel": _kernel(k),
+        }
+        for d, k in zip(components, kernels, strict=True)
+    ]
+    recall = None
+    if graphs is not None:
+        if any(condition["kernel"] for condition in conditions):
+            raise ValueError("graphs hold affinities already, for which a kernel has no use")
+        for condition, W in zip(conditions, graphs, strict=True):
+            condition["W"] = _as_graph(W)
+        n_features = conditions[0]["W"].shape[1]
+    else:
+        assert sets is not None
+        n_features = sets[0].shape[1]
+        for condition, X in zip(conditions, sets, strict=True):
+            condition["X"] = X
+        if graph == "dense" and n_features > DENSE_AT_MOST:
+            raise ValueError(
+                f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose "
+                "graph='knn', which for few neighbors is another method with other results"
+            )
+    try:
+        if graphs is None and graph == "approximate":
+            stride = max(options["n_neighbors"], options["bandwidth_neighbors"])
+            recall = np.array([_approximate(condition, stride, options) for condition in conditions])
+        results = core().disc(conditions, graph="knn" if graph == "approximate" else graph, **options)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise ValueError(_named(str(error), sets, names)) from None
+    if graphs is not None:
+        used, reason = "given", "graphs hold affinities already"
+    else:
+        used = graph if graph == "approximate" else results[0]["graph"]
+        reason = _reason(results[0], n_features)
+    _warn(results, names, options, used, n_features)
+    return _collect(results, recall, used, reason)
+
+
+def _reason(found: dict[str, Any], n_features: int) -> str:
+    relation = "no more" if found["graph"] == "dense" else "more"
+    reasons: dict[str, str] = {
+        "asked": "as asked for",
+        "size": f"{n_features} features are {relation} than {AUTO_DENSE_AT_MOST}",
+        "memory": f"dense graphs would need {found['dense_bytes'] / 1e9:.2g} GB, more than the memory budget",
+    }
+    return reasons[found["graph_reason"]]
+
+
+def _one_a_set(name: str, value: Any, n_sets: int) -> list[Any]:
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        return [value] * n_sets
+    if len(value) != n_sets:
+        raise ValueError(f"{name} must be one for all or {n_sets}, one for each set, but has {len(value)}")
+    return list(value)
+
+
+def _kernel(kernel: Any) -> int:
+    if isinstance(kernel, str):
+        choose("kernel", kernel, ("adaptive",), "a C function")
+        return 0
+    return kernel_address(kernel)
+
+
+def _as_graph(W: Any) -> Any:
+    """Return affinities as a CSR matrix of floats; a copy where they aren't one."""
+    from scipy.sparse import csr_matrix
+
+    if not hasattr(W, "tocsr"):
+        W = np.asarray(W)
+        if W.ndim != 2:
+            raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
+    return csr_matrix(as_matrix(W)[0])
+
+
+def _named(message: str, sets: Sequence[Any] | None, names: Sequence[str]) -> str:
+    """The core knows sets by number, and which of them holds a NaN isn't in its message."""
+    if sets is not None and "NaN or infinity" in message:
+        return _where_bad(sets, names) or message
+    return re.sub(r"\bset (\d+)\b", lambda m: names[int(m[1])], message)
+
+
+def _where_bad(sets: Sequence[Any], names: Sequence[str]) -> str | None:
+    return next(filter(None, map(not_finite, sets, names)), None)
+
+
+def standardize(
+    sets: Sequence[Any], names: Sequence[str], scaling: Any, budget: int
+) -> tuple[list[Any], Array, Array, int]:
+    """Return the sets with each feature centred and scaled over the rows of all of them.
+
+    Its means, its scales and what these copies leave of the budget come with them.
+    """
+    choose("scaling", scaling, ("standard",), "None")
+    if any(hasattr(X, "tocsr") for X in sets):
+        raise ValueError(
+            "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale by yourself"
+        )
+    widths = {X.shape[1] for X in sets}
+    if len(widths) > 1:
+        raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
+    n_rows = sum(len(X) for X in sets)
+    n_bytes = sum(X.nbytes for X in sets) + 16 * max(X.size for X in sets)
+    budget = _take(budget, n_bytes, "that is scaled", "scale X by yourself")
+    with np.errstate(all="ignore"):
+        mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
+        scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
+    if not np.isfinite(scale).all():
+        raise ValueError(_where_bad(sets, names) or "the values are so large that their variance overflows")
+    # What is left of a constant is the rounding of its mean.
+    scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
+    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale, budget
+
+
+# Features whose exact neighbours an approximate graph is compared with.
+RECALL_SAMPLE = 200
+
+
+def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str, Any]) -> float:
+    """Put approximate neighbours with exact distances into the condition; return their recall on a sample."""
+    try:
+        from pynndescent import NNDescent
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
+            name="pynndescent",
+        ) from error
+    X = condition["X"]
+    p = X.shape[1]
+    k = min(n_neighbors, p - 1)
+    if said := not_finite(X):
+        raise ValueError(said)
+    if p < 4 or X.shape[0] < 1:  # the core says so
+        return np.nan
+    seed = options["seed"] % (1 << 32)
+    if hasattr(X, "tocsr"):
+        columns = X.T.tocsr().astype(np.float64)
+        index_of = columns.astype(np.float32)
+    else:
+        columns = X.T.astype(np.float64, order="C")
+        columns -= columns.mean(axis=0)  # what all features share only costs digits
+        index_of = columns.astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of neighbours it didn't find, which are looked up below
+        index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=options["n_threads"] or None)
+    found = np.asarray(index.neighbor_graph[0], dtype=np.int64)
+    found = np.where(found == np.arange(p)[:, None], -1, found)  # itself, anywhere in its row
+    order = np.argsort(found < 0, axis=1, kind="stable")
+    found = np.take_along_axis(found, order, axis=1)[:, :k]
+    norms = _squared_norms(columns)
+    for i in np.flatnonzero((found < 0).any(axis=1)):
+        found[i] = np.argsort(_squared_to(columns, norms, np.array([i]))[0], kind="stable")[:k]
+    distances = np.empty((p, k))
+    step = max(1, (1 << 22) // max(1, k * X.shape[0]))
+    for first in range(0, p, step):
+        rows = np.arange(first, min(first + step, p))
+        their = columns[found[rows].ravel()]
+        own = columns[np.repeat(rows, k)]
+        difference = own - their
+        squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
+        distances[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(len(rows), k))
+    order = np.lexsort((found, distances), axis=1)
+    condition["neighbors"] = np.ascontiguousarray(np.take_along_axis(found, order, axis=1))
+    condition["distances"] = np.ascontiguousarray(np.take_along_axis(distances, order, axis=1))
+    sample = np.random.default_rng(seed).choice(p, min(p, RECALL_SAMPLE), replace=False)
+    exact = np.partition(_squared_to(columns, norms, sample), k - 1, axis=1)[:, k - 1]
+    rounding = 1e-10 * (norms[sample] + norms.max())
+    return float(np.mean(condition["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
+
+
+def _squared_norms(columns: Any) -> Array:
+    if hasattr(columns, "multiply"):
+        return np.asarray(columns.multiply(columns).sum(axis=1)).ravel()
+    norms: Array = np.einsum("ij,ij->i", columns, columns)
+    return norms
+
+
+def _squared_to(columns: Any, norms: Array, rows: Array) -> Array:
+    """Squared distances of some features to all, infinite to themselves."""
+    products = columns[rows] @ columns.T
+    if hasattr(products, "toarray"):
+        products = products.toarray()
+    squares: Array = norms[rows][:, None] + norms - 2 * products
+    squares[np.arange(len(rows)), rows] = np.inf
+    return squares
+
+
+def _warn(
+    results: list[dict[str, Any]], names: Sequence[str], options: dict[str, Any], graph: str, n_features: int
+) -> None:
+    from fastfs import _core
+
+    messages: list[str] = []
+
+    def where(bit: int) -> list[int]:
+        return [s for s, found in enumerate(results) if found["warnings"] & bit]
+
+    def say(bit: int, message: Callable[[str, list[dict[str, Any]]], str]) -> None:
+        if chosen := where(bit):
+            messages.append(message(some_of([names[s] for s in chosen]), [results[s] for s in chosen]))
+
+    k = options["bandwidth_neighbors"]
+    say(
+        _core.DISC_ONE_SAMPLE,
+        lambda who, _: f"one sample only in {who}: distances between features are differences of single values",
+    )
+    if where(_core.DISC_CLAMPED):
+        asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
+        high = [f"{name}={options[name]}" for name in asked if options[name] >= n_features]
+        verb = "exceeds" if len(high) == 1 else "exceed"
+        messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
+    say(
+        _core.DISC_DUPLICATES,
+        lambda who, _: (
+            f"some features have {k} copies or more in {who}, so that their bandwidth would be 0: it is their smallest "
+            "positive distance instead"
+        ),
+    )
+    advice = "" if graph in ("given", "dense") else "; a larger n_neighbors may connect it"
+    say(
+        _core.DISC_DISCONNECTED,
+        lambda who, found: (
+            f"the graph of {who} falls apart, into up to {max(r['n_connected'] for r in found)} pieces: eigenvalue 1 "
+            "is repeated, its constant vectors were projected out with the others, and which single diffusion vectors "
+            f"come first is arbitrary{advice}"
+        ),
+    )
+    say(
+        _core.DISC_SMALL_GAP,
+        lambda who, found: (
+            f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {min(r['gap'] for r in found):.1e}"
+            "): the result depends on where, so try other numbers"
+        ),
+    )
+    say(
+        _core.DISC_IDENTICAL,
+        lambda who, _: f"the graph of {who} is that of another set too: nothing is differential between these",
+    )
+    if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
+        messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
+    if options["n_differential"] == 0:  # else it is the caller's choice
+        say(
+            _core.DISC_FLAT,
+            lambda who, found: (
+                f"the significances have no clear step in {who} (the largest ratio of successive ones is down to "
+                f"{min(r['ratio'] for r in found):.2f}): how many vectors matter is arbitrary, so set n_differential"
+            ),
+        )
+    warn_data(messages)
+    if failed := where(_core.DISC_NOT_CONVERGED):
+        from sklearn.exceptions import ConvergenceWarning
+
+        who = some_of([names[s] for s in failed])
+        warnings.warn(
+            f"an eigensolver gave up before its vectors of {who} were exact", ConvergenceWarning, stacklevel=2
+        )
+
+
+def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, reason: str) -> DiscResult:
+    most = max(len(found["significance"]) for found in results)
+
+    def stacked(name: str, dtype: Any = np.float64) -> Array:
+        return np.array([found[name] for found in results], dtype=dtype)
+
+    def padded(name: str, dtype: Any) -> Array:
+        # A set whose others take more directions may have fewer vectors.
+        rows = [found[name] for found in results]
+        return np.array([np.concatenate([r, np.zeros((most - len(r), *r.shape[1:]))]) for r in rows], dtype=dtype)
+
+    significance, trivial = padded("significance", np.float64), padded("trivial", bool)
+    sparse = results[0]["indptr"] is not None
+    set_scores = stacked("scores")
+    return DiscResult(
+        scores=set_scores.max(axis=0),
+        set_scores=set_scores,
+        significance=significance,
+        vectors=padded("vectors", np.float64).swapaxes(1, 2),
+        trivial=trivial,
+        statistic=np.where(trivial, 0.0, significance).max(axis=1),
+        n_differential=stacked("n_differential", np.int64),
+        ratio=stacked("ratio"),
+        eigenvalues=[found["eigenvalues"] for found in results],
+        diffusion=[found["diffusion"].T for found in results],
+        gap=stacked("gap"),
+        n_connected_components=stacked("n_connected", np.int64),
+        bandwidths=None if results[0]["bandwidths"] is None else stacked("bandwidths"),
+        graphs=[_to_csr(found) for found in results] if sparse else None,
+        graph_recall=recall,
+        graph=graph,
+        graph_reason=reason,
+    )
+
+
+def _to_csr(found: dict[str, Any]) -> Any:
+    from scipy.sparse import csr_matrix
+
+    p = len(found["scores"])
+    return csr_matrix((found["weights"], found["indices"], found["indptr"]), shape=(p, p))
+
+
+def nearest_features(
+    X: Any,
+    n_neighbors: int = 30,
+    *,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    r"""Nearest other features of each feature, exactly.
+
+    Parameters
+    ----------
+    X : array-like or sparse of shape (n_samples, n_features)
+        float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
+        converted to float64 (float16 to float32).
+    n_neighbors : int
+        At least 1 and less than n_features.
+    n_threads : int
+        0: all cores that this process may use.
+    max_memory : int or str, optional
+        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    progress : callable, optional
+        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+    Returns
+    -------
+    neighbors : ndarray of shape (n_features, n_neighbors)
+        int64: the features whose columns have the least Euclidean distance to that of the row's feature, nearest
+        first, ties by the lower index. The feature itself is left out, copies of it aren't.
+    distances : ndarray of shape (n_features, n_neighbors)
+        float64.
+
+    Raises
+    ------
+    ValueError
+        X holds NaN or infinity (the first one is named), n_neighbors is out of its range, or a distance overflows.
+    MemoryError
+        The call would exceed the budget; nothing has been allocated.
+
+    Notes
+    -----
+    Each pair of blocks of features is multiplied once, in float32 (sparse X: float64), and searched for both sides
+    while it is in the L2 cache. Whatever rounding could have confused with the n_neighbors-th is kept, and compared by
+    differences in float64: the result is that of comparing all pairs that way, and doesn't depend on n_threads.
+
+    Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a row). Memory
+    besides the result: a float32 copy of X (sparse X: two float64 ones), 16 MiB, and some 28 n_features (n_neighbors +
+    32) bytes. Where far more features are about as near as the n_neighbors-th, all of those are compared in float64,
+    which takes longer.
+
+    It is the neighbour graph of DiSC: R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of
+    Features", NeurIPS 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.array([[0.0, 3.0, 0.0, 1.0], [0.0, 4.0, 0.0, 0.0]])
+    >>> neighbors, distances = fastfs.nearest_features(X, n_neighbors=2)
+    >>> neighbors
+    array([[2, 3],
+           [3, 0],
+           [0, 3],
+           [0, 2]])
+    >>> distances.round(3)
+    array([[0.   , 1.   ],
+           [4.472, 5.   ],
+           [0.   , 1.   ],
+           [1.   , 1.   ]])
+    """
+    X, budget = as_matrix(X, parse_memory(max_memory))
+    neighbors, distances = core().nearest_features(
+        X,
+        as_int("n_neighbors", n_neighbors),
+        as_threads(n_threads),
+        budget,
+        check_progress(progress),
+    )
+    return neighbors, distances

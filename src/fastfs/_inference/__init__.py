@@ -1,0 +1,1 @@
+"""What repeats a method: permutations, subsamples, rankings side by side."""

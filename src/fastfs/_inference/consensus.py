@@ -1,0 +1,149 @@
+"""Consensus: one ranking from the scores of several methods."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.checks import choose, rank_features
+from fastfs._types import Array
+
+
+@dataclass(frozen=True)
+class ConsensusResult:
+    """What :func:`fastfs.consensus` found.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_features,)
+        Larger is better. "mean": the mean of 1 - (rank - 1) / (n_features - 1) over the methods, so 1 if a feature is
+        first everywhere. "rra": minus the decimal logarithm of `pvalues`.
+    ranking : ndarray of shape (n_features,)
+        1 is best.
+    pvalues : ndarray of shape (n_features,) or None
+        "rra": of the hypothesis that the feature's ranks are those of independent random orders, corrected for the
+        number of methods but not for that of features. Methods that look at the same data are not independent, so read
+        it as a score.
+    ranks : ndarray of shape (n_methods, n_features)
+        Of each method, ties at their mean.
+    names : list of str
+        Of the methods.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> found = fastfs.consensus({"one": [3.0, 2.0, 1.0], "other": [2.0, 3.0, 0.0]})
+    >>> found.scores.tolist(), found.ranking.tolist()
+    ([0.75, 0.75, 0.0], [1, 2, 3])
+    """
+
+    scores: npt.NDArray[np.float64]
+    ranking: npt.NDArray[np.int64]
+    pvalues: npt.NDArray[np.float64] | None
+    ranks: npt.NDArray[np.float64]
+    names: list[str]
+
+
+def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusResult:
+    """Aggregate the rankings of several methods.
+
+    Parameters
+    ----------
+    methods : mapping of {str: array-like of shape (n_features,) or fitted estimator}
+        Scores, larger being better, or estimators with ``ranking_`` or ``scores_``; two or more.
+    method : {"mean", "rra"}
+        "mean": the mean rank (Borda's count). "rra": robust rank aggregation, which asks for features that are higher
+        than chance in some of the methods, and forgives others that don't see them.
+
+    Returns
+    -------
+    ConsensusResult
+
+    Raises
+    ------
+    ValueError
+        Fewer than two methods; scores of different lengths, or Series whose indices differ, or scores that aren't
+        finite.
+    TypeError
+        `methods` is no mapping, or something in it has neither scores nor the shape of them.
+
+    References
+    ----------
+    .. [1] R. Kolde, S. Laur, P. Adler, J. Vilo, "Robust rank aggregation for gene list integration and meta-analysis",
+       Bioinformatics 28(4), 2012.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> fitted = {m.__class__.__name__: m.fit(X, y) for m in (fastfs.ReliefF(), fastfs.MultiSURF(), fastfs.IM4E())}
+    >>> found = fastfs.consensus(fitted)
+    >>> int(found.ranking.argmin()), found.ranks[:, 12].tolist()
+    (12, [3.0, 1.0, 2.0])
+    """
+    choose("method", method, ("mean", "rra"))
+    if not isinstance(methods, Mapping):
+        raise TypeError(f"methods must be a mapping of names to scores or estimators, not {type(methods).__name__}")
+    if len(methods) < 2:
+        raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
+    names = [str(name) for name in methods]
+    _same_index(methods)
+    ranks = np.array(_same_length(names, [_ranks(name, given) for name, given in methods.items()]))
+    n_methods, n_features = ranks.shape
+    pvalues = None
+    if method == "rra":
+        from scipy.stats import beta
+
+        ordered = np.sort(ranks / n_features, axis=0)
+        place = np.arange(1, n_methods + 1)[:, None]
+        # Under random orders the k-th smallest of n uniform ranks is Beta(k, n - k + 1).
+        rho = beta.cdf(ordered, place, n_methods + 1 - place).min(axis=0)
+        pvalues = np.minimum(rho * n_methods, 1)
+        scores = -np.log10(pvalues) + 0.0
+    else:
+        scores = 1 - (ranks.mean(axis=0) - 1) / max(n_features - 1, 1)
+    return ConsensusResult(scores, rank_features(scores), pvalues, ranks, names)
+
+
+def _same_index(methods: Mapping[str, Any]) -> None:
+    """Series of the same features in another order would be added up wrongly."""
+    indices = {name: list(given.index) for name, given in methods.items() if hasattr(given, "to_frame")}
+    for name, index in indices.items():
+        first = next(iter(indices))
+        if index != indices[first]:
+            raise ValueError(
+                f"all Series must have the same index, but that of {name} differs from that of {first}: reindex it"
+            )
+
+
+def _ranks(name: str, given: Any) -> Array:
+    """1 is best; ties at their mean."""
+    from scipy.stats import rankdata
+
+    if hasattr(given, "selected_") or (hasattr(given, "ranking_") and not hasattr(given, "scores_")):
+        values = -given.ranking_  # ProjSe's order of choice isn't that of its scores
+    else:
+        values = getattr(given, "scores_", given)
+    try:
+        values = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be scores or a fitted estimator, not {type(given).__name__}") from None
+    if values.ndim != 1 or len(values) == 0:
+        raise TypeError(f"{name} must be scores of all features or a fitted estimator, not {type(given).__name__}")
+    if not np.isfinite(values).all():
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(f"the scores of {name} must be finite, but that of feature {bad} isn't")
+    ranks: Array = rankdata(-values)
+    return ranks
+
+
+def _same_length(names: list[str], ranks: list[Array]) -> list[Array]:
+    for name, one in zip(names, ranks, strict=True):
+        if len(one) != len(ranks[0]):
+            raise ValueError(
+                f"all methods must score the same features, but {names[0]} has {len(ranks[0])} and {name} {len(one)}"
+            )
+    return ranks

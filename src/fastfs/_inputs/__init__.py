@@ -1,0 +1,1 @@
+"""The arguments of a call, checked and converted."""

@@ -1,0 +1,65 @@
+"""Labels of the samples."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._types import Array
+
+
+def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return the classes in sorted order and each sample's position among them."""
+    if y is None:
+        raise ValueError("this method requires y to be passed, but the target y is None: give the samples' labels")
+    if hasattr(y, "tocsr"):
+        raise ValueError("y is sparse, but must be an array of labels: give y.toarray()")
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError("y has masked labels: drop these samples first")
+    try:
+        y = np.asarray(y)
+    except ValueError:
+        raise ValueError("y must be a 1-D array of labels, but its entries have different lengths") from None
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
+    if len(y) != n_samples:
+        hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
+        raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}{hint}")
+    for sample, label in enumerate(y):
+        if is_missing(label):
+            raise ValueError(f"y has no label ({label}) for sample {sample}")
+    if y.dtype.kind == "f":
+        continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
+        if len(continuous) or not np.isfinite(y).all():
+            value = y[continuous[0]] if len(continuous) else np.inf
+            raise ValueError(
+                f"Unknown label type: continuous. y must hold classes, but has values such as {value:g}: bin them "
+                "first, or give labels as integers or strings"
+            )
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare without one
+    except TypeError:
+        in_order = False
+    if not in_order:
+        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted")
+    return classes, codes.astype(np.int64).reshape(-1)
+
+
+def require_classes(classes: Array) -> None:
+    if len(classes) == 0:
+        raise ValueError("X needs samples, but has none")
+    if len(classes) < 2:
+        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+
+
+def is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    try:
+        return bool(label != label)  # NaN and NaT are not equal to themselves
+    except TypeError:  # pandas.NA doesn't say whether it is
+        return True

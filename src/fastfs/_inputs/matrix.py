@@ -1,0 +1,221 @@
+"""A samples x features table as the core takes it."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.checks import some_of
+from fastfs._machine.run import _take
+from fastfs._types import Array
+
+
+def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
+    """Return X as the core takes it, and what its conversion has left of the memory budget (0: the default).
+
+    The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
+    are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
+    """
+    X, budget = as_array(X, budget)
+    if hasattr(X, "tocsr"):
+        if X.format not in ("csr", "csc"):
+            budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
+            X = X.tocsr()
+        if not _is_native_float(X.dtype):
+            budget = _take(budget, 8 * X.nnz)
+        data = np.ascontiguousarray(as_floats(X.data))
+        indices, indptr = _indices(X)
+        if data is X.data and indices is X.indices and indptr is X.indptr:
+            return X, budget
+        return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
+    if not _is_native_float(X.dtype):
+        budget = _take(budget, 8 * X.size)
+        X = as_floats(X)
+    if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
+        budget = _take(budget, X.nbytes)
+        X = X.copy()
+    return X, budget
+
+
+def _indices(X: Any) -> tuple[Array, Array]:
+    """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
+    index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
+    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+
+
+def check_structure(X: Any) -> None:
+    """Refuse a CSR or CSC matrix whose indptr or indices point outside it; anything else passes.
+
+    SciPy's indexing and conversions follow them anywhere, so this must come before the first of these.
+    """
+    if not hasattr(X, "tocsr") or X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
+        return
+    from fastfs import _core
+
+    indices, indptr = _indices(X)
+    values = np.empty(len(X.data), np.float32)  # in place of any dtype: the core only counts them
+    _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
+
+
+def as_dense(X: Any, budget: int = 0) -> tuple[Array, int]:
+    """As `as_matrix`, but always an array: sparse X is made dense if the budget allows it."""
+    if hasattr(X, "__next__"):
+        raise TypeError(
+            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+        )
+    X, budget = as_matrix(X, budget)
+    if hasattr(X, "tocsr"):
+        n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
+        budget = _take(budget, n_bytes, "as dense values", "give fewer samples or features")
+        X = X.toarray()
+    return X, budget
+
+
+def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
+    """Return X, if it is sparse, or else a 2-D array of it, and what that has left of the memory budget.
+
+    Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named.
+    """
+    require_table(X)
+    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
+        X = X.sparse.to_coo()
+    if hasattr(X, "tocsr"):
+        _require_real(X)
+        return X, budget
+    names = _column_names(X)
+    for column, dtype in enumerate(getattr(X, "dtypes", ())):
+        if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
+            held = f"{_column(column, names)} holds dates or durations ({dtype})"
+            raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+    values = np.asarray(X)
+    _require_real(values)
+    if values.dtype.kind in "OSU":
+        if not isinstance(X, np.ndarray):
+            values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
+        budget = _take(budget, 8 * values.size)
+        values = _as_numbers(X, values, names)
+    return values, budget
+
+
+def require_table(X: Any) -> None:
+    """Refuse a table that isn't 2-D, has masked values, points outside itself, or names two columns alike."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: impute or drop them first")
+    try:
+        n_dimensions = len(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
+    except ValueError:
+        raise ValueError("X must be a 2-D array of samples x features, but its rows have different lengths") from None
+    if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
+        raise ValueError(f"Reshape your data: X must be a 2-D array of samples x features, not {n_dimensions}-D")
+    check_structure(X)
+    names = _column_names(X)
+    if names is not None and len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(f"X must have unique column names, but repeats {some_of(twice)}: rename or drop them")
+
+
+def _column_names(X: Any) -> list[Any] | None:
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+def _column(number: int, names: list[Any] | None) -> str:
+    return f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
+
+
+def _require_real(values: Any) -> None:
+    if values.dtype.kind == "c":  # the first words are those that scikit-learn's checks of estimators look for
+        raise ValueError("Complex data not supported: X must be real, but holds complex numbers")
+
+
+def _as_numbers(X: Any, values: Array, names: list[Any] | None) -> Array:
+    """Objects as float64: those of X, or of the array that was made of it."""
+    # Words first: beside one, NumPy makes strings of the numbers, too.
+    if (found := _find(values, _is_text)) is not None:
+        column, text = _find(values, _is_word) or found
+        held = f"{_column(column, names)} holds strings, such as {str(text)[:30]!r}"
+        raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+    if hasattr(X, "convert_dtypes"):  # pandas: its missing values become NaN
+        with contextlib.suppress(TypeError, ValueError):
+            numbers: Array = X.to_numpy(dtype=np.float64, na_value=np.nan)
+            return numbers
+    columns = np.empty(values.shape)
+    for column in range(values.shape[1]):
+        try:
+            columns[:, column] = values[:, column]
+        except (TypeError, ValueError, OverflowError) as error:
+            held = f"{_column(column, names)} holds other values ({str(error).rstrip('.')})"
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"X must hold numbers, but {held}: convert it to numbers, or drop it") from None
+    return columns
+
+
+def _find(values: Array, wanted: Callable[[Any], bool]) -> tuple[int, Any] | None:
+    """The first column that has such a value, and the value."""
+    return next(((j, value) for j in range(values.shape[1]) for value in filter(wanted, values[:, j])), None)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | bytes)
+
+
+def _is_word(value: Any) -> bool:
+    if not _is_text(value):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def stack(chunks: Sequence[Any]) -> Any:
+    """Return the chunks as one matrix; a single one isn't copied."""
+    if len(chunks) == 1:
+        return chunks[0]
+    if hasattr(chunks[0], "tocsr"):
+        from scipy.sparse import vstack
+
+        return vstack(chunks, format="csr")
+    return np.concatenate(chunks)
+
+
+def _is_native_float(dtype: Any) -> bool:
+    return dtype in (np.float32, np.float64)
+
+
+def as_floats(values: Array, name: str = "X") -> Array:
+    """Return the values as native float32 if they have no more than its digits, float64 else; no copy if they are."""
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but holds complex numbers")
+    if values.dtype.kind in "mM":
+        raise ValueError(f"{name} must hold numbers, but holds dates or durations ({values.dtype})")
+    target = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
+    if values.dtype == target:
+        return values
+    try:
+        return values.astype(target)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers only: {error}") from None
+
+
+def not_finite(X: Any, name: str = "X") -> str | None:
+    """Say in the core's words which value is the first, row by row, that isn't finite; None if all are."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return None
+    if hasattr(X, "tocoo"):
+        entries = X.tocoo()
+        bad = ~np.isfinite(entries.data)
+        first = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
+    else:
+        rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
+        first = (rows[0], np.flatnonzero(~np.isfinite(X[rows[0]]))[0]) if len(rows) else None
+    if first is None:
+        return None
+    return (
+        f"{name} contains NaN or infinity: first at row {first[0]}, column {first[1]} (counted from 0); impute or drop "
+        "it first"
+    )

@@ -1,0 +1,1 @@
+"""The machine that a call runs on: threads, memory, progress, BLAS."""

@@ -1,0 +1,110 @@
+"""What fastfs found on this machine."""
+
+import os
+import time
+from typing import Any
+
+
+def info(*, ceilings: bool = False) -> dict[str, Any]:
+    """What fastfs found on this machine, and on request how fast the machine is.
+
+    Parameters
+    ----------
+    ceilings : bool
+        Measure the machine for about a second: inner products and the vector exponential on one thread, memory writes.
+
+    Returns
+    -------
+    dict
+        ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory``
+        (default budget in bytes), ``blas`` (path of SciPy's BLAS bridge, or None where another library of this process
+        had registered its own BLAS before), ``blas_threads_held_by`` (the function that holds that BLAS at one thread
+        while a call runs, or None if it has none that is known); with `ceilings` also
+        ``gram_float64_gflops``, ``gram_float32_gflops``, ``exp_float64_gelems``, ``exp_float32_gelems``,
+        ``write_gbytes``.
+
+    Raises
+    ------
+    ValueError
+        ``FASTFS_ISA``, ``FASTFS_NUM_THREADS`` or ``FASTFS_MAX_MEMORY`` holds something unusable.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> fastfs.info()["isa"] in ("base", "avx2", "avx512")
+    True
+    """
+    from scipy.linalg import cython_blas
+
+    from fastfs import _core
+    from fastfs._machine import lapack as _lapack
+
+    found: dict[str, Any] = dict(_core.info())
+    is_scipys, found["blas_threads_held_by"] = _lapack.register()
+    found["blas"] = os.path.realpath(cython_blas.__file__) if is_scipys else None
+    if ceilings:
+        found.update(_ceilings())
+    return found
+
+
+def link_blas() -> bool:
+    """Give SciPy's BLAS to the C library, for compiled code that calls it before any function of fastfs has.
+
+    Extension modules that link ``libfastfs`` call this once, from Python or C, instead of linking a BLAS of their own.
+    All functions of fastfs do it by themselves.
+
+    Returns
+    -------
+    bool
+        False if another library of this process had registered its own BLAS before: that one stays, and serves all.
+
+    Raises
+    ------
+    ImportError
+        This SciPy exports its BLAS otherwise than this fastfs knows.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> fastfs.link_blas()
+    True
+    """
+    from fastfs._machine import lapack as _lapack
+
+    return _lapack.register()[0]
+
+
+def _best(seconds_of: Any, repeats: int = 3) -> float:
+    return float(min(seconds_of() for _ in range(repeats)))
+
+
+def _ceilings() -> dict[str, float]:
+    import numpy as np
+
+    from fastfs import _core, affinity
+
+    found: dict[str, float] = {}
+    n, d = 2048, 1024
+    for name in ("float64", "float32"):
+        X = np.random.default_rng(0).standard_normal((n, d)).astype(name)
+        out = np.empty((d, d), name)
+
+        def gram(X: Any = X, out: Any = out) -> float:
+            start = time.perf_counter()
+            affinity(X, kernel="linear", out=out, n_threads=1)
+            return time.perf_counter() - start
+
+        found[f"gram_{name}_gflops"] = n * d * (d + 1) / _best(gram) / 1e9
+    size, repeats = 1 << 14, 200
+    for name in ("float64", "float32"):
+        found[f"exp_{name}_gelems"] = (
+            size * repeats / _best(lambda name=name: _core.exp_seconds(name, size, repeats)) / 1e9
+        )
+
+    def write() -> float:
+        start = time.perf_counter()
+        np.empty(1 << 24).fill(1.0)
+        return time.perf_counter() - start
+
+    found["write_gbytes"] = 8 * (1 << 24) / _best(write) / 1e9
+    return found

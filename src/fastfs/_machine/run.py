@@ -1,0 +1,130 @@
+"""How a call runs: threads, memory budget, progress, warnings."""
+
+import contextlib
+import re
+import sys
+import time
+import warnings
+from types import ModuleType
+from typing import Any
+
+from fastfs._inputs.checks import as_int
+from fastfs._types import Progress
+
+
+class DataWarning(UserWarning):
+    """The data make a result, or a part of it, say less than it seems to."""
+
+
+def core() -> ModuleType:
+    """The compiled core, with SciPy's BLAS registered."""
+    from fastfs import _core
+    from fastfs._machine import lapack as _lapack
+
+    _lapack.register()
+    return _core
+
+
+def _take(budget: int, n_bytes: int, how: str = "as floats", instead: str = "give X as float32 or float64") -> int:
+    """Take a copy of X off the budget; small ones off the default one aren't worth asking the machine for it."""
+    if budget == 0 and n_bytes < 1 << 26:
+        return 0
+    from fastfs import _core
+
+    available = budget or _core.info()["max_memory"]
+    if n_bytes >= available:
+        raise MemoryError(
+            f"a copy of X {how} needs {n_bytes} bytes, but the memory budget is {available} bytes: raise "
+            f"max_memory (or FASTFS_MAX_MEMORY), or {instead}"
+        )
+    return budget and budget - n_bytes
+
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_memory(max_memory: int | str | None) -> int:
+    """Return a memory budget in bytes; None is 0, the core's default."""
+    if max_memory is None:
+        return 0
+    if isinstance(max_memory, str):
+        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(?:i?B)?\s*", max_memory, re.IGNORECASE)
+        size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    else:
+        size = as_int("max_memory", max_memory, low=1, high=(1 << 63) - 1)
+    if not 0 < size < 1 << 63:
+        raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
+    return size
+
+
+def check_progress(progress: Any) -> Any:
+    """Return progress if it is a callable or None."""
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a callable taking a step and a share, not {progress!r}")
+    return progress
+
+
+def as_threads(n_threads: int) -> int:
+    """Return n_threads as the core takes it: 0 is all cores that this process may use, or 1 inside a joblib worker."""
+    n_threads = as_int("n_threads", n_threads)
+    return 1 if n_threads == 0 and inside_joblib() else n_threads
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Translate n_jobs into n_threads: None is 0, a negative number counts back from all cores."""
+    if n_jobs is None:
+        return 0
+    n_jobs = as_int("n_jobs", n_jobs)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a number of threads, or None for all cores")
+    if n_jobs > 0:
+        return n_jobs
+    from fastfs import _core
+
+    return max(1, int(_core.info()["n_threads"]) + 1 + n_jobs)
+
+
+def inside_joblib() -> bool:
+    """Whether this is a task of joblib's, or of Dask's, beside which others run."""
+    # A task, in a thread or a process, knows its nesting level, but not Dask's; without a module loaded there is none.
+    parallel = sys.modules.get("joblib.parallel")
+    if parallel is not None and parallel.get_active_backend()[0].nesting_level:
+        return True
+    distributed = sys.modules.get("distributed")
+    if distributed is not None:
+        with contextlib.suppress(ValueError):  # no worker
+            distributed.get_worker()
+            return True
+    return False
+
+
+def as_progress(verbose: bool | Progress) -> Progress | None:
+    """Return the progress callback that `verbose` asks for: its own, lines on stderr, or none."""
+    if callable(verbose):
+        return verbose
+    return _Report() if verbose else None
+
+
+class _Report:
+    """Prints the running step and the finished share once a call has taken over two seconds."""
+
+    def __init__(self) -> None:
+        self.next = time.monotonic() + 2
+
+    def __call__(self, step: str, fraction: float) -> None:
+        if time.monotonic() >= self.next:
+            print(f"[fastfs] {fraction:4.0%}  {step}", file=sys.stderr, flush=True)
+            self.next = time.monotonic() + 1
+
+
+_NOT_THE_CALLER = ("fastfs", "sklearn", "joblib")
+
+
+def warn_data(messages: list[str], category: type[Warning] = DataWarning) -> None:
+    """Issue each message as a warning that points to the caller of the library."""
+    for message in messages:
+        level = 1
+        with contextlib.suppress(ValueError):
+            while sys._getframe(level).f_globals.get("__name__", "").startswith(_NOT_THE_CALLER):
+                level += 1
+        warnings.warn(message, category, stacklevel=level + 1)

@@ -1,0 +1,435 @@
+"""RELIEF to IMMIGRATE: what is wrong is named in one sentence, nothing is half done, and no NaN comes out silently."""
+
+import re
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from test_relief import data
+
+import fastfs
+from fastfs._functions import margin as _margin
+from fastfs._machine import run
+from sentences import assert_one_sentence
+
+X, Y = data(40, 6)
+CALLS = {
+    "relief": lambda X, y, **o: fastfs.relief_scores(X, y, **o),
+    "relieff": lambda X, y, **o: fastfs.relieff_scores(X, y, **o),
+    "multisurf": lambda X, y, **o: fastfs.multisurf_scores(X, y, **o),
+    "im4e": lambda X, y, **o: fastfs.im4e_scores(X, y, **o).weights,
+    "immigrate": lambda X, y, **o: fastfs.immigrate_scores(X, y, **o).scores,
+    "Relief": lambda X, y, **o: fastfs.Relief(**o).fit(X, y).scores_,
+    "ReliefF": lambda X, y, **o: fastfs.ReliefF(**o).fit(X, y).scores_,
+    "MultiSURF": lambda X, y, **o: fastfs.MultiSURF(**o).fit(X, y).scores_,
+    "IM4E": lambda X, y, **o: fastfs.IM4E(**o).fit(X, y).scores_,
+    "Immigrate": lambda X, y, **o: fastfs.Immigrate(**o).fit(X, y).scores_,
+}
+every = pytest.mark.parametrize("call", CALLS)
+
+
+def of(*names):
+    return [name for name in CALLS if name.lower() in names]
+
+
+def changed(A, row, column, value):
+    A = A.copy()
+    A[row, column] = value
+    return A
+
+
+def broken():
+    """A matrix whose last row ends behind its values."""
+    matrix = sp.csr_matrix(X)
+    matrix.indptr[-1] += 1000
+    return matrix
+
+
+BAD_DATA = {
+    "NaN": (changed(X, 7, 2, np.nan), Y, ValueError, ["NaN", "row 7, column 2"]),
+    "infinity": (changed(X, 0, 5, -np.inf), Y, ValueError, ["infinity", "row 0, column 5"]),
+    "NaN in float32": (changed(X, 39, 0, np.nan).astype("f4"), Y, ValueError, ["row 39, column 0"]),
+    "NaN by column": (np.asfortranarray(changed(X, 12, 3, np.nan)), Y, ValueError, ["row 12, column 3"]),
+    "the first of several": (changed(changed(X, 9, 1, np.nan), 8, 4, np.inf), Y, ValueError, ["row 8, column 4"]),
+    "a column of NaN": (np.c_[X, np.full(40, np.nan)], Y, ValueError, ["row 0, column 6"]),
+    "infinities that agree": (np.c_[X, np.full(40, np.inf)], Y, ValueError, ["row 0, column 6"]),
+    "lengths": (X, Y[:-1], ValueError, ["40", "39"]),
+    "no target": (X, None, (ValueError, TypeError), ["y"]),
+    "a missing label": (X, np.array(["a", None] * 20, dtype=object), ValueError, ["sample 1"]),
+    "NaN as a label": (X, np.where(np.arange(40) == 3, np.nan, Y), ValueError, []),
+    "numbers as labels": (X, X[:, 0], ValueError, ["continuous"]),
+    "one class": (X, np.zeros(40), ValueError, ["one class"]),
+    "one sample": (X[:1], Y[:1], ValueError, []),
+    "all constant": (np.ones((40, 6)), Y, ValueError, ["constant"]),
+    "all equal rows": (np.repeat(X[:1], 40, axis=0), Y, ValueError, ["constant"]),
+    "NaN in CSR": (sp.csr_matrix(changed(X, 7, 2, np.nan)), Y, ValueError, ["NaN", "row 7, column 2"]),
+    "broken CSR": (broken(), Y, ValueError, ["outside 0"]),
+    "chunks": (iter([X[:20], X[20:]]), Y, TypeError, ["one array"]),
+    "3-D": (X[None], Y, ValueError, []),
+    "1-D": (X[:, 0], Y, ValueError, []),
+    "no rows": (X[:0], Y[:0], ValueError, []),
+    "no columns": (X[:, :0], Y, ValueError, []),
+    "complex": (X + 1j, Y, (ValueError, TypeError), []),
+    "words": (np.char.add(X.astype(str), "!"), Y, (ValueError, TypeError), []),
+    "None in X": (changed(X.astype(object), 2, 2, None), Y, (ValueError, TypeError), []),
+    "2-D labels": (X, np.c_[Y, Y], ValueError, []),
+    "masked": (np.ma.masked_array(X, X > 1), Y, ValueError, ["masked"]),
+    "masked labels": (X, np.ma.masked_array(Y, np.arange(40) == 3), ValueError, ["masked"]),
+    "dates in a table": (pd.DataFrame(X).assign(day=pd.Timestamp("2026-01-01")), Y, ValueError, ["column 6", "dates"]),
+    "labels without an order": (X, np.array([frozenset([n]) for n in Y]), ValueError, ["sorted"]),
+}
+
+
+@every
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_data(call, name):
+    bad_X, bad_y, error, parts = BAD_DATA[name]
+    bad_X = iter([X[:20], X[20:]]) if name == "chunks" else bad_X
+    with pytest.raises(error) as raised:
+        CALLS[call](bad_X, bad_y)
+    if parts:
+        assert_one_sentence(raised, *parts)
+
+
+COMMON = [
+    ({"scaling": "minmax"}, ValueError, ["scaling", "'minmax'", "'range'"]),
+    ({"scaling": 1}, (TypeError, ValueError), ["scaling", "1"]),
+    ({"max_memory": 1000}, MemoryError, ["(1000 bytes)"]),
+    ({"max_memory": "plenty"}, ValueError, ["max_memory"]),
+]
+OF_ITERATION = [
+    *(({"sigma": s}, ValueError, ["sigma", "positive"]) for s in (0, -1.0, np.nan, np.inf)),
+    ({"sigma": "median"}, ValueError, ["sigma", "'auto'", "'median'"]),
+    ({"sigma": None}, TypeError, ["sigma"]),
+    ({"sigma": True}, TypeError, ["sigma", "True"]),
+    ({"sigma": 1e308}, ValueError, ["cost overflows", "sigma"]),
+    ({"tol": "1"}, TypeError, ["tol", "'1'"]),
+    ({"max_iter": True}, TypeError, ["max_iter", "True"]),
+    ({"max_iter": 0}, ValueError, ["max_iter", "0"]),
+    ({"max_iter": 2**31 - 1}, ValueError, ["max_iter", "1000000"]),  # costs of 32 GB were asked for
+    ({"max_iter": 1.5}, TypeError, ["max_iter", "1.5"]),
+    *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
+]
+INDEFINITE = np.diag([1.0, 1, 1, 1, 1, -0.1])
+BAD_PARAMETERS = [
+    *((call, *case) for call in CALLS for case in COMMON),
+    *((call, *case) for call in of("im4e", "immigrate") for case in OF_ITERATION),
+    *(
+        (call, *case)
+        for call in of("relief")
+        for case in [
+            ({"n_targets": 0}, ValueError, ["n_targets", "0"]),
+            ({"n_targets": 41}, ValueError, ["n_targets", "40", "41"]),
+            ({"n_targets": 2.5}, TypeError, ["n_targets", "2.5"]),
+            ({"closed_form": 1}, TypeError, ["closed_form", "1"]),
+            ({"random_state": -1}, ValueError, []),
+        ]
+    ),
+    *(
+        (call, *case)
+        for call in of("relieff")
+        for case in [
+            ({"n_neighbors": 0}, ValueError, ["n_neighbors", "0"]),
+            ({"n_neighbors": -3}, ValueError, ["n_neighbors", "-3"]),
+            ({"n_neighbors": True}, TypeError, ["n_neighbors", "True"]),
+            ({"n_neighbors": 2.0}, TypeError, ["n_neighbors", "2.0"]),
+            ({"n_neighbors": None}, TypeError, ["n_neighbors", "None"]),
+        ]
+    ),
+    *(
+        (call, *case)
+        for call in of("im4e")
+        for case in [
+            ({"class_weight": {0: 0.0}}, ValueError, ["class_weight", "0"]),
+            ({"class_weight": {1: -2.0}}, ValueError, ["class_weight", "-2.0"]),
+            ({"class_weight": {1: np.nan}}, ValueError, ["class_weight", "nan"]),
+            ({"class_weight": {1: "much"}}, TypeError, ["class_weight", "'much'"]),
+            ({"class_weight": {2: 1.0}}, ValueError, ["class_weight", "2"]),
+            ({"class_weight": {"0": 1.0}}, ValueError, ["class_weight", "'0'", "are 0, 1"]),
+            ({"class_weight": {0: 1e308, 1: 1e308}}, ValueError, ["overflows", "class factors"]),
+            ({"class_weight": "balanced"}, TypeError, ["class_weight", "'balanced'"]),
+        ]
+    ),
+    *(
+        (call, *case)
+        for call in of("immigrate")
+        for case in [
+            ({"prefilter": "relief"}, ValueError, ["prefilter", "'relief'"]),
+            ({"clip": "yes"}, TypeError, ["clip", "'yes'"]),
+            ({"smallest": -0.1}, ValueError, ["smallest", "-0.1"]),
+            ({"smallest": "tiny"}, ValueError, ["smallest", "'tiny'"]),
+            ({"smallest": 2.0}, ValueError, ["largest"]),
+            ({"negligible": -1.0}, ValueError, ["negligible"]),
+            ({"negligible": np.nan}, ValueError, ["negligible"]),
+            ({"W0": np.eye(5)}, ValueError, ["W0", "(6, 6)", "(5, 5)"]),
+            ({"W0": np.ones(6)}, ValueError, ["W0", "(6, 6)"]),
+            ({"W0": np.zeros((6, 6))}, ValueError, ["W0", "zero"]),
+            ({"W0": changed(np.eye(6), 0, 1, 1e-3)}, ValueError, ["W0", "symmetric"]),
+            ({"W0": changed(np.eye(6), 2, 2, np.nan)}, ValueError, ["W0", "NaN"]),
+            ({"W0": INDEFINITE}, ValueError, ["W0", "semidefinite"]),
+            ({"W0": np.eye(6), "prefilter": "im4e"}, ValueError, ["W0", "prefilter"]),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize("call, options, error, parts", BAD_PARAMETERS, ids=lambda v: str(v)[:40])
+def test_bad_parameters(call, options, error, parts):
+    with pytest.raises(error) as raised:
+        CALLS[call](X, Y, **options)
+    assert_one_sentence(raised, *parts)
+
+
+def test_what_removes_everything_names_the_largest_entry():
+    W = fastfs.immigrate_scores(X, Y, max_iter=1).W
+    with pytest.raises(ValueError, match="largest") as raised:
+        fastfs.immigrate_scores(X, Y, smallest=0.999, max_iter=1)
+    numbers = [float(n) for n in re.findall(r"\d+\.\d+", str(raised.value))]
+    assert any(abs(n - W.max()) <= 1e-3 * W.max() for n in numbers), raised.value
+    nearly = fastfs.immigrate_scores(X, Y, smallest=W.max() * 0.999, max_iter=1)
+    assert np.count_nonzero(nearly.W) == 1
+    assert nearly.W.max() == 1
+
+
+def test_semidefinite_up_to_rounding_will_do():
+    half = np.random.default_rng(0).normal(size=(6, 2))
+    assert np.isfinite(fastfs.immigrate_scores(X, Y, W0=half @ half.T).scores).all()
+    tilted = half @ half.T
+    tilted[0, 1] *= 1 + 1e-14
+    assert np.isfinite(fastfs.immigrate_scores(X, Y, W0=tilted).scores).all()
+
+
+# ------------------------------------------------------------------------------------------------------ strange numbers
+
+UNITS = [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300, 5e307]
+
+
+@every
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_make_no_difference_or_an_error(call, unit):
+    """One column in another unit: the same scores, or a refusal that names the column; never NaN."""
+    bad = X.copy()
+    bad[:, 3] *= unit / np.abs(bad[:, 3]).max()
+    assert np.isfinite(bad).all()
+    try:
+        found = CALLS[call](bad, Y)
+    except ValueError as error:
+        assert "column 3" in str(error)  # noqa: PT017
+        assert not 1e-100 < unit < 1e100
+        return
+    np.testing.assert_allclose(found, CALLS[call](X, Y), rtol=0, atol=1e-10)
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-44, 1e-38, 1e38, 3e38])
+def test_units_of_float32(call, unit):
+    bad = X.astype(np.float32)
+    bad[:, 3] *= np.float64(unit) / np.abs(bad[:, 3]).max()
+    assert bad.dtype == np.float32
+    assert np.isfinite(bad).all()
+    found = CALLS[call](bad, Y)
+    exact = bad.astype(float)
+    exact[:, 3] /= unit
+    np.testing.assert_allclose(found, CALLS[call](exact, Y), rtol=0, atol=1e-5)
+
+
+@every
+def test_not_scaled_and_uneven(call):
+    uneven = X / X.std(axis=0) * np.r_[1, 1, 1, 1e4, 1, 1]
+    with pytest.warns(fastfs.DataWarning, match="1000 times apart"):
+        CALLS[call](uneven, Y, scaling=None)
+    assert CALLS[call](uneven, Y) is not None  # no warning where they are scaled
+
+
+@every
+@pytest.mark.parametrize("largest, dtype", [(1e20, "f4"), (1e200, "f8")])
+def test_not_scaled_and_too_large(call, largest, dtype):
+    with pytest.raises(ValueError, match="column 2"):
+        CALLS[call](changed(X, 3, 2, largest).astype(dtype), Y, scaling=None)
+
+
+@every
+@pytest.mark.parametrize("largest, dtype", [(1e-17, "f4"), (1e-151, "f8"), (1e-300, "f8")])
+def test_not_scaled_and_too_small(call, largest, dtype):
+    """Squares would vanish, and with them all scores."""
+    with pytest.raises(ValueError, match="aren't scaled must differ by at least") as raised:
+        CALLS[call]((X / np.ptp(X, axis=0) * largest).astype(dtype), Y, scaling=None)
+    assert_one_sentence(raised)
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-148, 1e-100, 1e100, 1e148])
+def test_not_scaled_in_any_unit(call, unit):
+    """All features in one unit: squares of sums of squares of differences are beyond the range of numbers."""
+    options = {"sigma": "auto", "prefilter": None} if call in of("immigrate") else {}
+    options = {"sigma": "auto"} if call in of("im4e") else options
+    found, expected = (CALLS[call](X * u, Y, scaling=None, **options) for u in (unit, 1.0))
+    np.testing.assert_allclose(found / found.max(), expected / expected.max(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 5e-324, 1e300, 1.7e308])
+def test_start_in_any_unit(unit):
+    """W0 is normalised, whatever it is given in."""
+    W0 = np.where(np.eye(6) == 1, unit, 0.0)
+    found = fastfs.immigrate_scores(X, Y, W0=W0)
+    np.testing.assert_allclose(found.W, fastfs.immigrate_scores(X, Y).W, rtol=0, atol=1e-12)
+    full = fastfs.immigrate_scores(X, Y, W0=np.full((6, 6), unit))
+    np.testing.assert_allclose(full.W, fastfs.immigrate_scores(X, Y, W0=np.ones((6, 6))).W, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [6, 100])
+def test_nothing_but_negligible_pairs(n_features):
+    """The weights before stay, also where the step would have been in the space of pairs."""
+    wide, labels = data(20, n_features)
+    with pytest.warns(fastfs.DataWarning, match="weights of the iteration before stay"):
+        found = fastfs.immigrate_scores(wide, labels, negligible=100.0)
+    np.testing.assert_allclose(found.scores, 1 / n_features, rtol=1e-12)
+    np.testing.assert_allclose(found.W, np.eye(n_features) / np.sqrt(n_features), rtol=0, atol=1e-15)
+    assert not found.converged
+    assert found.n_iter == 0
+
+
+@every
+def test_integers_and_bools(call):
+    counts = np.random.default_rng(0).integers(0, 200, size=(40, 6))
+    counts[:, 0] += 50 * Y
+    expected = CALLS[call](counts.astype(float), Y)
+    for dtype in ("u1", "i8", "i2", "u4"):  # uint8 would wrap round in a difference
+        kept = np.minimum(counts, 255).astype(dtype)
+        assert np.all(kept == counts) or dtype == "u1"
+        found = CALLS[call](kept, Y)
+        if np.all(kept == counts):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype in ("u1", "i2") else 1e-12)
+    bits = counts > 100
+    np.testing.assert_allclose(CALLS[call](bits, Y), CALLS[call](bits.astype(float), Y), rtol=0, atol=1e-5)
+
+
+METRICS = {
+    "NaN in w": (np.r_[np.nan, np.ones(5)], None, None, "number 0 is nan"),
+    "negative w": (np.r_[np.ones(5), -1.0], None, None, "number 5 is -1"),
+    "NaN in values": (None, np.array([np.nan]), np.ones((1, 6)), "NaN or infinity"),
+    "infinity in vectors": (None, np.ones(1), np.full((1, 6), np.inf), "NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_from_elsewhere(name):
+    """The C interface takes those that no fit of ours has made."""
+    weights, values, vectors, message = METRICS[name]
+    stage = _margin.Stage(X, "range")
+    codes = Y.astype(np.int64)
+    metric = run.core().MarginMetric(1.0, weights, values, vectors)
+    with pytest.raises(ValueError, match=message) as raised:
+        stage.distances(codes, 2, metric, X)
+    assert_one_sentence(raised)
+    if values is not None:
+        with pytest.raises(ValueError, match=message):
+            _margin.top_pairs(np.arange(6), values, vectors, 3, "weight")
+
+
+@pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])
+def test_masked_samples_are_not_predicted(method):
+    with pytest.raises(ValueError, match="masked"):
+        method().fit(X, Y).predict(np.ma.masked_array(X, X > 1))
+
+
+@pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate])
+def test_prediction_beyond_numbers(method):
+    """So far off that a squared distance overflows: an error that names the row, or right all the same."""
+    model = method().fit(X, Y)
+    new = np.repeat(X[:1], 5, axis=0)
+    new[3] = 1e200
+    try:
+        found = model.expected_distance(new)
+    except ValueError as error:
+        assert "row 3" in str(error)  # noqa: PT017
+        assert method is fastfs.Immigrate
+    else:
+        assert np.isfinite(found).all()
+        assert found[3].min() > 1e190
+    with pytest.raises(ValueError, match="row 3"):
+        model.predict(changed(new, 3, 0, np.nan))
+
+
+# ----------------------------------------------------------------------------------------- memory, progress, and cancel
+
+
+@every
+def test_refused_before_it_is_tried(call):
+    wide = np.broadcast_to(np.arange(50_000.0)[:, None], (50_000, 4))
+    with pytest.raises(MemoryError, match=r"max_memory|FASTFS_MAX_MEMORY"):
+        CALLS[call](wide, np.arange(50_000) % 2, max_memory=100_000)
+
+
+SLOW = np.random.default_rng(0).normal(size=(1200, 120))
+LABELS = np.arange(1200) % 2
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("memory", [None, "8M"])
+@pytest.mark.parametrize("call", of("relief", "relieff", "multisurf", "im4e", "immigrate")[:5])
+def test_progress_rises_and_ends_the_call(call, memory):
+    """A callback that raises stops the call soon, whatever it is doing, and the next call is none the worse."""
+    options = {"n_threads": 2, "max_memory": memory}
+    if call in ("im4e", "immigrate"):
+        options |= {"max_iter": 2, "tol": 0.0}
+    X = SLOW[:, :40] if call == "immigrate" else SLOW
+    reports = []
+    expected = CALLS[call](X, LABELS, progress=lambda step, share: reports.append((step, share)), **options)
+    assert np.isfinite(expected).all()
+    assert all(isinstance(step, str) and 0 <= share <= 1 for step, share in reports)
+    last = {}
+    for step, share in reports:
+        assert share >= last.get(step, 0) or call in ("im4e", "immigrate"), reports
+        last[step] = share
+    if not reports:
+        return  # done before the first report was due
+    seen = []
+
+    def stop(step, share):
+        seen.append(threading.get_ident())
+        if len(seen) == min(2, len(reports)):
+            raise Stop
+
+    try:
+        CALLS[call](X, LABELS, progress=stop, **options)
+    except Stop:
+        assert len(seen) == min(2, len(reports))
+    else:
+        assert len(seen) < min(2, len(reports))  # faster this time
+    assert set(seen) <= {threading.get_ident()}
+    assert CALLS[call](X, LABELS, **options).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("memory", [None, "40M"])
+@pytest.mark.parametrize("call", of("relief", "relieff", "multisurf", "im4e", "immigrate")[:5])
+def test_a_long_call_reports_and_stops(call, memory):
+    """Long enough that a report is due whatever the machine."""
+    long = np.random.default_rng(0).normal(size=(4000, 300))
+
+    def stop(step, share):
+        raise Stop
+
+    with pytest.raises(Stop):
+        CALLS[call](long, np.arange(4000) % 2, progress=stop, n_threads=1, max_memory=memory)
+
+
+def test_a_stopped_fit_changes_nothing():
+    model = fastfs.Immigrate().fit(X, Y)
+    before = {name: np.array(value, copy=True) for name, value in vars(model).items() if name.endswith("_")}
+
+    def stop(step, share):
+        raise Stop
+
+    model.set_params(verbose=stop, n_jobs=1, prefilter=None)
+    with pytest.raises(Stop):
+        model.fit(np.random.default_rng(0).normal(size=(3000, 200)), np.arange(3000) % 2)
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        assert np.array_equal(value, after[name]), name

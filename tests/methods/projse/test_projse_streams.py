@@ -1,0 +1,441 @@
+"""ProjSe on rows that come in pieces: the same as all at once, within 1e-12."""
+
+import copy
+import pickle
+import signal
+
+import dask
+import dask.array as da
+import dask.dataframe
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.base import clone
+
+import fastfs
+from fastfs import ProjSe
+from fastfs._machine.run import core
+
+RNG = np.random.default_rng(0)
+Y = RNG.normal(size=(500, 4)) + 5
+X = RNG.normal(size=(500, 20)) + 100
+X[:, :10] += Y @ RNG.normal(size=(4, 10))
+LABELS = np.array(["ill", "other", "well"])[RNG.integers(0, 3, 500)]
+WHOLE = fastfs.projse_scores(X, Y, center=True)
+BY_LABELS = fastfs.projse_scores(X, LABELS, center=True)
+
+
+def assert_same(found, expected=WHOLE):
+    scores, selected = (getattr(found, f"{n}_", getattr(found, n, None)) for n in ("scores", "selected"))
+    np.testing.assert_allclose(scores, expected.scores, rtol=1e-12)
+    assert selected.tolist() == expected.selected.tolist()
+
+
+def pieces(*arrays, lengths=(1, 7, 0, 192, 300)):
+    """Chunks of uneven lengths, an empty one among them."""
+    ends = np.cumsum(lengths)
+    chunks = [tuple(A[end - n : end] for A in arrays) for n, end in zip(lengths, ends, strict=True)]
+    return chunks if len(arrays) > 1 else [c for (c,) in chunks]
+
+
+# -------------------------------------------------------------------------------------------------------------- chunks
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+def test_labels_alone_are_centered_by_default():
+    by_labels = ProjSe().partial_fit(X[:100], LABELS[:100], classes=BY_CLASSES)
+    by_labels = pickle.loads(pickle.dumps(by_labels)).partial_fit(X[100:], LABELS[100:])
+    of_pieces = ProjSe().fit(iter(pieces(X)), LABELS)
+    of_blocks = ProjSe().fit(da.from_array(X, chunks=(100, -1)), LABELS)
+    for model in (by_labels, of_pieces, of_blocks):
+        assert_same(model, BY_LABELS)
+        assert model.center_ is True
+    for center in (False, True, "auto"):  # several choices from the same sums
+        again = pickle.loads(pickle.dumps(by_labels))
+        for name in ProjSe._RESULTS:
+            vars(again).pop(name)
+        again.set_params(center=center)
+        assert_same(again, fastfs.projse_scores(X, LABELS, center=center))
+        assert again.center_ is (center is not False)
+    for model in (ProjSe().partial_fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:]), ProjSe().partial_fit(X)):
+        assert model.center_ is False
+    assert_same(ProjSe().fit(iter(pieces(X)), iter(pieces(Y))), fastfs.projse_scores(X, Y, center=False))
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("target", ["numbers", "labels"])
+def test_partial_fit(form, target):
+    model = ProjSe(center=True)
+    for chunk, y, labels in pieces(X, Y, LABELS):
+        if len(y) == 0:
+            continue
+        if target == "labels":
+            model.partial_fit(form(chunk), labels, classes=["well", "ill", "other"])
+        else:
+            model.partial_fit(form(chunk), y)
+    # Sparse rows can't be moved to their first one: sums are about zero, (100 / 1)^2 times larger.
+    expected = WHOLE if target == "numbers" else BY_LABELS
+    tolerance = 1e-12 if form in (np.asarray, np.asfortranarray) else 1e-10
+    np.testing.assert_allclose(model.scores_, expected.scores, rtol=tolerance)
+    assert model.selected_.tolist() == expected.selected.tolist()
+    assert model.n_features_in_ == 20
+    if target == "labels":
+        assert model.classes_.tolist() == ["ill", "other", "well"]
+
+
+@pytest.mark.parametrize("kernel", ["poly", "rbf"])
+@pytest.mark.parametrize("center", [False, True])
+def test_any_kernel_from_the_same_sums(kernel, center):
+    near = X - 95
+    model = ProjSe(kernel=kernel, center=center)
+    for chunk, y in pieces(near, Y):
+        if len(y):
+            model.partial_fit(chunk, y)
+    assert_same(model, fastfs.projse_scores(near, Y, kernel=kernel, center=center))
+
+
+@pytest.mark.parametrize("targets", ["array", "iterator"])
+def test_iterators(targets):
+    def given(chunks):
+        return iter(chunks) if targets == "iterator" else np.concatenate(chunks)
+
+    assert_same(fastfs.projse_scores(iter(pieces(X)), given(pieces(Y)), center=True))
+    model = ProjSe(center=True).fit(iter(pieces(X)), given(pieces(Y)))
+    assert_same(model)
+    assert model.n_features_in_ == 20
+    of_x, of_y = fastfs.projse_two_view(iter(pieces(X)), given(pieces(Y)), center=True)
+    assert_same(of_x)
+    assert_same(of_y, fastfs.projse_scores(Y, X, center=True))
+
+
+def test_iterators_with_labels():
+    assert_same(ProjSe(center=True).fit(iter(pieces(X)), LABELS), BY_LABELS)
+    model = ProjSe(center=True)
+    for part in (slice(200), slice(200, 500)):
+        chunks = iter([X[part][:50], X[part][50:]])
+        labels = iter([LABELS[part][:50], LABELS[part][50:]])
+        model.partial_fit(chunks, labels, classes=BY_CLASSES)
+    assert_same(model, BY_LABELS)
+
+
+BY_CLASSES = np.unique(LABELS)
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+def test_without_target():
+    expected = fastfs.projse_scores(X, center=True)
+    assert_same(fastfs.projse_scores(iter(pieces(X)), center=True), expected)
+    model = ProjSe(center=True)
+    for chunk in pieces(X):
+        if len(chunk):
+            model.partial_fit(chunk)
+    assert_same(model, expected)
+
+
+def test_numbers_in_chunks_that_could_be_labels():
+    whole = np.arange(500.0) % 7
+    expected = fastfs.projse_scores(X, whole[:, None], center=True)
+    assert_same(fastfs.projse_scores(iter(pieces(X)), iter(pieces(whole[:, None])), center=True), expected)
+    assert_same(ProjSe(center=True).partial_fit(X, whole), expected)
+    with pytest.warns(fastfs.DataWarning, match="taken as numbers.*give classes"):
+        ProjSe().partial_fit(X, whole.astype(int))
+
+
+@pytest.mark.parametrize("rows", [0, 123])
+def test_saved_sums_are_all_written(rows):
+    """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
+    sums = core().ProjseSums(4, 20, True, 0)
+    if rows:
+        sums.update(X[:rows], Y[:rows], None, 1, 0, None)
+    numbers = sums.__getstate__()[-1][2 + 3 * 24 :]
+    yy, xx = numbers[:16].reshape(4, 4), numbers[-400:].reshape(20, 20)
+    for matrix, values in ((yy, Y[:rows]), (xx, X[:rows])):
+        expected = np.cov(values.T, bias=True) * rows if rows else np.zeros(matrix.shape)
+        np.testing.assert_allclose(matrix, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_merged_sums_and_pickles():
+    a, b = (core().ProjseSums(4, 20, False, 0) for _ in range(2))
+    a.update(X[:123], Y[:123], None, 1, 0, None)
+    b.update(X[123:], Y[123:], None, 1, 0, None)
+    a = pickle.loads(pickle.dumps(a))
+    empty = pickle.loads(pickle.dumps(core().ProjseSums(4, 20, False, 0)))
+    empty.merge(a)
+    empty.merge(core().ProjseSums(4, 20, False, 0))
+    empty.merge(b)
+    assert (empty.n_rows, empty.n_y, empty.n_x) == (500, 4, 20)
+    model = pickle.loads(pickle.dumps(ProjSe(center=True).partial_fit(X[:300], Y[:300])))
+    assert_same(model.partial_fit(X[300:], Y[300:]))
+    assert not hasattr(clone(model), "scores_")
+    for other in (core().ProjseSums(3, 20, False, 0), core().ProjseSums(4, 20, True, 0)):
+        with pytest.raises(ValueError, match=r"can't be merged|two views"):
+            a.merge(other)
+    with pytest.raises(ValueError, match="themselves"):
+        a.merge(a)
+
+
+def test_results_of_an_earlier_fit_do_not_linger():
+    model = ProjSe(center=True).partial_fit(X[:100], LABELS[:100], classes=BY_CLASSES)
+    before = model.scores_
+    assert not np.array_equal(model.partial_fit(X[100:], LABELS[100:]).scores_, before)
+    model.fit(X, Y)
+    assert not hasattr(model, "classes_")
+    assert_same(model)
+    assert_same(model.partial_fit(X, Y))  # a fit is no first chunk
+
+
+# ------------------------------------------------------------------------------------------------------------ on disk
+
+
+@pytest.mark.parametrize("chunks", [None, (64, 20), (70, 7)])
+def test_hdf5(tmp_path, chunks):
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file.create_dataset("X", data=X, chunks=chunks)
+        file.create_dataset("Y", data=Y, chunks=None)
+        assert_same(fastfs.projse_scores(file["X"], file["Y"], center=True))
+        assert_same(ProjSe(center=True).fit(file["X"], LABELS), BY_LABELS)
+
+
+def test_zarr(tmp_path, monkeypatch):
+    monkeypatch.setattr(fastfs._functions.projse, "_CHUNK_BYTES", 20_000)
+    array = zarr.create_array(store=str(tmp_path / "X.zarr"), shape=X.shape, chunks=(64, 20), dtype="f8")
+    array[:] = X
+    assert_same(fastfs.projse_scores(array, Y, center=True))
+
+
+def test_memory_map(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    assert_same(fastfs.projse_scores(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, center=True))
+
+
+# --------------------------------------------------------------------------------------------------------------- Dask
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers on loopback, each a process of its own."""
+    from dask.distributed import Client, LocalCluster
+
+    with (
+        dask.config.set({"distributed.admin.tick.limit": "1h"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None) as c,
+        Client(c) as client,
+    ):
+        yield client
+
+
+class NeverWhole(da.Array):
+    def compute(self, **kwargs):
+        raise AssertionError("X was computed as a whole")
+
+
+def assert_dask(**options):
+    blocks = da.from_array(X, chunks=(93, 7))
+    blocks.__class__ = NeverWhole
+    for y in (Y, da.from_array(Y, chunks=(200, 3))):
+        assert_same(ProjSe(center=True, **options).fit(blocks, y))
+    for y in (LABELS, da.from_array(LABELS, chunks=77)):
+        model = ProjSe(center=True).fit(blocks, y)
+        assert_same(model, BY_LABELS)
+        assert model.classes_.tolist() == ["ill", "other", "well"]
+    of_y = fastfs.projse_two_view(blocks, Y, center=True)[1]
+    assert_same(of_y, fastfs.projse_scores(Y, X, center=True))
+
+
+def test_dask_in_threads():
+    with dask.config.set(scheduler="threads"):
+        assert_dask()
+
+
+def test_dask_on_two_workers(cluster):
+    assert len(cluster.scheduler_info()["workers"]) == 2
+    assert_dask()
+    bad = da.from_array(with_nan(400, 3), chunks=(100, 20))
+    with pytest.raises(ValueError, match="row 0, column 3"):
+        ProjSe().fit(bad, Y)
+
+
+def test_dask_blocks_of_unknown_length():
+    blocks = da.from_array(X, chunks=(100, 20))
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        ProjSe().fit(blocks[blocks[:, 0] > 100], Y)
+    with pytest.raises(ValueError, match="500 and 499"):
+        ProjSe().fit(blocks, da.from_array(Y[:-1], chunks=100))
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+
+
+class Broken(Exception):
+    pass
+
+
+def broken():
+    yield X[:100]
+    raise Broken
+
+
+def with_nan(row, column, of=X):
+    changed = of.copy()
+    changed[row, column] = np.nan
+    return changed
+
+
+BAD_CHUNKS = {
+    "NaN in X": (lambda: (with_nan(3, 2), Y), ValueError, "X contains NaN or infinity: first at row 3, column 2"),
+    "NaN in Y": (lambda: (X, with_nan(3, 2, Y)), ValueError, "Y contains NaN or infinity: first at row 3, column 2"),
+    "NaN in CSR": (lambda: (sp.csr_matrix(with_nan(3, 2)), Y), ValueError, "row 3, column 2"),
+    "width of X": (lambda: (X[:, :19], Y), ValueError, "19"),
+    "width of Y": (lambda: (X, Y[:, :3]), ValueError, "3 columns, not 4"),
+    "lengths": (lambda: (X, Y[:-1]), ValueError, "500 and 499"),
+    "no target": (lambda: (X, None), ValueError, "needed with every chunk"),
+    "classes": (lambda: (X, LABELS), ValueError, "chunk of labels"),
+    "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
+    "a broken source": (lambda: (broken(), Y), Broken, None),
+    "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "can't be merged"),
+    "a source that changes its width": (lambda: (iter([X[:100], X[100:, :5]]), Y), ValueError, "5 columns, not 20"),
+    "a source that is too short": (lambda: (iter([X[:100]]), Y), ValueError, "100 and 500"),
+    "a source that is too long": (lambda: (iter([X, X]), Y), ValueError, "X has more"),
+    "targets that end before": (lambda: (iter([X, X]), iter([Y])), ValueError, "chunks of y ended before"),
+    "an empty source": (lambda: (iter([]), Y[:0]), ValueError, "no rows"),
+}
+
+
+FRAME, OTHER = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y).add_prefix("y")
+
+
+@pytest.mark.parametrize(
+    "chunks, targets",
+    [
+        ([FRAME[:100], FRAME[100:].iloc[:, ::-1]], [OTHER[:100], OTHER[100:]]),
+        ([FRAME[:100], FRAME[100:]], [OTHER[:100], OTHER[100:].iloc[:, ::-1]]),
+    ],
+    ids=["X", "y"],
+)
+def test_chunks_with_their_columns_in_another_order(chunks, targets):
+    for call in (fastfs.projse_scores, ProjSe().fit):
+        with pytest.raises(ValueError, match=r"must have the columns of the first, but chunk 1"):
+            call(iter(chunks), iter(targets))
+    model = ProjSe(center=True).partial_fit(chunks[0], targets[0])
+    with pytest.raises(ValueError, match=r"columns of the first|in the same order"):
+        model.partial_fit(chunks[1], targets[1])
+    assert_same(model.partial_fit(FRAME[100:], OTHER[100:]))
+    assert_same(ProjSe(center=True).fit(iter([FRAME[:100], FRAME[100:]]), iter([OTHER[:100], OTHER[100:]])))
+
+
+def test_a_source_after_a_chunk_has_its_columns():
+    model = ProjSe(center=True).partial_fit(FRAME[:100], OTHER[:100])
+    with pytest.raises(ValueError, match="columns of the first"):
+        model.partial_fit(iter([FRAME[100:].iloc[:, ::-1]]), Y[100:])
+    assert_same(model.partial_fit(iter([FRAME[100:]]), Y[100:]))
+
+
+def bad_fits():
+    nan = np.full((500, 3), np.nan)
+    return {
+        "an array": lambda model: model.fit(nan, Y),
+        "a frame": lambda model: model.fit(pd.DataFrame(nan).add_prefix("z"), Y),
+        "an iterator": lambda model: model.fit(iter([nan]), Y),
+        "a Dask array": lambda model: model.fit(da.from_array(nan), Y),
+        "a first chunk": lambda model: model.partial_fit(nan, Y),
+        "a first source": lambda model: model.partial_fit(iter([nan]), Y),
+    }
+
+
+@pytest.mark.parametrize("name", bad_fits())
+def test_a_refused_fit_of_another_width_changes_nothing(name):
+    for model in (ProjSe(center=True), ProjSe(center=True).fit(FRAME, OTHER)):
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match="NaN"):
+            bad_fits()[name](model)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[key] is before[key] for key in before)
+
+
+@pytest.mark.parametrize(
+    "call, part",
+    [
+        (lambda: ProjSe().partial_fit(X, LABELS), "chunk of labels.*give classes"),
+        (lambda: ProjSe().fit(iter([X]), iter([LABELS])), "chunk of labels.*one array of all labels"),
+        (lambda: ProjSe().partial_fit(X, None, classes=BY_CLASSES), "y is None"),
+        (lambda: ProjSe().partial_fit(X, LABELS, classes=["ill", None]), "classes has no label"),
+        (lambda: ProjSe().partial_fit(X[:2], [7, 1], classes=[0, 1]), "^y has the label 7 for sample 0, which isn't"),
+        (lambda: ProjSe().partial_fit(X, LABELS, classes=[]), "at least two labels"),
+        (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "those of the first call"),
+        (lambda: ProjSe().fit(iter([X]), 3), "y must be a 1-D array"),
+        (lambda: ProjSe().fit(iter([X]), sp.csr_matrix(Y)), "sparse target"),
+        (lambda: ProjSe().fit(da.from_array(X), iter([Y])), "y is an iterator"),
+        (lambda: ProjSe().fit(da.from_array(X[:0]), Y[:0]), "no rows"),
+        (lambda: ProjSe().fit(dask.dataframe.from_pandas(FRAME, npartitions=2), Y), "to_dask_array"),
+        (lambda: ProjSe().partial_fit(sp.csr_matrix(X)), "dense"),
+    ],
+)
+def test_what_a_stream_cannot_take_is_said(call, part):
+    with pytest.raises(ValueError, match=part):
+        call()
+
+
+def test_copies_half_way():
+    model = ProjSe(center=True).partial_fit(X[:250], Y[:250])
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert_same(twin.partial_fit(X[250:], Y[250:]))
+    assert_same(model, fastfs.projse_scores(X[:250], Y[:250], center=True))
+
+
+@pytest.mark.filterwarnings("ignore:y is taken as numbers")
+@pytest.mark.parametrize("name", BAD_CHUNKS)
+def test_a_refused_chunk_changes_nothing(name):
+    make, error, part = BAD_CHUNKS[name]
+    model = ProjSe(center=True).partial_fit(X[:250], Y[:250])
+    with pytest.raises(error, match=part):
+        model.partial_fit(*make())
+    assert_same(model.partial_fit(X[250:], Y[250:]))
+
+
+@pytest.mark.parametrize("name", BAD_CHUNKS)
+def test_a_refused_fit_changes_nothing(name):
+    if name in ("classes", "no target", "width of X", "width of Y", "a source of another width"):
+        pytest.skip("no fault of a fit")
+    make, error, _ = BAD_CHUNKS[name]
+    model = ProjSe(center=True).fit(X, Y)
+    with pytest.raises(error):
+        model.fit(*make())
+    assert_same(model)
+
+
+@pytest.mark.parametrize(
+    "labels, classes, part",
+    [
+        (LABELS, ["ill", "well"], "'other'"),
+        (np.array([None] * 500, dtype=object), ["ill", "well"], "sample 0"),
+        (LABELS[:, None], BY_CLASSES, "1-D"),
+        (LABELS, ["ill"], "at least two"),
+    ],
+)
+def test_bad_labels_of_a_chunk(labels, classes, part):
+    with pytest.raises(ValueError, match=part):
+        ProjSe().partial_fit(X, labels, classes=classes)
+    with pytest.raises(ValueError, match="those of the first call"):
+        ProjSe().partial_fit(X, LABELS, classes=BY_CLASSES).partial_fit(X, LABELS, classes=["a", "b"])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
+def test_an_interrupted_chunk_changes_nothing():
+    model = ProjSe(center=True, n_jobs=1).partial_fit(X[:250], Y[:250])
+    endless = np.broadcast_to(1.0, (100_000_000, 20)), np.broadcast_to(1.0, (100_000_000, 4))
+    before = (
+        signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.signal(signal.SIGALRM, signal.default_int_handler),
+    )
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(*endless)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGALRM, before[1])
+    assert_same(model.partial_fit(X[250:], Y[250:]))

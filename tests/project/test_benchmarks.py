@@ -1,0 +1,123 @@
+"""The experiments of the papers still run, and their smallest ones still say what they said."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastfs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def papers(monkeypatch):
+    if not (ROOT / "benchmarks").exists():  # the source distribution leaves them out
+        pytest.skip("the benchmarks aren't here")
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.papers import manifest, protocol
+
+    return manifest, protocol
+
+
+def test_protocol_finds_the_exclusive_or(papers, capsys):
+    """Two features in 30: an SVM on ManiFeSt's choice is right, on a univariate one it guesses."""
+    manifest, protocol = papers
+    splits = [(X[:, 70:], y, Z[:, 70:], z) for X, y, Z, z in manifest.fresh(manifest.xor_100, 2, N_test=200)]
+    how = protocol.Protocol(
+        protocol.with_manifest(manifest.factors(0.1, 1.0), controls=True),
+        (2, 5),
+        C=(10.0,),
+        gamma=(1.0,),
+        z_scores=False,
+    )
+    outcomes = protocol.run(how, splits, jobs=1)
+    assert [o.accuracy for o in outcomes["ManiFeSt"]] == [1.0, 1.0]
+    assert {o.setting["sigma_factor"] for o in outcomes["ManiFeSt"]} == {0.1}
+    for name in ("ANOVA", "no labels: ManiFeSt"):
+        assert np.mean([o.accuracy for o in outcomes[name]]) < 0.65
+    protocol.show("two of 30", how, outcomes, {"ManiFeSt": (90.0, "invented")})
+    table = capsys.readouterr().out
+    assert "ManiFeSt: 100.0 +- 0.0 here is 10.0 points above the paper's 90; invented." in table
+    assert "points, an advantage." in table
+
+
+def test_protocol_never_looks_at_the_test_samples(papers):
+    """Other test samples change accuracies on them, but neither scores nor what is chosen."""
+    manifest, protocol = papers
+    (X, y, X_test, y_test), *_ = manifest.fresh(manifest.xor_100, 1, N_test=200)
+    selectors = protocol.with_manifest(manifest.factors(0.1, 0.5))[:3]
+    how = protocol.Protocol(selectors, (2, 5), C=(10.0,), gamma=(1.0,))
+    one = protocol.one_split(how, (X, y, X_test, y_test), 0)
+    other = protocol.one_split(how, (X, y, 5 - 3 * X_test, 1 - y_test), 0)
+    assert one.keys() == other.keys()
+    for name in one:
+        chosen = [(o.validation, o.number, o.setting) for o in (one[name], other[name])]
+        assert chosen[0] == chosen[1], name
+    assert one["ManiFeSt"].accuracy != other["ManiFeSt"].accuracy
+
+
+def test_blend(papers):
+    _, protocol = papers
+    np.testing.assert_allclose(
+        protocol.blend(np.array([0.0, 1.0, 4.0]), np.array([10.0, 30.0, 20.0])), [0.0, 1.25, 1.5]
+    )
+    np.testing.assert_allclose(protocol.blend(np.full(3, 7.0), np.array([1.0, 2.0, 3.0])), [0.0, 0.5, 1.0])
+
+
+def test_blend_is_what_combine_does(papers):
+    """The protocol blends scores it already has; the estimator would compute them again."""
+    manifest, protocol = papers
+    X, y = manifest.hypercube(0)
+    training = protocol.Training(protocol.Protocol((), (), z_scores=False), (X, y, X, y), 0)
+    ours = protocol.manifest_blended(training, {"sigma_factor": 0.5})
+    np.testing.assert_allclose(ours, fastfs.ManiFeSt(combine="f").fit(X, y).scores_, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_scene_of_disc(papers):
+    """A new material in one of two pictures of 20 x 20 pixels and 124 bands."""
+    from benchmarks.papers import disc
+
+    before, after, changed = disc.make_scene(20, 0.3, np.random.default_rng(0))
+    assert before.shape == after.shape == (124, 400)
+    assert changed.sum() == 32
+    scores = fastfs.disc([before, after], graph="knn", n_neighbors=15, bandwidth_neighbors=15).set_scores[1]
+    assert disc.roc_auc_score(changed, scores) > 0.9
+
+
+def test_folds_of_ikdr(papers):
+    """Three blobs: every method tells them apart; the test samples change nothing that is chosen."""
+    from benchmarks.papers import ikdr
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 12))
+    X[:, :6] += 4 * np.array([[0, 0], [0, 1], [1, 0]])[y].repeat(3, axis=1)
+    train, test = np.arange(45), np.arange(45, 60)
+    found = ikdr.one_fold(X, y, train, test, tuple(ikdr.METHODS), (2, 3))
+    for name, outcome in found.items():
+        assert outcome.accuracy >= (0.5 if name == "kernel PCA" else 0.8), name
+        assert len(outcome.curve) == (1 if name == "1-NN on the data" else 2)
+    assert found["I-KDR, one kernel"].purity > 0.9
+    assert 1 <= found["I-KDR, features"].n_features < 6
+    assert found["I-KDR, 2 stages"].n_features == 10
+    other = ikdr.one_fold(np.r_[X[:45], -X[45:]], y, train, test, tuple(ikdr.METHODS), (2, 3))
+    for name, outcome in found.items():
+        assert (outcome.k, outcome.setting) == (other[name].k, other[name].setting)
+
+
+def test_fisher_of_kernels(papers):
+    """With a linear kernel and hardly any ridge, linear discriminant analysis."""
+    from benchmarks.papers import ikdr
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.normal(size=(60, 4)) + 2 * rng.normal(size=(3, 4))[y]
+    data = ikdr.Training(X, y, np.arange(60), np.arange(5))
+    K = data.X @ data.X.T
+    found = K @ ikdr.fisher(data, K, 1e-6)[:, :2]
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit_transform(data.X, y)
+    for j in range(2):
+        assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 0.999

@@ -1,0 +1,229 @@
+"""Rules of the code base that a machine can check, and every example in its documents."""
+
+import doctest
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stubs
+
+import fastfs
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(path for path in (ROOT / "csrc").rglob("*") if path.suffix in (".cpp", ".hpp", ".h"))
+MODULES = sorted(m.name for m in pkgutil.walk_packages(fastfs.__path__, "fastfs.") if not m.name.endswith("__main__"))
+
+
+# --------------------------------------------------------------------------------------------------------------- layers
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_python_stays_in_the_bindings():
+    assert SOURCES
+    knows_python = {
+        path.relative_to(ROOT).parts[1]
+        for path in SOURCES
+        for i in includes(path)
+        if re.match(r"Python\.h|pybind11", i)
+    }
+    assert knows_python == {"bindings"}
+
+
+def test_bindings_use_the_public_headers_only():
+    """They get what an embedding user gets."""
+    for path in SOURCES:
+        if "bindings" in path.parts:
+            own = [i for i in includes(path) if (ROOT / "csrc" / i).exists()]
+            assert own == [], path
+
+
+def test_headers_of_the_c_interface_include_no_other_part():
+    for path in SOURCES:
+        if "include" in path.parts:
+            assert not [i for i in includes(path) if "fastfs/" not in i and "/" in i], path
+
+
+# -------------------------------------------------------------------------------------------------------------- imports
+
+IMPORTS = {
+    "import fastfs": ("sklearn", "scipy", "pandas", "matplotlib", "fastfs._core"),
+    "import fastfs; dir(fastfs); fastfs.__version__": ("sklearn", "scipy", "pandas", "matplotlib", "fastfs._core"),
+    "import fastfs; fastfs.manifest_scores([[0.0, 1, 2], [1, 5, 3]] * 2, [0, 1, 1, 0], sigma=(1, 2))": (
+        "sklearn", "joblib", "pandas", "matplotlib",
+    ),
+    "import fastfs; fastfs.affinity([[0.0, 1.0]], sigma=1.0)": ("sklearn", "joblib", "pandas", "matplotlib"),
+    "import fastfs; fastfs.info()": ("sklearn", "joblib", "pandas", "matplotlib"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", IMPORTS)
+def test_nothing_is_imported_before_it_is_needed(python, code):
+    finished = python(f"{code}\nimport sys\nprint(*sys.modules)")
+    assert finished.returncode == 0, finished.stderr
+    loaded = finished.stdout.split()
+    assert "fastfs" in loaded
+    assert not set(loaded) & set(IMPORTS[code])
+
+
+def test_public_names():
+    assert set(fastfs.__all__) <= set(dir(fastfs))
+    for name in fastfs.__all__:
+        assert getattr(fastfs, name) is getattr(fastfs, name)
+    with pytest.raises(AttributeError, match="module 'fastfs' has no attribute 'nonsense'"):
+        fastfs.nonsense  # noqa: B018
+
+
+def test_version_is_that_of_the_core():
+    assert fastfs.info()["version"] == fastfs.__version__
+
+
+# ------------------------------------------------------------------------------------------------------------- examples
+
+
+def public_objects():
+    for name in fastfs.__all__:
+        found = getattr(fastfs, name)
+        if inspect.ismodule(found):
+            yield from ((f"{name}.{inner}", getattr(found, inner)) for inner in found.__all__)
+        else:
+            yield name, found
+
+
+PUBLIC = dict(public_objects())
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_documented_with_an_example(name):
+    found = PUBLIC[name]
+    doc = inspect.getdoc(found)
+    assert doc
+    if not (inspect.isclass(found) and issubclass(found, BaseException)):
+        assert "\nExamples\n--------\n" in doc
+        assert ">>> " in doc
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_parameter_is_documented(name):
+    found = PUBLIC[name]
+    if inspect.isclass(found) and issubclass(found, BaseException):
+        return
+    doc = inspect.getdoc(found)
+    for parameter in inspect.signature(found).parameters:
+        assert re.search(rf"^[^\n]*\b{parameter}\b", doc.split("Parameters\n")[1], re.MULTILINE), parameter
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+
+
+def test_there_are_examples():
+    tests = [t for name in MODULES for t in doctest.DocTestFinder().find(importlib.import_module(name))]
+    assert sum(len(test.examples) for test in tests) >= 10
+
+
+# ------------------------------------------------------------------------------------------------------------ documents
+
+DOCUMENTS = [path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))] if path.exists()]
+
+
+def blocks(path):
+    """The code of each ```python block with its line; a comment `<!-- skip -->` on the line before leaves one out."""
+    text = path.read_text(encoding="utf-8")
+    for found in re.finditer(r"^(<!-- skip -->\n)?```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if not found[1]:
+            yield text[: found.start(2)].count("\n"), found[2]
+
+
+def run_block(code, name, line, namespace):
+    if code.lstrip().startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(code, namespace, name, name, line)
+        problems = []
+        runner = doctest.DocTestRunner()
+        runner.run(test, out=problems.append, clear_globs=False)
+        namespace.update(test.globs)
+        assert not problems, "".join(problems)
+    else:
+        exec(compile("\n" * line + code, name, "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_python_blocks_of_documents(path, tmp_path, monkeypatch):
+    """One after the other in one namespace, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    namespace = {"__name__": "__main__"}
+    for line, code in blocks(path):
+        run_block(code, str(path), line, namespace)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda path: path.name)
+def test_shell_blocks_of_tutorials(path, tmp_path):
+    """In one shell, in an empty folder; the first failure ends it."""
+    code = re.findall(r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(code)],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": folders},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    if path.name == "cpp.md":
+        assert "\nfeature 7: " in ran.stdout
+    if path.name == "cli.md":
+        assert "is number" in ran.stdout
+        assert (tmp_path / "relieff.png").stat().st_size > 10_000
+
+
+def test_blocks_are_found_and_skipped(tmp_path):
+    path = tmp_path / "text.md"
+    path.write_text(
+        "a\n\n```python\nx = 1\n```\n<!-- skip -->\n```python\n1 / 0\n```\n```sh\nls\n```\n```python\n>>> x\n1\n```\n"
+    )
+    assert list(blocks(path)) == [(3, "x = 1\n"), (13, ">>> x\n1\n")]
+    namespace = {}
+    for line, code in blocks(path):
+        run_block(code, "text.md", line, namespace)
+    with pytest.raises(AssertionError, match="Expected"):
+        run_block(">>> x\n2\n", "text.md", 0, namespace)
+
+
+def headings(path):
+    """The anchors of a document, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "path", [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"], ids=lambda path: path.name
+)
+def test_links_within_the_project(path):
+    prose = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if not link.startswith("https://"):
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            assert target.exists(), link
+            assert not anchor or anchor in headings(target), link
+
+
+# ---------------------------------------------------------------------------------------------------------------- stubs
+
+
+def test_stub_is_up_to_date():
+    """After a change of the bindings: ``python -m tests.project.stubs --write``, or ``nox -s stubs``."""
+    assert stubs.COMMITTED.read_text() == stubs.generate()
