@@ -1,0 +1,248 @@
+// The C interface of RELIEF, ReliefF, MultiSURF, IM4E and IMMIGRATE.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "margin/immigrate.hpp"
+#include "margin/margin.hpp"
+#include "margin/relief.hpp"
+#include "support/errors.hpp"
+
+struct fastfs_margin {
+    const fastfs::core::Margin data;
+};
+
+struct fastfs_immigrate {
+    const fastfs::core::Immigrate fit;
+};
+
+namespace {
+
+using namespace fastfs::core;
+
+template <class Options>
+void require_iteration(const Options& o) {
+    require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
+    require(o.sigma_rule == FASTFS_MARGIN_SIGMA_GIVEN || o.sigma_rule == FASTFS_MARGIN_SIGMA_NEAREST,
+            "sigma_rule must be one of FASTFS_MARGIN_SIGMA_*, not " + std::to_string(o.sigma_rule));
+    require(o.max_iter >= 1 && o.max_iter <= kMostIterations,
+            "max_iter must be from 1 to " + std::to_string(kMostIterations) + ", but is " + std::to_string(o.max_iter));
+    require(o.tol >= 0 && std::isfinite(o.tol), "tol must be a number of at least 0, but is " + text(o.tol));
+}
+
+// W in factors.
+void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
+    require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
+                                                 " features, not " + std::to_string(rank));
+    const auto finite = [](double x) { return std::isfinite(x); };
+    require(std::all_of(values, values + rank, finite) && std::all_of(vectors, vectors + rank * n_features, finite),
+            "the values and vectors of a W must not contain NaN or infinity");
+}
+
+fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin& margin) {
+    auto metric = read(given, FASTFS_MARGIN_METRIC_INIT, "metric");
+    const std::int64_t n_cols = margin.X().n_cols();
+    require(metric.sigma > 0 && std::isfinite(metric.sigma),
+            "sigma must be a positive number, not " + text(metric.sigma));
+    require_features(metric.features, metric.n_features, n_cols);
+    if (!metric.features) metric.n_features = n_cols;
+    require(metric.weights || (metric.values && metric.vectors), "a metric needs weights, or values and vectors");
+    if (metric.weights) {
+        for (std::int64_t k = 0; k < metric.n_features; ++k) {
+            require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
+                    "the weights of a metric must be numbers of at least 0, but number " + std::to_string(k) + " is " +
+                        text(metric.weights[k]));
+        }
+    } else {
+        require_factors(metric.n_features, metric.rank, metric.values, metric.vectors);
+    }
+    return metric;
+}
+
+Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
+    const Matrix X = read_matrix(X_);
+    require(!X.is_sparse(), "X must be dense");
+    require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
+                                                   " columns of the training data, but has " +
+                                                   std::to_string(X.n_cols()));
+    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data");
+    return X;
+}
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_margin_new(const fastfs_matrix* X_, int32_t scaling, int32_t keep, const fastfs_run* run_,
+                                fastfs_margin** margin) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require_output(run, margin != nullptr, "margin is null");
+        const Matrix X = read_matrix(X_);
+        require(!X.is_sparse(), "X must be dense");
+        require_size(X.n_rows(), 2, "the number of samples");
+        require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
+                "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(scaling));
+        require(keep >= FASTFS_KEEP_NONE && keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
+                "keep must be one of FASTFS_KEEP_*, not " + std::to_string(keep));
+        *margin = new fastfs_margin{Margin(X, static_cast<Scaling>(scaling), static_cast<Margin::Keep>(keep), run)};
+    });
+}
+
+fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor) {
+    return guarded([&] {
+        require(margin != nullptr && shift != nullptr && factor != nullptr, "margin, shift or factor is null");
+        std::copy(margin->data.shift().begin(), margin->data.shift().end(), shift);
+        std::copy(margin->data.factor().begin(), margin->data.factor().end(), factor);
+    });
+}
+
+void fastfs_margin_free(fastfs_margin* margin) { std::unique_ptr<fastfs_margin> owner(margin); }
+
+fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                            const fastfs_relief_options* options, const fastfs_run* run_,
+                            fastfs_relief_result* result) {
+    return guarded([&] {
+        require(margin != nullptr, "margin is null");
+        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const auto o = read(options, FASTFS_RELIEF_OPTIONS_INIT, "options");
+        require(o.method >= FASTFS_RELIEF && o.method <= FASTFS_MULTISURF,
+                "method must be FASTFS_RELIEF, FASTFS_RELIEFF or FASTFS_MULTISURF, not " + std::to_string(o.method));
+        require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
+                "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
+        require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
+        require(o.n_targets >= 0 && o.n_targets <= margin->data.X().n_rows(),
+                "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) +
+                    " samples, or not given for all, not " + std::to_string(o.n_targets));
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
+            require_output(run, r.scores != nullptr, "the scores of result are null");
+            relief(margin->data, labels, n_classes, o, run, r);
+        });
+    });
+}
+
+fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                          const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
+    return guarded([&] {
+        require(margin != nullptr, "margin is null");
+        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
+        require_iteration(o);
+        for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
+            require(o.class_factors[c] > 0 && std::isfinite(o.class_factors[c]),
+                    "the factor of each class must be a positive number, but that of class " + std::to_string(c) +
+                        " is " + text(o.class_factors[c]));
+        }
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_IM4E_RESULT_INIT, "result", [&](fastfs_im4e_result& r) {
+            require_output(run, r.weights != nullptr, "the weights of result are null");
+            im4e(margin->data, labels, n_classes, o, run, r);
+        });
+    });
+}
+
+fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                   const fastfs_immigrate_options* options, const fastfs_run* run_,
+                                   fastfs_immigrate** fitted) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require(margin != nullptr, "margin is null");
+        require_output(run, fitted != nullptr, "fitted is null");
+        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
+        require_iteration(o);
+        require(o.clip == 0 || o.clip == 1, "clip must be 0 or 1, not " + std::to_string(o.clip));
+        for (const double limit : {o.smallest, o.negligible}) {
+            require(limit >= 0 && std::isfinite(limit),
+                    "smallest and negligible must be numbers of at least 0, not " + text(limit));
+        }
+        require_features(o.features, o.n_features, margin->data.X().n_cols());
+        require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
+        require(o.reserved == 0, "options.reserved must be 0");
+        *fitted = new fastfs_immigrate{immigrate(margin->data, labels, n_classes, o, run)};
+    });
+}
+
+fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result) {
+    return guarded([&] {
+        require(fitted != nullptr && result != nullptr, "fitted or result is null");
+        const Immigrate& f = fitted->fit;
+        fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
+            r = {sizeof(fastfs_immigrate_result),
+                 f.warnings,
+                 f.stored,
+                 static_cast<int32_t>(f.cost.size()),
+                 f.converged,
+                 f.sigma,
+                 static_cast<int64_t>(f.features.size()),
+                 static_cast<int64_t>(f.values.size()),
+                 f.features.data(),
+                 f.values.data(),
+                 f.vectors.data(),
+                 f.W.empty() ? nullptr : f.W.data(),
+                 f.scores.data(),
+                 f.cost.data(),
+                 f.objective.data()};
+        });
+    });
+}
+
+void fastfs_immigrate_free(fastfs_immigrate* fitted) { std::unique_ptr<fastfs_immigrate> owner(fitted); }
+
+fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double* values, const double* vectors,
+                                     int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,
+                                     int64_t* b, double* weights, int64_t* found) {
+    return guarded([&] {
+        require_size(n_features, 1, "n_features");
+        require(n_pairs >= 0, "n_pairs must not be negative, but is " + std::to_string(n_pairs));
+        Run run = read_run(run_);
+        require(values && vectors, "values or vectors is null");
+        require_output(run, a && b && weights && found, "a, b, weights or found is null");
+        require_factors(n_features, rank, values, vectors);
+        *found = immigrate_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
+    });
+}
+
+fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                      const fastfs_margin_metric* metric, const fastfs_matrix* X_,
+                                      const fastfs_run* run_, double* out) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require(margin != nullptr, "margin is null");
+        require_output(run, out != nullptr, "out is null");
+        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const auto m = read_metric(metric, margin->data);
+        const Matrix X = read_new_samples(X_, margin->data);
+        require_fits(X.n_rows(), n_classes, "a table of distances");
+        margin_distances(margin->data, labels, n_classes, m, X, run, out);
+    });
+}
+
+fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
+                                    const fastfs_margin_metric* metric, const fastfs_matrix* X_, const int64_t* wanted,
+                                    const fastfs_run* run_, double* out) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require(margin != nullptr && wanted != nullptr, "margin or wanted is null");
+        require_output(run, out != nullptr, "out is null");
+        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const auto m = read_metric(metric, margin->data);
+        const Matrix X = read_new_samples(X_, margin->data);
+        require_fits(X.n_rows(), m.n_features, "a table of parts");
+        if (!m.weights) require_fits(X.n_rows() * m.n_features, m.n_features, "a table of parts");
+        for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+            require(wanted[r] >= 0 && wanted[r] < n_classes, "wanted must lie in 0.." + std::to_string(n_classes - 1) +
+                                                                 ", but that of row " + std::to_string(r) + " is " +
+                                                                 std::to_string(wanted[r]));
+        }
+        margin_explain(margin->data, labels, n_classes, m, X, wanted, run, out);
+    });
+}
+
+}  // extern "C"

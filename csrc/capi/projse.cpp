@@ -1,0 +1,224 @@
+// The C interface of ProjSe.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "projse/projse.hpp"
+#include "support/errors.hpp"
+
+struct fastfs_projse_sums {
+    fastfs::core::ProjseSums sums;
+    mutable std::mutex mutex = {};
+};
+
+namespace {
+
+using namespace fastfs::core;
+
+fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
+    const auto o = read(given, FASTFS_PROJSE_OPTIONS_INIT, "options");
+    require(o.kernel == FASTFS_LINEAR || o.kernel == FASTFS_POLY || o.kernel == FASTFS_RBF,
+            "kernel must be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF, not " + std::to_string(o.kernel));
+    require(o.degree >= 1, "degree must be at least 1, but is " + std::to_string(o.degree));
+    require(o.sigma_rule >= FASTFS_PROJSE_SIGMA_MEAN && o.sigma_rule <= FASTFS_PROJSE_SIGMA_GIVEN,
+            "sigma_rule must be one of FASTFS_PROJSE_SIGMA_*, not " + std::to_string(o.sigma_rule));
+    require(o.sigma_rule != FASTFS_PROJSE_SIGMA_GIVEN || (o.sigma > 0 && std::isfinite(o.sigma)),
+            "sigma must be a positive number, not " + text(o.sigma));
+    require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is " + text(o.eps));
+    require(o.n_select >= 1, "n_select must be at least 1, but is " + std::to_string(o.n_select));
+    require(o.center == 0 || o.center == 1 || o.center == FASTFS_PROJSE_CENTER_AUTO,
+            "center must be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not " + std::to_string(o.center));
+    for (const int flag : {o.normalize, o.from_y}) {
+        require(flag == 0 || flag == 1, "normalize and from_y must be 0 or 1, not " + std::to_string(flag));
+    }
+    return o;
+}
+
+// Lets choose(result) fill the result of a choice among so many.
+template <class F>
+void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
+                 F&& choose) {
+    require(o.n_select <= n_candidates, "n_select = " + std::to_string(o.n_select) + " is more than the " +
+                                            std::to_string(n_candidates) + " candidates");
+    require_output(run, given != nullptr, "result is null");
+    fill(given, FASTFS_PROJSE_RESULT_INIT, "result", [&](fastfs_projse_result& r) {
+        require_output(run, r.scores && r.selected && r.selection_scores && r.gaps && r.captured,
+                       "an array of the result is null");
+        r.n_selected = 0;
+        r.warnings = 0;
+        r.center = 0;
+        r.rank = 0;
+        r.sigma = 0;
+        choose(r);
+    });
+}
+
+// At most one of Y and labels, with as many rows as X.
+struct TargetRows {
+    std::optional<Matrix> Y;
+
+    TargetRows(const Matrix& X, const fastfs_matrix* Y_, const int64_t* labels, std::int64_t n_classes) {
+        require(!Y_ || !labels, "give Y or labels, not both");
+        if (Y_) {
+            try {
+                Y.emplace(read_matrix(Y_));
+            } catch (const InvalidArgument& e) {
+                throw InvalidArgument(std::string("in Y: ") + e.what());
+            }
+            require(!Y->is_sparse(), "Y must be dense");
+            require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have " +
+                                                   std::to_string(X.n_rows()) + " and " + std::to_string(Y->n_rows()));
+            require_size(Y->n_cols(), 1, "the number of columns of Y");
+        }
+        if (labels) require_in_range(labels, X.n_rows(), n_classes);
+        require_size(X.n_cols(), 1, "the number of columns of X");
+    }
+    const Matrix* y() const { return Y ? &*Y : nullptr; }
+};
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, const int64_t* labels, int64_t n_classes,
+                            const fastfs_projse_options* options, const fastfs_run* run_,
+                            fastfs_projse_result* result) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        if (labels) require_size(n_classes, 1, "n_classes");
+        const TargetRows targets(X, Y_, labels, n_classes);
+        const auto o = read_projse_options(options);
+        require(!o.from_y, "choosing among Y needs sums with two views (fastfs_projse_new)");
+        Run run = read_run(run_);
+        fill_projse(result, o, X.n_cols(), run,
+                    [&](fastfs_projse_result& r) { projse({X, targets.y(), labels}, n_classes, o, run, r); });
+    });
+}
+
+fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY, const double* K_YX,
+                                    const double* K_XX, const fastfs_projse_options* options, const fastfs_run* run_,
+                                    fastfs_projse_result* result) {
+    return guarded([&] {
+        require_size(n_y, 1, "n_y");
+        require_size(n_x, 1, "n_x");
+        require(K_YY && K_YX && K_XX, "K_YY, K_YX or K_XX is null");
+        const auto o = read_projse_options(options);
+        require(!o.from_y, "from_y must be 0: exchange the kernels instead");
+        Run run = read_run(run_);
+        fill_projse(result, o, n_x, run, [&](fastfs_projse_result& r) {
+            run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels", "raise max_memory");
+            projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r);
+        });
+    });
+}
+
+fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run* run_,
+                                fastfs_projse_sums** sums) {
+    return guarded([&] {
+        const Run run = read_run(run_);
+        require_output(run, sums != nullptr, "sums is null");
+        require_size(n_y, 0, "n_y");
+        require_size(n_x, 1, "n_x");
+        require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not " + std::to_string(two_views));
+        const bool with_xx = two_views || n_y == 0;
+        run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
+                           "the sums of " + std::to_string(n_y) + " and " + std::to_string(n_x) + " variables",
+                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
+        *sums = new fastfs_projse_sums{ProjseSums(n_y, n_x, with_xx)};
+    });
+}
+
+fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X_, const fastfs_matrix* Y_,
+                                   const int64_t* labels, const fastfs_run* run_) {
+    return guarded([&] {
+        require(sums != nullptr, "sums is null");
+        const Matrix X = read_matrix(X_);
+        std::lock_guard lock(sums->mutex);
+        const std::int64_t n_y = sums->sums.columns(ProjseSums::kY).n, n_x = sums->sums.columns(ProjseSums::kX).n;
+        const TargetRows targets(X, Y_, labels, n_y);
+        require(X.n_cols() == n_x, "this chunk of X has " + std::to_string(X.n_cols()) + " columns, not " +
+                                       std::to_string(n_x) + " as those before");
+        require(!targets.y() || targets.y()->n_cols() == n_y,
+                "this chunk of Y has " + std::to_string(targets.y() ? targets.y()->n_cols() : 0) + " columns, not " +
+                    std::to_string(n_y) + " as those before");
+        require((targets.y() || labels) == (n_y > 0),
+                n_y > 0 ? "Y or labels are needed with every chunk" : "these sums take no Y");
+        require(!labels || !sums->sums.has_xx(), "two views need Y as numbers, not as labels");
+        Run run = read_run(run_);
+        sums->sums.update({X, targets.y(), labels}, run);
+    });
+}
+
+fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other) {
+    return guarded([&] {
+        require(sums != nullptr && other != nullptr, "sums or other is null");
+        require(sums != other, "sums can't be merged with themselves");
+        std::scoped_lock lock(sums->mutex, other->mutex);
+        for (int side : {ProjseSums::kY, ProjseSums::kX}) {
+            const auto mine = sums->sums.columns(side).n, its = other->sums.columns(side).n;
+            require(mine == its, "the sums are of " + std::to_string(mine) + " and " + std::to_string(its) +
+                                     " variables and can't be merged");
+        }
+        require(sums->sums.has_xx() == other->sums.has_xx(), "only one of the sums has two views");
+        if (other->sums.n_rows() == 0) return;
+        Run run(FASTFS_RUN_INIT);
+        sums->sums.merge(other->sums.copy(), run);
+    });
+}
+
+fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
+                                   const fastfs_run* run_, fastfs_projse_result* result) {
+    return guarded([&] {
+        require(sums != nullptr, "sums is null");
+        const auto o = read_projse_options(options);
+        Run run = read_run(run_);
+        std::lock_guard lock(sums->mutex);
+        const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
+        const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
+        fill_projse(result, o, n_s, run, [&](fastfs_projse_result& chosen) {
+            const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
+            run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
+                               "the choice among " + std::to_string(n_s) + " variables",
+                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
+            projse_select(sums->sums, o, run, chosen);
+        });
+    });
+}
+
+int64_t fastfs_projse_rows(const fastfs_projse_sums* sums) {
+    if (!sums) return 0;
+    std::lock_guard lock(sums->mutex);
+    return sums->sums.n_rows();
+}
+
+int64_t fastfs_projse_size(const fastfs_projse_sums* sums) { return sums ? sums->sums.size() : 0; }
+
+fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers) {
+    return guarded([&] {
+        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
+        std::lock_guard lock(sums->mutex);
+        sums->sums.save(numbers);
+    });
+}
+
+fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers) {
+    return guarded([&] {
+        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
+        require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with " + text(numbers[0]));
+        require(numbers[1] >= 0 && numbers[1] <= numbers[0],
+                "these numbers are no sums: " + text(numbers[1]) + " of " + text(numbers[0]) + " rows have labels");
+        std::lock_guard lock(sums->mutex);
+        require(std::all_of(numbers, numbers + sums->sums.size(), [](double x) { return std::isfinite(x); }),
+                "these numbers are no sums: they contain NaN or infinity");
+        sums->sums.load(numbers);
+    });
+}
+
+void fastfs_projse_free(fastfs_projse_sums* sums) { std::unique_ptr<fastfs_projse_sums> owner(sums); }
+
+}  // extern "C"
