@@ -1,4 +1,7 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -29,11 +32,10 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     return array;
 }
 
-py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_, int n_threads,
-                   std::int64_t max_memory, py::object progress) {
+py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_, const py::object& run_) {
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     // Before the output is allocated.
     call([&](const fastfs::run& run) {
         return fastfs::bytes_needed([&](const auto& how) { fastfs::affinity(X.view, options, nullptr, how); }, run);
@@ -60,10 +62,10 @@ py::array affinity_product(const Matrix& X, const fastfs::affinity_options& opti
 }
 
 py::array affinity_product_any(const py::object& X_, const py::array& V, const py::object& kernel, double sigma,
-                               int n_threads, std::int64_t max_memory, py::object progress) {
+                               const py::object& run_) {
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     if (!V.dtype().equal(X.dtype()) || !(V.flags() & py::array::c_style)) {
         throw py::type_error("V must be a C-contiguous array with the dtype of X");
     }
@@ -75,9 +77,9 @@ py::array affinity_product_any(const py::object& X_, const py::array& V, const p
 
 void bind_affinity(py::module_& m) {
     m.def("affinity", &affinity, py::arg("X"), py::arg("kernel"), py::arg("sigma"), py::arg("out"),
-          py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("run"));
     m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),
-          py::arg("sigma"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("sigma"), py::arg("run"));
 
     py::class_<fastfs::gram>(m, "Gram")
         .def(py::init([](std::int64_t n_features, std::int64_t max_memory) {
@@ -88,27 +90,25 @@ void bind_affinity(py::module_& m) {
              py::arg("n_features"), py::arg("max_memory"))
         .def(
             "update",
-            [](fastfs::gram& self, const py::object& chunk_, int n_threads, std::int64_t max_memory,
-               py::object progress) {
+            [](fastfs::gram& self, const py::object& chunk_, const py::object& run_) {
                 const Matrix chunk(chunk_);
-                Call call(n_threads, max_memory, std::move(progress));
+                Call call(run_);
                 call([&](const fastfs::run& run) { self.update(chunk.view, run); });
             },
-            py::arg("chunk"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+            py::arg("chunk"), py::arg("run"))
         .def("merge", &fastfs::gram::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
             "affinity",
-            [](const fastfs::gram& self, const py::object& kernel, double sigma, int n_threads, std::int64_t max_memory,
-               py::object progress) {
+            [](const fastfs::gram& self, const py::object& kernel, double sigma, const py::object& run_) {
                 const auto options = kernel_options(kernel, sigma);
                 const auto d = self.n_features();
                 auto out = py::array_t<double>({d, d});
                 double* data = out.mutable_data();
-                Call call(n_threads, max_memory, std::move(progress));
+                Call call(run_);
                 call([&](const fastfs::run& run) { self.affinity(options, data, run); });
                 return out;
             },
-            py::arg("kernel"), py::arg("sigma"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+            py::arg("kernel"), py::arg("sigma"), py::arg("run"))
         .def_property_readonly("n_rows", &fastfs::gram::n_rows)
         .def_property_readonly("n_features", &fastfs::gram::n_features);
 }

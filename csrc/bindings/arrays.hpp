@@ -1,11 +1,9 @@
-// The only place where Python objects become views, and where a call gets its threads, memory and progress.
+// The only place where Python objects become views.
 #pragma once
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
-#include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,16 +33,6 @@ struct Matrix {
     fastfs::matrix view;
 };
 
-// The number of an option of this name.
-inline int choose(const std::string& name, std::initializer_list<const char*> names) {
-    int index = 0;
-    for (const char* known : names) {
-        if (name == known) return index;
-        ++index;
-    }
-    throw std::invalid_argument("there is no option '" + name + "'");
-}
-
 // An array of the right kind, or null for None. TypeError if it isn't one of T, ValueError if it has another shape.
 template <class T>
 const T* data_or_null(const py::object& given, const char* name, std::vector<py::ssize_t> shape) {
@@ -61,38 +49,10 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
     return static_cast<const T*>(array.data());
 }
 
-// Runs f(run) with the GIL released; Ctrl-C and the progress callable are served from the calling thread meanwhile.
-class Call {
-  public:
-    Call(int n_threads, std::int64_t max_memory, py::object progress)
-        : progress_(std::move(progress)), run_{sizeof(fastfs_run), n_threads, max_memory, &Call::poll, this, nullptr} {}
-
-    template <class F>
-    auto operator()(F&& f) {
-        try {
-            py::gil_scoped_release released;
-            return f(static_cast<const fastfs::run&>(run_));
-        } catch (const fastfs::canceled&) {
-            if (error_) throw std::move(*error_);
-            throw;
-        }
-    }
-
-  private:
-    static int poll(void* self, const char* step, double fraction) noexcept;
-
-    py::object progress_;
-    fastfs::run run_;
-    std::optional<py::error_already_set> error_;
-};
-
-void bind_blas(py::module_& m);
-void bind_affinity(py::module_& m);
-void bind_spectral(py::module_& m);
-void bind_manifest(py::module_& m);
-void bind_projse(py::module_& m);
-void bind_margin(py::module_& m);
-void bind_disc(py::module_& m);
-void bind_ikdr(py::module_& m);
+// One label for each of n_rows rows; TypeError or ValueError otherwise.
+inline const std::int64_t* labels_of(const py::object& labels, std::int64_t n_rows) {
+    if (labels.is_none()) throw py::type_error("labels must be a contiguous int64 array, not None");
+    return data_or_null<std::int64_t>(labels, "labels", {static_cast<py::ssize_t>(n_rows)});
+}
 
 }  // namespace fastfs::bindings

@@ -1,10 +1,12 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
 
-py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, int n_threads, std::int64_t max_memory,
-                           py::object progress) {
+py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const py::object& run_) {
     const Matrix X(X_);
     const std::int64_t d = X.view.n_cols();
     // What the core will refuse gets no arrays.
@@ -13,7 +15,7 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, int n
     py::array_t<double> distances({rows, columns});
     auto* neighbors_data = neighbors.mutable_data();
     auto* distances_data = distances.mutable_data();
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     call([&](const fastfs::run& run) {
         fastfs::check(fastfs_nearest_features(X.view.get(), n_neighbors, &run, neighbors_data, distances_data));
     });
@@ -91,8 +93,7 @@ py::dict to_dict(const fastfs::disc_result& r) {
 
 py::list disc(const py::list& sets, const std::string& graph, const std::string& constant,
               std::int64_t bandwidth_neighbors, std::int64_t n_neighbors, double density, std::int64_t n_vectors,
-              std::int64_t n_differential, std::uint64_t seed, int n_threads, std::int64_t max_memory,
-              py::object progress) {
+              std::int64_t n_differential, std::uint64_t seed, const py::object& run_) {
     std::vector<std::unique_ptr<Set>> owners;
     std::vector<fastfs::disc_set> views;
     for (const auto& set : sets) {
@@ -108,7 +109,7 @@ py::list disc(const py::list& sets, const std::string& graph, const std::string&
     options.n_vectors = n_vectors;
     options.n_differential = n_differential;
     options.seed = seed;
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(views, options, run); });
     py::list results;
     for (std::int64_t s = 0; s < fitted.n_sets(); ++s) results.append(to_dict(fitted.result(s)));
@@ -129,9 +130,8 @@ void bind_disc(py::module_& m) {
 
     m.def("disc", &disc, py::arg("sets"), py::arg("graph"), py::arg("constant"), py::arg("bandwidth_neighbors"),
           py::arg("n_neighbors"), py::arg("density"), py::arg("n_vectors"), py::arg("n_differential"), py::arg("seed"),
-          py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
-    m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("n_threads"),
-          py::arg("max_memory"), py::arg("progress"));
+          py::arg("run"));
+    m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

@@ -1,6 +1,9 @@
 #include <cmath>
 
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -96,7 +99,7 @@ py::list ikdr_fit(const py::object& X, const py::object& matrices, const py::obj
                   std::int64_t n_components, const py::object& lams, double mu, double tau, double zeta,
                   const std::string& interpretability, const std::string& solver, std::int64_t max_iter,
                   std::int64_t max_inner, double tol, double rho, const py::object& A, const py::object& weights,
-                  std::uint64_t seed, int n_threads, std::int64_t max_memory, py::object progress) {
+                  std::uint64_t seed, const py::object& run_) {
     const Kernels kernels(X, matrices, groups, n_kernels, scaling, width);
     const auto n = kernels.n_samples();
     const auto* labels = labels_of(codes, n);
@@ -111,7 +114,7 @@ py::list ikdr_fit(const py::object& X, const py::object& matrices, const py::obj
     options.A = data_or_null<double>(A, "A", {n, static_cast<py::ssize_t>(n_components ? n_components : n_classes)});
     options.weights = data_or_null<double>(weights, "weights", {kernels.n()});
     options.seed = seed;
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     const auto fitted =
         call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); });
     py::list results;
@@ -131,7 +134,7 @@ py::tuple ikdr_evaluate(const py::object& K_, const py::object& codes, std::int6
     const auto* start = data_or_null<double>(A, "A", {n, k});
     py::array_t<double> gradient({n, k});
     auto* values = gradient.mutable_data();
-    Call call(n_threads, 0, py::none());
+    Call call(run_);
     const double objective = call([&](const fastfs::run& run) {
         return fastfs::ikdr_evaluate(K.view, labels, n_classes, options, start, values, repeats, run);
     });
@@ -142,8 +145,7 @@ py::array_t<double> ikdr_prices(const py::object& X, const py::object& matrices,
                                 std::int64_t n_kernels, const py::object& scaling, const py::object& width,
                                 const py::object& codes, std::int64_t n_classes, const py::object& A,
                                 const py::object& weights, double lam, double mu, double tau, double zeta,
-                                const std::string& interpretability, int n_threads, std::int64_t max_memory,
-                                py::object progress) {
+                                const std::string& interpretability, const py::object& run_) {
     const Kernels kernels(X, matrices, groups, n_kernels, scaling, width);
     const auto n = kernels.n_samples();
     const auto* labels = labels_of(codes, n);
@@ -154,7 +156,7 @@ py::array_t<double> ikdr_prices(const py::object& X, const py::object& matrices,
     const auto* beta = data_or_null<double>(weights, "weights", {kernels.n()});
     py::array_t<double> prices(kernels.n());
     auto* values = prices.mutable_data();
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     call([&](const fastfs::run& run) {
         fastfs::ikdr_prices(kernels.view, labels, n_classes, options, at, beta, values, run);
     });
@@ -164,7 +166,7 @@ py::array_t<double> ikdr_prices(const py::object& X, const py::object& matrices,
 py::array_t<double> ikdr_embed(const py::object& weights, const py::object& deltas, const py::object& begins,
                                const py::object& features, const py::object& means, const py::object& scales,
                                const py::object& support, const py::object& coefficients, const py::object& X_,
-                               int n_threads, std::int64_t max_memory, py::object progress) {
+                               const py::object& run_) {
     const Matrix X(X_);
     const py::ssize_t m = extent(weights, 0), c = extent(features, 0), s = extent(support, 0),
                       k = extent(coefficients, -1);
@@ -184,7 +186,7 @@ py::array_t<double> ikdr_embed(const py::object& weights, const py::object& delt
         throw std::invalid_argument("begins must end with the number of features");
     py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), k});
     auto* values = out.mutable_data();
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     call([&](const fastfs::run& run) { fastfs::ikdr_embed(model, X.view, values, run); });
     return out;
 }
@@ -202,17 +204,17 @@ void bind_ikdr(py::module_& m) {
           py::arg("scaling"), py::arg("width"), py::arg("codes"), py::arg("n_classes"), py::arg("n_components"),
           py::arg("lams"), py::arg("mu"), py::arg("tau"), py::arg("zeta"), py::arg("interpretability"),
           py::arg("solver"), py::arg("max_iter"), py::arg("max_inner"), py::arg("tol"), py::arg("rho"), py::arg("A"),
-          py::arg("weights"), py::arg("seed"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("weights"), py::arg("seed"), py::arg("run"));
     m.def("ikdr_evaluate", &ikdr_evaluate, py::arg("K"), py::arg("codes"), py::arg("n_classes"), py::arg("A"),
           py::arg("lam"), py::arg("mu"), py::arg("tau"), py::arg("zeta"), py::arg("interpretability"),
           py::arg("repeats"), py::arg("n_threads"));
     m.def("ikdr_prices", &ikdr_prices, py::arg("X"), py::arg("matrices"), py::arg("groups"), py::arg("n_kernels"),
           py::arg("scaling"), py::arg("width"), py::arg("codes"), py::arg("n_classes"), py::arg("A"),
           py::arg("weights"), py::arg("lam"), py::arg("mu"), py::arg("tau"), py::arg("zeta"),
-          py::arg("interpretability"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("interpretability"), py::arg("run"));
     m.def("ikdr_embed", &ikdr_embed, py::arg("weights"), py::arg("deltas"), py::arg("begins"), py::arg("features"),
           py::arg("means"), py::arg("scales"), py::arg("support"), py::arg("coefficients"), py::arg("X"),
-          py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

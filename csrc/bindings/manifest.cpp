@@ -1,4 +1,7 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -11,25 +14,23 @@ py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> s
 // Label-free stage; keeps the chunks' arrays alive.
 class Manifest {
   public:
-    Manifest(const py::sequence& chunks, bool keep_distances, int n_threads, std::int64_t max_memory,
-             py::object progress) {
+    Manifest(const py::sequence& chunks, bool keep_distances, const py::object& run_) {
         for (const auto& chunk : chunks) {
             chunks_.push_back(std::make_unique<Matrix>(py::reinterpret_borrow<py::object>(chunk)));
             views_.push_back(chunks_.back()->view);
             n_rows_ += views_.back().n_rows();
             n_features_ = views_.back().n_cols();
         }
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         manifest_ = call(
             [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
     }
 
     // What a fit would do.
     py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const std::string& form, const std::string& accuracy,
-                  std::int64_t rank, const std::string& multiclass, std::int64_t n_components, int n_threads,
-                  std::int64_t max_memory) const {
+                  std::int64_t rank, const std::string& multiclass, std::int64_t n_components, const py::object& run_) const {
         const auto options = to_options(form, accuracy, rank, multiclass);
-        Call call(n_threads, max_memory, py::none());
+        Call call(run_);
         const auto found = call(
             [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
         static const char* accuracies[] = {"auto", "exact", "fast", "high"};
@@ -45,7 +46,7 @@ class Manifest {
     py::list fit(const py::array_t<std::int64_t, py::array::c_style>& labels, std::int64_t n_classes,
                  const py::sequence& scales_, const std::string& form, const std::string& accuracy, std::int64_t rank,
                  const std::string& multiclass, std::uint64_t seed, std::uintptr_t kernel, std::int64_t n_components,
-                 int n_threads, std::int64_t max_memory, py::object progress) const {
+                 const py::object& run_) const {
         if (labels.ndim() != 1 || labels.shape(0) != n_rows_) {
             throw std::invalid_argument("expected one label for each of the " + std::to_string(n_rows_) + " rows");
         }
@@ -71,7 +72,7 @@ class Manifest {
         }
 
         const auto* y = labels.data();
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         const auto n_scales = static_cast<std::int64_t>(scales.size());
         const auto found = call(
             [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
@@ -140,15 +141,13 @@ void bind_manifest(py::module_& m) {
     m.attr("WARN_NO_CONTRAST") = int{FASTFS_WARN_NO_CONTRAST};
     m.attr("WARN_AGREEMENT") = int{FASTFS_WARN_AGREEMENT};
     py::class_<Manifest>(m, "Manifest")
-        .def(py::init<const py::sequence&, bool, int, std::int64_t, py::object>(), py::arg("chunks"),
-             py::arg("keep_distances"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+        .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"),
+             py::arg("keep_distances"), py::arg("run"))
         .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("form"), py::arg("accuracy"),
-             py::arg("rank"), py::arg("multiclass"), py::arg("n_components"), py::arg("n_threads"),
-             py::arg("max_memory"))
+             py::arg("rank"), py::arg("multiclass"), py::arg("n_components"), py::arg("run"))
         .def("fit", &Manifest::fit, py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("scales"),
              py::arg("form"), py::arg("accuracy"), py::arg("rank"), py::arg("multiclass"), py::arg("seed"),
-             py::arg("kernel"), py::arg("n_components"), py::arg("n_threads"), py::arg("max_memory"),
-             py::arg("progress"));
+             py::arg("kernel"), py::arg("n_components"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

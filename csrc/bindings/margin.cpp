@@ -1,4 +1,7 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -41,12 +44,11 @@ struct Metric {
 // The label-free stage; keeps the arrays of X alive.
 class Margin {
   public:
-    Margin(const py::object& X, const std::string& scaling, const std::string& keep, int n_threads,
-           std::int64_t max_memory, py::object progress)
+    Margin(const py::object& X, const std::string& scaling, const std::string& keep, const py::object& run_)
         : X_(X) {
         const int scale = choose(scaling, {"none", "range", "standard"});
         const int kept = choose(keep, {"none", "manhattan", "sqeuclidean"});
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         margin_ =
             call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, scale, kept, run); });
     }
@@ -58,8 +60,7 @@ class Margin {
     }
 
     py::dict relief(const py::object& labels, std::int64_t n_classes, const std::string& method, bool closed_form,
-                    std::int64_t n_neighbors, std::int64_t n_targets, std::uint64_t seed, int n_threads,
-                    std::int64_t max_memory, py::object progress) const {
+                    std::int64_t n_neighbors, std::int64_t n_targets, std::uint64_t seed, const py::object& run_) const {
         const auto* y = labels_of(labels);
         auto options = fastfs::default_relief_options();
         options.method = choose(method, {"relief", "relieff", "multisurf"});
@@ -67,7 +68,7 @@ class Margin {
         options.n_neighbors = n_neighbors;
         options.n_targets = n_targets;
         options.seed = seed;
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });
         py::dict result;
         result["scores"] = to_array(r.scores);
@@ -77,8 +78,7 @@ class Margin {
     }
 
     py::dict im4e(const py::object& labels, std::int64_t n_classes, const std::string& sigma_rule, double sigma,
-                  int max_iter, double tol, const py::object& class_factors, int n_threads, std::int64_t max_memory,
-                  py::object progress) const {
+                  int max_iter, double tol, const py::object& class_factors, const py::object& run_) const {
         const auto* y = labels_of(labels);
         auto options = fastfs::default_im4e_options();
         options.sigma = sigma;
@@ -86,7 +86,7 @@ class Margin {
         options.max_iter = max_iter;
         options.tol = tol;
         options.class_factors = data_or_null<double>(class_factors, "class_factors", {n_classes});
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); });
         py::dict result;
         result["weights"] = to_array(r.weights);
@@ -97,7 +97,7 @@ class Margin {
     py::dict immigrate(const py::object& labels, std::int64_t n_classes, const std::string& sigma_rule, double sigma,
                        int max_iter, double tol, bool clip, double smallest, double negligible,
                        const py::object& features, const py::object& start, const py::object& start_matrix,
-                       int n_threads, std::int64_t max_memory, py::object progress) const {
+                       const py::object& run_) const {
         const auto* y = labels_of(labels);
         const py::ssize_t n = features.is_none() ? X_.view.n_cols() : length(features);
         auto options = fastfs::default_immigrate_options();
@@ -112,7 +112,7 @@ class Margin {
         options.n_features = features.is_none() ? 0 : n;
         options.start = data_or_null<double>(start, "start", {n});
         options.start_matrix = data_or_null<double>(start_matrix, "start_matrix", {n, n});
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); });
         const auto kept = static_cast<py::ssize_t>(r.features.size()), rank = static_cast<py::ssize_t>(r.values.size());
         py::dict result;
@@ -126,21 +126,19 @@ class Margin {
     }
 
     py::array_t<double> distances(const py::object& labels, std::int64_t n_classes, const Metric& metric,
-                                  const py::object& samples, int n_threads, std::int64_t max_memory,
-                                  py::object progress) const {
+                                  const py::object& samples, const py::object& run_) const {
         const auto* y = labels_of(labels);
         require_width(metric);
         const Matrix X(samples);
         py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), static_cast<py::ssize_t>(n_classes)});
         auto* values = out.mutable_data();
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         call([&](const fastfs::run& run) { margin_->distances(y, n_classes, metric.view, X.view, values, run); });
         return out;
     }
 
     py::array_t<double> explain(const py::object& labels, std::int64_t n_classes, const Metric& metric,
-                                const py::object& samples, const py::object& wanted, int n_threads,
-                                std::int64_t max_memory, py::object progress) const {
+                                const py::object& samples, const py::object& wanted, const py::object& run_) const {
         const auto* y = labels_of(labels);
         require_width(metric);
         const Matrix X(samples);
@@ -149,7 +147,7 @@ class Margin {
         py::array_t<double> out(metric.view.weights ? std::vector<py::ssize_t>{rows, n}
                                                     : std::vector<py::ssize_t>{rows, n, n});
         auto* values = out.mutable_data();
-        Call call(n_threads, max_memory, std::move(progress));
+        Call call(run_);
         call(
             [&](const fastfs::run& run) { margin_->explain(y, n_classes, metric.view, X.view, classes, values, run); });
         return out;
@@ -182,7 +180,7 @@ class Margin {
 };
 
 py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool without_leading, std::int64_t n_pairs,
-                          int n_threads, std::int64_t max_memory) {
+                          const py::object& run_) {
     if (values.ndim() != 1 || vectors.ndim() != 2 || vectors.shape(0) != values.shape(0)) {
         throw std::invalid_argument("expected rank values and vectors of rank x n_features");
     }
@@ -193,7 +191,7 @@ py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool wi
     const auto most = static_cast<std::size_t>(n_pairs < all ? n_pairs : all);
     std::vector<std::int64_t> a(most + 1), b(most + 1);  // one more: pointers to arrays even of none
     std::vector<double> weights(most + 1);
-    Call call(n_threads, max_memory, py::none());
+    Call call(run_);
     const auto found = call([&](const fastfs::run& run) {
         return fastfs::immigrate_pairs(n, rank, lambda, V, without_leading, static_cast<std::int64_t>(most), a.data(),
                                        b.data(), weights.data(), run);
@@ -216,26 +214,24 @@ void bind_margin(py::module_& m) {
              py::arg("values"), py::arg("vectors"))
         .def_property_readonly("is_matrix", [](const Metric& self) { return self.view.weights == nullptr; });
     py::class_<Margin>(m, "Margin")
-        .def(py::init<const py::object&, const std::string&, const std::string&, int, std::int64_t, py::object>(),
-             py::arg("X"), py::arg("scaling"), py::arg("keep"), py::arg("n_threads"), py::arg("max_memory"),
-             py::arg("progress"))
+        .def(py::init<const py::object&, const std::string&, const std::string&, const py::object&>(),
+             py::arg("X"), py::arg("scaling"), py::arg("keep"), py::arg("run"))
         .def("scaling", &Margin::scaling)
         .def("relief", &Margin::relief, py::arg("labels"), py::arg("n_classes"), py::arg("method"),
              py::arg("closed_form"), py::arg("n_neighbors"), py::arg("n_targets"), py::arg("seed"),
-             py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+             py::arg("run"))
         .def("im4e", &Margin::im4e, py::arg("labels"), py::arg("n_classes"), py::arg("sigma_rule"), py::arg("sigma"),
-             py::arg("max_iter"), py::arg("tol"), py::arg("class_factors"), py::arg("n_threads"), py::arg("max_memory"),
-             py::arg("progress"))
+             py::arg("max_iter"), py::arg("tol"), py::arg("class_factors"), py::arg("run"))
         .def("immigrate", &Margin::immigrate, py::arg("labels"), py::arg("n_classes"), py::arg("sigma_rule"),
              py::arg("sigma"), py::arg("max_iter"), py::arg("tol"), py::arg("clip"), py::arg("smallest"),
              py::arg("negligible"), py::arg("features"), py::arg("start"), py::arg("start_matrix"),
-             py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+             py::arg("run"))
         .def("distances", &Margin::distances, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
-             py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+             py::arg("run"))
         .def("explain", &Margin::explain, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
-             py::arg("wanted"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+             py::arg("wanted"), py::arg("run"));
     m.def("immigrate_pairs", &immigrate_pairs, py::arg("values").noconvert(), py::arg("vectors").noconvert(),
-          py::arg("without_leading"), py::arg("n_pairs"), py::arg("n_threads"), py::arg("max_memory"));
+          py::arg("without_leading"), py::arg("n_pairs"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

@@ -1,4 +1,7 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -55,9 +58,9 @@ const std::int64_t* labels_of(const py::object& given, const Matrix& X) {
 }
 
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,
-                const fastfs::projse_options& options, int n_threads, std::int64_t max_memory, py::object progress) {
+                const fastfs::projse_options& options, const py::object& run_) {
     const Matrix X(X_);
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     if (!labels_.is_none()) {
         const auto* labels = labels_of(labels_, X);
         return to_dict(
@@ -71,22 +74,22 @@ py::dict projse(const py::object& X_, const py::object& Y_, const py::object& la
 }
 
 py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_XX,
-                        const fastfs::projse_options& options, int n_threads, std::int64_t max_memory) {
+                        const fastfs::projse_options& options, const py::object& run_) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
         throw std::invalid_argument("expected K_YY of n_y x n_y, K_YX of n_y x n_x and n_x values of K_XX");
     }
     const double *yy = K_YY.data(), *yx = K_YX.data(), *xx = K_XX.data();
     const std::int64_t n_y = K_YX.shape(0), n_x = K_YX.shape(1);
-    Call call(n_threads, max_memory, py::none());
+    Call call(run_);
     return to_dict(
         call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }));
 }
 
 void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y_, const py::object& labels_,
-            int n_threads, std::int64_t max_memory, py::object progress) {
+            const py::object& run_) {
     const Matrix X(X_);
-    Call call(n_threads, max_memory, std::move(progress));
+    Call call(run_);
     if (!labels_.is_none()) {
         const auto* labels = labels_of(labels_, X);
         call([&](const fastfs::run& run) { self.update(X.view, labels, run); });
@@ -112,9 +115,9 @@ void bind_projse(py::module_& m) {
              py::arg("center"), py::arg("normalize"), py::arg("eps"), py::arg("n_select"), py::arg("custom"),
              py::arg("from_y") = false);
     m.def("projse", &projse, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
-          py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"));
+          py::arg("run"));
     m.def("projse_kernels", &projse_kernels, py::arg("K_YY").noconvert(), py::arg("K_YX").noconvert(),
-          py::arg("K_XX").noconvert(), py::arg("options"), py::arg("n_threads"), py::arg("max_memory"));
+          py::arg("K_XX").noconvert(), py::arg("options"), py::arg("run"));
 
     py::class_<fastfs::projse_sums>(m, "ProjseSums")
         .def(py::init([](std::int64_t n_y, std::int64_t n_x, bool two_views, std::int64_t max_memory) {
@@ -123,17 +126,15 @@ void bind_projse(py::module_& m) {
                  return fastfs::projse_sums(n_y, n_x, two_views, how);
              }),
              py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("max_memory"))
-        .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("n_threads"),
-             py::arg("max_memory"), py::arg("progress"))
+        .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
         .def("merge", &fastfs::projse_sums::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
             "select",
-            [](const fastfs::projse_sums& self, const fastfs::projse_options& options, int n_threads,
-               std::int64_t max_memory, py::object progress) {
-                Call call(n_threads, max_memory, std::move(progress));
+            [](const fastfs::projse_sums& self, const fastfs::projse_options& options, const py::object& run_) {
+                Call call(run_);
                 return to_dict(call([&](const fastfs::run& run) { return self.select(options, run); }));
             },
-            py::arg("options"), py::arg("n_threads"), py::arg("max_memory"), py::arg("progress"))
+            py::arg("options"), py::arg("run"))
         .def(py::pickle(
             [](const fastfs::projse_sums& self) {
                 return py::make_tuple(self.n_y(), self.n_x(), self.two_views(), to_array(self.save()));

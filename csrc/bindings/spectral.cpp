@@ -1,4 +1,7 @@
 #include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -11,22 +14,22 @@ std::int64_t size_of(const Square& A) {
     return A.shape(0);
 }
 
-py::tuple eigh(Square A, int n_threads, std::int64_t max_memory) {
+py::tuple eigh(Square A, const py::object& run_) {
     const auto n = size_of(A);
     py::array_t<double> w(n);
     double *a = A.mutable_data(), *values = w.mutable_data();
-    Call call(n_threads, max_memory, py::none());
+    Call call(run_);
     call([&](const fastfs::run& run) { fastfs::eigh(n, a, values, run); });
     return py::make_tuple(w, A);
 }
 
-py::tuple pencil(Square K1, Square K2, int n_threads, std::int64_t max_memory) {
+py::tuple pencil(Square K1, Square K2, const py::object& run_) {
     const auto n = size_of(K1);
     if (size_of(K2) != n) throw std::invalid_argument("K1 and K2 must have the same size");
     py::array_t<double> nu(n);
     double *k1 = K1.mutable_data(), *values = nu.mutable_data();
     const double* k2 = K2.data();
-    Call call(n_threads, max_memory, py::none());
+    Call call(run_);
     const auto rank = call([&](const fastfs::run& run) { return fastfs::pencil(n, k1, k2, values, run); });
     return py::make_tuple(nu, K1, rank);
 }
@@ -34,9 +37,8 @@ py::tuple pencil(Square K1, Square K2, int n_threads, std::int64_t max_memory) {
 }  // namespace
 
 void bind_spectral(py::module_& m) {
-    m.def("eigh", &eigh, py::arg("A").noconvert(), py::arg("n_threads"), py::arg("max_memory"));
-    m.def("pencil", &pencil, py::arg("K1").noconvert(), py::arg("K2").noconvert(), py::arg("n_threads"),
-          py::arg("max_memory"));
+    m.def("eigh", &eigh, py::arg("A").noconvert(), py::arg("run"));
+    m.def("pencil", &pencil, py::arg("K1").noconvert(), py::arg("K2").noconvert(), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

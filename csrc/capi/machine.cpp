@@ -13,8 +13,6 @@ using namespace fastfs::core;
 
 extern "C" {
 
-const char* fastfs_last_error(void) { return last_error.c_str(); }
-
 const char* fastfs_version(void) { return FASTFS_VERSION; }
 
 int32_t fastfs_abi_version(void) { return FASTFS_ABI_VERSION; }

@@ -65,11 +65,7 @@ struct TargetRows {
     TargetRows(const Matrix& X, const fastfs_matrix* Y_, const int64_t* labels, std::int64_t n_classes) {
         require(!Y_ || !labels, "give Y or labels, not both");
         if (Y_) {
-            try {
-                Y.emplace(read_matrix(Y_));
-            } catch (const InvalidArgument& e) {
-                throw InvalidArgument(std::string("in Y: ") + e.what());
-            }
+            Y.emplace(read_matrix(Y_, kY));
             require(!Y->is_sparse(), "Y must be dense");
             require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have " +
                                                    std::to_string(X.n_rows()) + " and " + std::to_string(Y->n_rows()));

@@ -322,4 +322,44 @@ Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
     return result;
 }
 
+std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run) {
+    run.require_memory(24 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
+                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.step("pencil", 1.0);
+    const SingleThreadedBlas held;
+    Buffer<double> S(n * n);
+    auto for_lower = [n](auto&& f) {
+        for (std::int64_t j = 0; j < n; ++j) {
+            for (std::int64_t i = j; i < n; ++i) f(i, j, j * n + i);
+        }
+    };
+    for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
+        if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
+        refuse(Message() << "K1 or K2 contains NaN or infinity: first at " << Name::row(i) << ", " << Name::column(j));
+    });
+    require_semidefinite(n, K1, S.data());
+    require_semidefinite(n, K2, S.data());
+    for_lower([&](std::int64_t, std::int64_t, std::int64_t e) {
+        const double sum = K1[e] + K2[e], difference = K1[e] - K2[e];
+        K1[e] = difference;
+        S[e] = sum;
+    });
+    const Pencil found = pencil(n, K1, S, run);
+    const auto rank = static_cast<std::int64_t>(found.nu.size());
+    std::copy(found.nu.begin(), found.nu.end(), nu);
+    std::copy_n(found.W.data(), n * rank, K1);
+    return rank;
+}
+
+void eigh(std::int64_t n, double* A, double* w, Run& run) {
+    run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
+                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.step("eigenvalues", 1.0);
+    const SingleThreadedBlas held;
+    SymmetricEigen eigen(n, A, run);
+    eigen.make_vectors(0, n, run);
+    std::copy(eigen.values().begin(), eigen.values().end(), w);
+    std::copy(eigen.vector(0), eigen.vector(n), A);
+}
+
 }  // namespace fastfs::core

@@ -65,6 +65,13 @@ struct Pencil {
 };
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run);
 
+// The same of kernels: K1 becomes W, nu has room for n, and the rank comes back. Throws if K1 or K2 isn't finite and
+// semidefinite.
+std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run);
+
+// A becomes its eigenvectors, w its eigenvalues, ascending.
+void eigh(std::int64_t n, double* A, double* w, Run& run);
+
 // Bytes that make_vectors takes besides.
 std::int64_t vectors_memory(std::int64_t n, int n_threads);
 

@@ -4,12 +4,35 @@
 
 namespace fastfs::core {
 
-void refuse(const std::string& message) { throw InvalidArgument(message); }
-
 std::string text(double value) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%g", value);
     return digits;
 }
+
+Message& Message::operator<<(std::string_view part) {
+    text_ += part;
+    return *this;
+}
+
+Message& Message::operator<<(const Name& name) {
+    const auto begin = static_cast<std::int64_t>(text_.size());
+    text_ += name.text;
+    places_.push_back({name.kind, 0, name.number, begin, static_cast<std::int64_t>(text_.size())});
+    return *this;
+}
+
+Message& Message::operator<<(const Message& part) {
+    const auto shift = static_cast<std::int64_t>(text_.size());
+    text_ += part.text_;
+    for (fastfs_place place : part.places_) {
+        place.begin += shift;
+        place.end += shift;
+        places_.push_back(place);
+    }
+    return *this;
+}
+
+void refuse(const Message& message) { throw InvalidArgument(message); }
 
 }  // namespace fastfs::core

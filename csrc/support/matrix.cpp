@@ -37,13 +37,14 @@ void check_sparse(const fastfs_matrix& m) {
     });
 }
 
-[[noreturn]] void not_finite(std::int64_t row, std::int64_t column) {
-    throw InvalidArgument("X contains NaN or infinity: first at row " + std::to_string(row) + ", column " +
-                          std::to_string(column) + " (counted from 0); impute or drop it first");
+[[noreturn]] void not_finite(const Name& name, std::int64_t row, std::int64_t column) {
+    refuse(Message() << name << " contains NaN or infinity: first at " << Name::row(row) << ", " << Name::column(column)
+                     << " (counted from 0); impute or drop it first");
 }
 
 template <class T>
-std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::int64_t first_row, Run& run) {
+std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const Name& name, std::int64_t first_row,
+                                     Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
     const std::int64_t rs = m.row_stride, cs = m.col_stride;
     // x * 0 is 0 for finite x and NaN otherwise, so one sum a row, added to its maximum, tells whether it is clean.
@@ -95,7 +96,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
         if (!std::isnan(maxima[static_cast<std::size_t>(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
-            if (!std::isfinite(x[r * rs + c * cs])) not_finite(first_row + r, c);
+            if (!std::isfinite(x[r * rs + c * cs])) not_finite(name, first_row + r, c);
         }
     }
     return maxima;
@@ -103,7 +104,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, std::in
 
 template <class T, class I>
 std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
-                                      std::int64_t first_row, Run& run) {
+                                      const Name& name, std::int64_t first_row, Run& run) {
     std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
@@ -125,33 +126,33 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
             }
         }
     }
-    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(first_row + bad_row, bad_column);
+    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(name, first_row + bad_row, bad_column);
     return maxima;
 }
 
 }  // namespace
 
-Matrix::Matrix(const fastfs_matrix& description) : m_(description) {
+Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
             "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not " + std::to_string(m_.dtype));
     require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is " + std::to_string(m_.reserved));
     require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
             "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not " + std::to_string(m_.storage));
-    require(m_.n_rows >= 1 && m_.n_cols >= 1, "X needs at least one sample and one feature, but is " +
-                                                  std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols));
+    require(m_.n_rows >= 1 && m_.n_cols >= 1, Message() << name << " needs at least one sample and one feature, but is "
+                                                        << m_.n_rows << " x " << m_.n_cols);
     require(m_.n_rows <= kMostValues / m_.n_cols,
-            "X can't have " + std::to_string(m_.n_rows) + " x " + std::to_string(m_.n_cols) + " values");
+            Message() << name << " can't have " << m_.n_rows << " x " << m_.n_cols << " values");
     if (is_sparse()) {
         check_sparse(m_);
     } else {
-        require(m_.values != nullptr, "the values of X are null");
+        require(m_.values != nullptr, Message() << "the values of " << name << " are null");
         // No machine has memory that far away, and no sum of such steps overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };
         require(reach(m_.n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58,
-                "the strides of X, " + std::to_string(m_.row_stride) + " and " + std::to_string(m_.col_stride) +
-                    " values, reach further than any memory");
+                Message() << "the strides of " << name << ", " << m_.row_stride << " and " << m_.col_stride
+                          << " values, reach further than any memory");
     }
 }
 
@@ -165,10 +166,10 @@ std::int64_t Matrix::n_stored() const {
 std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     if (is_sparse()) {
         return visit_sparse(m_, [&](auto* values, auto* indptr, auto* indices) {
-            return sparse_row_maxima(m_, values, indptr, indices, first_row, run);
+            return sparse_row_maxima(m_, values, indptr, indices, name_, first_row, run);
         });
     }
-    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, first_row, run); });
+    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, name_, first_row, run); });
 }
 
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
@@ -178,14 +179,13 @@ Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
         const Matrix& chunk = chunks_[c];
         if (chunk.n_cols() != n_cols()) {
-            throw InvalidArgument("all chunks of X must have the " + std::to_string(n_cols()) +
-                                  " features of the first, but chunk " + std::to_string(c) + " has " +
-                                  std::to_string(chunk.n_cols()));
+            refuse(Message() << "all chunks of X must have the " << n_cols() << " features of the first, but "
+                             << Name::chunk(static_cast<std::int64_t>(c)) << " has " << chunk.n_cols());
         }
         if (chunk.is_sparse() != is_sparse()) {
-            throw InvalidArgument(
-                "the chunks of X must be all dense or all sparse, but chunk " + std::to_string(c) +
-                (chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"));
+            refuse(Message() << "the chunks of X must be all dense or all sparse, but "
+                             << Name::chunk(static_cast<std::int64_t>(c))
+                             << (chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"));
         }
         begins_.push_back(begins_.back() + chunk.n_rows());
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "support/errors.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -15,10 +16,14 @@ constexpr std::int64_t kMostFeatures = 400000000;
 // No machine has the petabytes of more, and bytes of such matrices, of several copies too, can be counted in 64 bits.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
 
+// What messages call the first matrix of a call.
+inline const Name kX = Name::of_matrix(0, "X");
+inline const Name kY = Name::of_matrix(1, "Y");
+
 class Matrix {
   public:
     // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).
-    explicit Matrix(const fastfs_matrix& description);
+    explicit Matrix(const fastfs_matrix& description, const Name& name = kX);
 
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }
@@ -34,6 +39,7 @@ class Matrix {
 
   private:
     fastfs_matrix m_;
+    Name name_;
 };
 
 // The samples of a call: row chunks of equal width, all dense or all sparse. Mostly there is one.

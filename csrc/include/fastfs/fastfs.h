@@ -43,8 +43,30 @@ typedef enum fastfs_status {
     FASTFS_EEXIST = 6     /* of fastfs_register_blas: this process has another BLAS already, which serves you as well */
 } fastfs_status;
 
-/* What the last failed call of this thread had to say; "" before the first. Valid until the thread's next failure. */
+/* The message of the last failed call of this thread; "" before the first. Valid until the thread's next failure. */
 FASTFS_API const char* fastfs_last_error(void);
+
+/* Things that messages name by number, counted from 0. */
+typedef enum fastfs_place_kind {
+    FASTFS_PLACE_MATRIX = 1, /* an array of the call: 0 is X, 1 is Y */
+    FASTFS_PLACE_ROW = 2,
+    FASTFS_PLACE_COLUMN = 3, /* of a matrix; a feature */
+    FASTFS_PLACE_CLASS = 4,  /* a label */
+    FASTFS_PLACE_SET = 5,    /* of DiSC */
+    FASTFS_PLACE_CHUNK = 6,  /* of rows */
+    FASTFS_PLACE_KERNEL = 7  /* a matrix of I-KDR */
+} fastfs_place_kind;
+
+typedef struct fastfs_place {
+    int32_t kind; /* fastfs_place_kind */
+    int32_t reserved;
+    int64_t number;
+    int64_t begin, end; /* the bytes begin..end - 1 of the message name it, as in "class 3" */
+} fastfs_place;
+
+/* Writes up to `most` of the things that fastfs_last_error() names, in the order of the message, and returns how many
+ * there are. A caller who knows their names puts them in. */
+FASTFS_API int32_t fastfs_last_error_places(fastfs_place* places, int32_t most);
 
 /* "major.minor.patch" of the library. */
 FASTFS_API const char* fastfs_version(void);

@@ -28,8 +28,19 @@ struct memory_error : std::bad_alloc {
     std::string message_;
 };
 
+// What the message names by number, as of fastfs_last_error_places.
+using places = std::vector<fastfs_place>;
+
+struct invalid_argument : std::invalid_argument {
+    invalid_argument(const std::string& message, fastfs::places where)
+        : std::invalid_argument(message), places(std::move(where)) {}
+    fastfs::places places;
+};
+
 struct numeric_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
+    numeric_error(const std::string& message, fastfs::places where)
+        : std::runtime_error(message), places(std::move(where)) {}
+    fastfs::places places;
 };
 
 struct canceled : std::runtime_error {
@@ -39,13 +50,15 @@ struct canceled : std::runtime_error {
 inline void check(fastfs_status status) {
     if (status == FASTFS_OK) return;
     const std::string message = fastfs_last_error();
+    places where(static_cast<std::size_t>(fastfs_last_error_places(nullptr, 0)));
+    fastfs_last_error_places(where.data(), static_cast<std::int32_t>(where.size()));
     switch (status) {
         case FASTFS_EINVAL:
-            throw std::invalid_argument(message);
+            throw invalid_argument(message, std::move(where));
         case FASTFS_ENOMEM:
             throw memory_error(message);
         case FASTFS_ENUMERIC:
-            throw numeric_error(message);
+            throw numeric_error(message, std::move(where));
         case FASTFS_ECANCELED:
             throw canceled(message);
         case FASTFS_EEXIST:

@@ -1,0 +1,66 @@
+#include "arrays.hpp"
+
+namespace fastfs::bindings {
+namespace {
+
+// Views of any strides in whole elements; the core reads native, aligned numbers only.
+template <class T>
+std::optional<fastfs::matrix> dense_view(const py::array& a) {
+    if (!holds<T>(a) || a.ndim() != 2) return std::nullopt;
+    constexpr auto size = static_cast<py::ssize_t>(sizeof(T));
+    if (a.strides(0) % size != 0 || a.strides(1) % size != 0 ||
+        reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(T)) {
+        throw py::type_error("expected an aligned array: copy it first");
+    }
+    return fastfs::matrix(static_cast<const T*>(a.data()), a.shape(0), a.shape(1), a.strides(0) / size,
+                          a.strides(1) / size);
+}
+
+template <class T, class Index>
+fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
+    const auto values = py::array(m.values), indices = py::array(m.indices), indptr = py::array(m.indptr);
+    for (const auto& part : {values, indices, indptr}) {
+        if (!(part.flags() & py::array::c_style)) {
+            throw py::type_error("expected a sparse matrix with contiguous data, indices and indptr");
+        }
+    }
+    const auto shape = X.attr("shape").cast<std::pair<std::int64_t, std::int64_t>>();
+    if (indptr.size() != (csr ? shape.first : shape.second) + 1 ||
+        values.size() < indptr.attr("__getitem__")(-1).cast<std::int64_t>() || indices.size() < values.size()) {
+        throw std::invalid_argument(
+            "the sparse matrix is inconsistent: its indptr, indices and data don't fit each other");
+    }
+    const auto* v = static_cast<const T*>(values.data());
+    const auto* i = static_cast<const Index*>(indices.data());
+    const auto* p = static_cast<const Index*>(indptr.data());
+    return csr ? fastfs::matrix::csr(v, i, p, shape.first, shape.second)
+               : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
+}
+
+fastfs::matrix view_of(const py::object& X, Matrix& m) {
+    if (py::isinstance<py::array>(X)) {
+        const auto a = py::array(X);
+        if (auto view = dense_view<float>(a)) return *view;
+        if (auto view = dense_view<double>(a)) return *view;
+    } else if (py::hasattr(X, "indptr")) {
+        m.values = X.attr("data");
+        m.indices = X.attr("indices");
+        m.indptr = X.attr("indptr");
+        const bool csr = X.attr("format").cast<std::string>() == "csr";
+        const bool f32 = holds<float>(m.values), f64 = holds<double>(m.values);
+        const bool i32 = holds<std::int32_t>(m.indices) && holds<std::int32_t>(m.indptr);
+        const bool i64 = holds<std::int64_t>(m.indices) && holds<std::int64_t>(m.indptr);
+        if ((f32 || f64) && (i32 || i64)) {
+            if (f32)
+                return i32 ? sparse_view<float, std::int32_t>(X, m, csr) : sparse_view<float, std::int64_t>(X, m, csr);
+            return i32 ? sparse_view<double, std::int32_t>(X, m, csr) : sparse_view<double, std::int64_t>(X, m, csr);
+        }
+    }
+    throw py::type_error("expected a 2-D float32 or float64 ndarray, or a CSR or CSC matrix of such values");
+}
+
+}  // namespace
+
+Matrix::Matrix(const py::object& X) : values(X), view(view_of(X, *this)) {}
+
+}  // namespace fastfs::bindings

@@ -1,0 +1,43 @@
+#include <string>
+
+#include "arrays.hpp"
+
+namespace fastfs::bindings {
+
+void bind_blas(py::module_& m);
+
+namespace {
+
+py::dict info() {
+    const char* isa = fastfs_isa();
+    if (isa == nullptr) throw std::invalid_argument(fastfs_last_error());
+    const int threads = fastfs_thread_count(0);
+    if (threads == 0) throw std::invalid_argument(fastfs_last_error());
+    const std::int64_t memory = fastfs_memory_budget(0);
+    if (memory == 0) throw std::invalid_argument(fastfs_last_error());
+    py::dict result;
+    result["version"] = fastfs_version();
+    result["isa"] = isa;
+    result["n_threads"] = threads;
+    result["max_memory"] = memory;
+    return result;
+}
+
+double exp_seconds(const std::string& dtype, std::int64_t n, int repeats) {
+    double seconds = 0;
+    fastfs::check(fastfs_exp_seconds(dtype == "float32" ? FASTFS_FLOAT32 : FASTFS_FLOAT64, n, repeats, &seconds));
+    return seconds;
+}
+
+}  // namespace
+
+void bind_machine(py::module_& m) {
+    m.def("info", &info);
+    m.def(
+        "check_matrix",
+        [](const py::object& X) { fastfs::check(fastfs_check_matrix(Matrix(X).view.get())); }, py::arg("X"));
+    m.def("exp_seconds", &exp_seconds, py::arg("dtype"), py::arg("n"), py::arg("repeats"));
+    bind_blas(m);
+}
+
+}  // namespace fastfs::bindings

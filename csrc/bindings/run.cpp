@@ -1,0 +1,75 @@
+#include "run.hpp"
+
+#include <exception>
+#include <string>
+
+namespace fastfs::bindings {
+
+int Call::poll(void* self, const char* step, double fraction) noexcept {
+    auto& call = *static_cast<Call*>(self);
+#if PY_VERSION_HEX >= 0x030D0000
+    if (Py_IsFinalizing()) return 1;  // the interpreter ends: a thread that asked for the GIL now would be killed
+#else
+    if (_Py_IsFinalizing()) return 1;
+#endif
+    py::gil_scoped_acquire held;
+    try {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (!call.progress_.is_none()) call.progress_(step, fraction);
+        return 0;
+    } catch (py::error_already_set& error) {
+        call.error_.emplace(error);
+        return 1;
+    } catch (...) {
+        return 1;
+    }
+}
+
+namespace {
+
+const char* name_of(std::int32_t kind) {
+    switch (kind) {
+        case FASTFS_PLACE_MATRIX:
+            return "matrix";
+        case FASTFS_PLACE_ROW:
+            return "row";
+        case FASTFS_PLACE_COLUMN:
+            return "column";
+        case FASTFS_PLACE_CLASS:
+            return "class";
+        case FASTFS_PLACE_SET:
+            return "set";
+        case FASTFS_PLACE_CHUNK:
+            return "chunk";
+        default:
+            return "kernel";
+    }
+}
+
+// Messages of the core are ASCII, so that bytes are characters.
+void raise(const py::handle& type, const char* message, const fastfs::places& where) {
+    py::object error = type(message);
+    py::list places;
+    for (const auto& place : where) {
+        places.append(py::make_tuple(name_of(place.kind), place.number, place.begin, place.end));
+    }
+    error.attr("places") = py::tuple(places);
+    py::set_error(type, error);
+}
+
+}  // namespace
+
+void translate_errors(py::module_&) {
+    // std::invalid_argument -> ValueError and std::bad_alloc -> MemoryError are pybind11's own.
+    py::register_exception_translator([](std::exception_ptr p) {
+        try {
+            if (p) std::rethrow_exception(p);
+        } catch (const fastfs::invalid_argument& e) {
+            raise(PyExc_ValueError, e.what(), e.places);
+        } catch (const fastfs::numeric_error& e) {
+            raise(py::module_::import("numpy.linalg").attr("LinAlgError"), e.what(), e.places);
+        }
+    });
+}
+
+}  // namespace fastfs::bindings

@@ -1,0 +1,52 @@
+// How a call of the core runs: with the GIL released, and with the threads, the memory and the progress of a Run.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <optional>
+#include <utility>
+
+#include "fastfs/fastfs.hpp"
+
+namespace fastfs::bindings {
+
+namespace py = pybind11;
+
+// Takes fastfs._machine.run.Run: n_threads, budget and progress. Ctrl-C and the progress callable are served from the
+// calling thread while the core works.
+class Call {
+  public:
+    explicit Call(const py::object& run)
+        : progress_(run.attr("progress")),
+          run_{sizeof(fastfs_run),
+               run.attr("n_threads").cast<std::int32_t>(),
+               run.attr("budget").cast<std::int64_t>(),
+               &Call::poll,
+               this,
+               nullptr} {}
+    Call(const Call&) = delete;  // run_ points to it
+    Call& operator=(const Call&) = delete;
+
+    template <class F>
+    auto operator()(F&& f) {
+        try {
+            py::gil_scoped_release released;
+            return f(static_cast<const fastfs::run&>(run_));
+        } catch (const fastfs::canceled&) {
+            if (error_) throw std::move(*error_);
+            throw;
+        }
+    }
+
+  private:
+    static int poll(void* self, const char* step, double fraction) noexcept;
+
+    py::object progress_;
+    fastfs::run run_;
+    std::optional<py::error_already_set> error_;
+};
+
+// Turns the exceptions of fastfs.hpp into Python's, with the places that their messages name.
+void translate_errors(py::module_& m);
+
+}  // namespace fastfs::bindings

@@ -1,0 +1,70 @@
+#include "capi/abi.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+namespace fastfs::core {
+namespace {
+
+thread_local Message last_error;
+
+// A text becomes a message within, since even that may run out of memory.
+template <class Text>
+fastfs_status fail(fastfs_status status, const Text& message) noexcept {
+    try {
+        last_error = Message(message);
+    } catch (...) {
+        last_error = Message();
+    }
+    return status;
+}
+
+}  // namespace
+
+fastfs_status failure() noexcept {
+    try {
+        throw;
+    } catch (const Answered&) {
+        return FASTFS_OK;
+    } catch (const InvalidArgument& e) {
+        return fail(FASTFS_EINVAL, e.message());
+    } catch (const AlreadyRegistered& e) {
+        return fail(FASTFS_EEXIST, e.message());
+    } catch (const OutOfMemory& e) {
+        return fail(FASTFS_ENOMEM, e.message());
+    } catch (const std::bad_alloc&) {
+        return fail(FASTFS_ENOMEM,
+                    "the system gave no more memory, although the budget allowed it: set max_memory lower");
+    } catch (const NumericError& e) {
+        return fail(FASTFS_ENUMERIC, e.message());
+    } catch (const Canceled& e) {
+        return fail(FASTFS_ECANCELED, e.message());
+    } catch (const std::exception& e) {
+        return fail(FASTFS_EINTERNAL, e.what());
+    } catch (...) {
+        return fail(FASTFS_EINTERNAL, "an exception of unknown type");
+    }
+}
+
+Matrix read_matrix(const fastfs_matrix* X, const Name& name) {
+    require(X != nullptr, Message() << name << " is null");
+    return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name);
+}
+
+Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run")); }
+
+}  // namespace fastfs::core
+
+extern "C" {
+
+const char* fastfs_last_error(void) { return fastfs::core::last_error.text().c_str(); }
+
+int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
+    const auto& known = fastfs::core::last_error.places();
+    const auto n = static_cast<int32_t>(known.size());
+    if (places != nullptr) std::copy_n(known.begin(), std::clamp(most, 0, n), places);
+    return n;
+}
+
+}  // extern "C"

@@ -1,0 +1,78 @@
+// The border of the library: exceptions become codes, and structs of other header versions become ours.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "support/errors.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// The code of the exception being handled, whose message fastfs_last_error gives from now on. Apart from the template,
+// of which there is one a function: the handlers in each took 20 kB.
+fastfs_status failure() noexcept;
+
+template <class F>
+fastfs_status guarded(F&& f) noexcept {
+    try {
+        f();
+        return FASTFS_OK;
+    } catch (...) {
+        return failure();
+    }
+}
+
+// Reads a struct of the caller's header version into ours: fields that an older header lacks keep their defaults, fields
+// that only a newer one has must be zero.
+template <class Struct>
+Struct read(const Struct* given, Struct defaults, const char* name) {
+    if (given == nullptr) return defaults;
+    const std::size_t size = given->struct_size;
+    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0,
+            std::string(name) + ".struct_size is " + std::to_string(size) +
+                ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::size_t i = sizeof(Struct); i < size; ++i) {
+        require(bytes[i] == 0, std::string(name) + " sets an option that this version of fastfs doesn't know");
+    }
+    std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
+    defaults.struct_size = sizeof(Struct);
+    return defaults;
+}
+
+// Lets f fill such a struct and copies it back; it stays as it was if f throws.
+template <class Struct, class F>
+void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
+    Struct ours = read(given, defaults, name);
+    f(ours);
+    require(given != nullptr, std::string(name) + " is null");
+    const std::size_t size = given->struct_size;
+    ours.struct_size = size;
+    std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
+}
+
+// An array of such structs, in steps of the first one's struct_size.
+template <class Struct>
+std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
+    require(given != nullptr && n >= 1, std::string(name) + " must hold at least one");
+    std::vector<Struct> all;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::int64_t i = 0; i < n; ++i) {
+        const auto* one = reinterpret_cast<const Struct*>(bytes + static_cast<std::size_t>(i) * given->struct_size);
+        require(one->struct_size == given->struct_size, std::string(name) + " must all have the same struct_size");
+        all.push_back(read(one, defaults, name));
+    }
+    return all;
+}
+
+Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX);
+Run read_run(const fastfs_run* run);
+
+}  // namespace fastfs::core

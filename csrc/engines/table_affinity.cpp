@@ -1,0 +1,94 @@
+#include "engines/table_affinity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engines/columns.hpp"
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+namespace {
+
+template <class T>
+Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
+    std::iota(rows.begin(), rows.end(), 0);
+    // A kernel of the caller's takes distances in units of the data: unless these could overflow, they start in them.
+    const double unit = common_unit(maxima, rows);
+    const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
+    // The offset of a row takes as long to find as a few distances to compute again, where these lose their digits; a
+    // double has enough of them for those that aren't. The squares of larger values may be more than the output can
+    // hold, although those of what offsets leave aren't.
+    constexpr std::int64_t kFewFeatures = 8;
+    const bool few = std::is_same_v<T, double> && X.n_cols() <= kFewFeatures && unit < 0x1p30;
+    const Shift shift = few ? Shift::kNone : kernel.shift();
+    Features<T> features(X, rows, as_is ? 1 : unit, shift, run);
+    if (std::is_same_v<T, float> || X.is_sparse() || shift == Shift::kNone || as_is) return features;
+    // Offsets that are much larger than all the rest take its squares below what a double can hold, or their unit's
+    // square above what the output can: what is left is measured by itself.
+    if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
+    for (const double maximum : maxima) {
+        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from " +
+                                                                text(maximum) + " to " + text(unit) +
+                                                                ": drop the rows that are so much larger");
+    }
+    const double rest = features.largest_value();
+    const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);
+    if (smaller == unit) return features;
+    features = Features<T>();  // before there is another one
+    return Features<T>(X, rows, smaller, shift, run);
+}
+
+// Calls f with the features of X in single precision if that serves, in double otherwise.
+template <class F>
+void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
+    run.step("affinity", 1.0);
+    const auto maxima = X.row_maxima(run);
+    if (X.is_float32()) {
+        const auto features = all_features<float>(X, maxima, kernel, run);
+        if (float_tiles_serve(features, kernel)) return f(features);
+    }
+    f(all_features<double>(X, maxima, kernel, run));
+}
+
+// n_outputs values of the dtype of X are the caller's; p columns are multiplied, if any.
+std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
+    const std::int64_t value = X.is_float32() ? 4 : 8;
+    return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
+           8 * X.n_cols() * (p + 1);
+}
+
+}  // namespace
+
+void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out) {
+    const std::int64_t d = X.n_cols();
+    run.require_memory(affinity_memory(X, d * d, 0, run), "the affinity of " + std::to_string(d) + " features",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
+    with_features(X, kernel, run, [&](const auto& features) {
+        if (X.is_float32()) {
+            affinity(features, kernel, run, static_cast<float*>(out));
+        } else if constexpr (std::is_same_v<decltype(features), const Features<double>&>) {
+            affinity(features, kernel, run, static_cast<double*>(out));
+        }
+    });
+}
+
+void table_affinity_product(const Samples& X, const Kernel& kernel, const void* V, std::int64_t p, Run& run,
+                            void* out) {
+    run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
+                       "the product of the affinity with " + std::to_string(p) + " columns",
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
+    with_features(X, kernel, run, [&](const auto& features) {
+        if (X.is_float32()) {
+            affinity_product(features, kernel, static_cast<const float*>(V), p, run, static_cast<float*>(out));
+        } else if constexpr (std::is_same_v<decltype(features), const Features<double>&>) {
+            affinity_product(features, kernel, static_cast<const double*>(V), p, run, static_cast<double*>(out));
+        }
+    });
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,45 @@
+"""Errors of the core by the caller's names: the core knows classes, sets and columns by number only."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from numpy.linalg import LinAlgError
+
+
+class Place(NamedTuple):
+    """A thing that a message names by number, counted from 0: ``message[begin:end]`` is its name there."""
+
+    kind: str  # "matrix" (0: X, 1: Y), "row", "column", "class", "set", "chunk" or "kernel"
+    number: int
+    begin: int
+    end: int
+
+
+def places(error: BaseException) -> list[Place]:
+    """Return what the message of an error of the core names, in its order."""
+    return [Place(*place) for place in getattr(error, "places", ())]
+
+
+@contextmanager
+def naming(names: Mapping[str, Callable[[int], str]]) -> Iterator[None]:
+    """Let errors of the core name things by ``names[kind](number)``; kinds that are missing stay as they are."""
+    try:
+        yield
+    except (ValueError, LinAlgError) as error:
+        rename(error, names)
+        raise
+
+
+def rename(error: BaseException, names: Mapping[str, Callable[[int], str]]) -> None:
+    """Put names into the message of an error, and its places where they are then."""
+    message, text, end, moved = str(error), "", 0, []
+    for place in places(error):
+        name = names[place.kind](place.number) if place.kind in names else message[place.begin : place.end]
+        text += message[end : place.begin]
+        moved.append(Place(place.kind, place.number, len(text), len(text) + len(name)))
+        text += name
+        end = place.end
+    if moved:
+        error.args = (text + message[end:],)
+        error.places = tuple(moved)  # type: ignore[attr-defined]
