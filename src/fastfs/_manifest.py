@@ -403,12 +403,12 @@ def _warnings(fitted: dict[str, Any], classes: Array, kernels: tuple[int, ...], 
     if flat:
         n_problems = len(fitted["problem_warnings"])
         reason = (
-            "with 2 features and sigma relative to their distance they always do; give sigma as numbers"
+            "with 2 features and sigma relative to their distance the kernels always agree; give sigma as numbers"
             if n_features == 2
-            else "either the classes don't differ, or sigma is so small or so large that every kernel looks the same"
+            else "either the classes don't differ, or sigma is so small or so large that the kernels hardly do"
         )
         where = "the scores" if n_problems == 1 else f"the scores of {flat} of the {n_problems} comparisons"
-        messages.append(f"{where} are zero up to rounding, because the kernels of the two classes agree: {reason}")
+        messages.append(f"{where} are zero up to rounding: {reason}")
     return messages
 
 
