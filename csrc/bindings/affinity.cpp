@@ -32,7 +32,8 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     return array;
 }
 
-py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_, const py::object& run_) {
+py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_,
+                   const py::object& run_) {
     const Matrix X(X_);
     const auto options = kernel_options(kernel, sigma);
     Call call(run_);
@@ -76,18 +77,16 @@ py::array affinity_product_any(const py::object& X_, const py::array& V, const p
 }  // namespace
 
 void bind_affinity(py::module_& m) {
-    m.def("affinity", &affinity, py::arg("X"), py::arg("kernel"), py::arg("sigma"), py::arg("out"),
-          py::arg("run"));
+    m.def("affinity", &affinity, py::arg("X"), py::arg("kernel"), py::arg("sigma"), py::arg("out"), py::arg("run"));
     m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),
           py::arg("sigma"), py::arg("run"));
 
     py::class_<fastfs::gram>(m, "Gram")
-        .def(py::init([](std::int64_t n_features, std::int64_t max_memory) {
-                 auto how = fastfs::default_run();
-                 how.max_memory = max_memory;
-                 return fastfs::gram(n_features, how);
+        .def(py::init([](std::int64_t n_features, const py::object& run_) {
+                 Call call(run_);
+                 return call([&](const fastfs::run& run) { return fastfs::gram(n_features, run); });
              }),
-             py::arg("n_features"), py::arg("max_memory"))
+             py::arg("n_features"), py::arg("run"))
         .def(
             "update",
             [](fastfs::gram& self, const py::object& chunk_, const py::object& run_) {

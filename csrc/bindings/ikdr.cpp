@@ -1,4 +1,6 @@
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "arrays.hpp"
 #include "options.hpp"
@@ -12,28 +14,32 @@ py::ssize_t extent(const py::object& array, py::ssize_t axis) {
     return array.attr("shape").attr("__getitem__")(axis).cast<py::ssize_t>();
 }
 
-// Kernels as fastfs._functions.ikdr hands them over: of X, or matrices (n_kernels x n x n).
+// Kernels as fastfs._functions.ikdr hands them over: of X (with groups, scaling and width), or matrices (n_kernels x n
+// x n).
 struct Kernels {
-    Kernels(const py::object& X_, const py::object& matrices, const py::object& groups, std::int64_t n_kernels,
-            const py::object& scaling, const py::object& width) {
-        view.n_kernels = n_kernels;
-        view.scaling = scaling.is_none() ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD;
-        if (py::isinstance<py::str>(width)) {
-            view.width = choose(width.cast<std::string>(), {"mean_squared", "mean"});
-        } else {
-            view.width = FASTFS_WIDTH_GIVEN;
-            view.delta = width.cast<double>();
+    explicit Kernels(const py::dict& given) {
+        py::dict options;
+        for (const auto& [key, value] : given) {
+            if (key.cast<std::string>() == "X") {
+                view.X = X.emplace(py::reinterpret_borrow<py::object>(value)).view.get();
+            } else {
+                options[key] = value;
+            }
         }
-        if (!X_.is_none()) {
-            X.emplace(X_);
-            view.X = X->view.get();
-            view.groups = data_or_null<std::int64_t>(groups, "groups", {static_cast<py::ssize_t>(X->view.n_cols())});
-        }
-        if (!matrices.is_none()) {
-            view.n_samples = extent(matrices, -1);
-            const auto n = static_cast<py::ssize_t>(view.n_samples);
-            view.matrices = data_or_null<double>(matrices, "matrices", {static_cast<py::ssize_t>(n_kernels), n, n});
-        }
+        const py::ssize_t n_columns = X ? X->view.n_cols() : 0;
+        if (given.contains("matrices")) view.n_samples = extent(given["matrices"], -1);
+        const py::ssize_t n = view.n_samples, m = given["n_kernels"].cast<py::ssize_t>();
+        view = read_options<fastfs_ikdr_kernels>(
+            view, options,
+            {{"n_kernels", &fastfs_ikdr_kernels::n_kernels},
+             {"groups", array(&fastfs_ikdr_kernels::groups, {n_columns})},
+             {"scaling", choice(&fastfs_ikdr_kernels::scaling,
+                                {{"none", FASTFS_SCALE_NONE}, {"standard", FASTFS_SCALE_STANDARD}})},
+             {"width", choice(&fastfs_ikdr_kernels::width, {{"mean_squared", FASTFS_WIDTH_MEAN_SQUARED},
+                                                            {"mean", FASTFS_WIDTH_MEAN},
+                                                            {"given", FASTFS_WIDTH_GIVEN}})},
+             {"delta", &fastfs_ikdr_kernels::delta},
+             {"matrices", array(&fastfs_ikdr_kernels::matrices, {m, n, n})}});
     }
     Kernels(const Kernels&) = delete;  // `view` points into it
     Kernels& operator=(const Kernels&) = delete;
@@ -47,27 +53,36 @@ struct Kernels {
     fastfs::ikdr_kernels view = FASTFS_IKDR_KERNELS_INIT;
 };
 
-double penalty(double value) { return std::isinf(value) && value > 0 ? 0.0 : value == 0 ? -1.0 : value; }
-
-fastfs::ikdr_options options_of(std::int64_t n_components, double mu, double tau, double zeta,
-                                const std::string& interpretability) {
-    auto options = fastfs::default_ikdr_options();
-    options.n_components = n_components;
-    options.mu = mu;
-    options.tau = penalty(tau);
-    options.zeta = penalty(zeta);
-    options.interpretability = choose(interpretability, {"laplacian", "distance"});
-    return options;
+// Penalties: infinite ones are 0 in C, which refuses zeros of Python's as it does negative numbers.
+Field<fastfs_ikdr_options>::Read penalty(double fastfs_ikdr_options::* member) {
+    return [member](fastfs_ikdr_options& options, const std::string&, const py::handle& given) {
+        const double value = given.cast<double>();
+        options.*member = std::isinf(value) && value > 0 ? 0.0 : value == 0 ? -1.0 : value;
+    };
 }
 
-const std::int64_t* labels_of(const py::object& codes, py::ssize_t n_samples) {
-    if (codes.is_none()) throw py::type_error("codes must be a contiguous int64 array");
-    return data_or_null<std::int64_t>(codes, "codes", {n_samples});
-}
-
-py::object array_of(const double* values, std::vector<py::ssize_t> shape) {
-    if (values == nullptr) return py::none();
-    return py::array_t<double>(std::move(shape), values);
+// A and weights have the shapes n x k and m.
+fastfs::ikdr_options to_options(const py::dict& given, py::ssize_t n, py::ssize_t k, py::ssize_t m) {
+    auto defaults = fastfs::default_ikdr_options();
+    if (given.contains("lambdas")) defaults.n_lambdas = extent(given["lambdas"], 0);
+    return read_options<fastfs_ikdr_options>(
+        defaults, given,
+        {{"n_components", &fastfs_ikdr_options::n_components},
+         {"lambdas", array(&fastfs_ikdr_options::lambdas, {static_cast<py::ssize_t>(defaults.n_lambdas)})},
+         {"mu", &fastfs_ikdr_options::mu},
+         {"tau", penalty(&fastfs_ikdr_options::tau)},
+         {"zeta", penalty(&fastfs_ikdr_options::zeta)},
+         {"interpretability", choice(&fastfs_ikdr_options::interpretability,
+                                     {{"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}})},
+         {"solver", choice(&fastfs_ikdr_options::solver,
+                           {{"projected_gradient", FASTFS_IKDR_PROJECTED_GRADIENT}, {"admm", FASTFS_IKDR_ADMM}})},
+         {"max_iter", &fastfs_ikdr_options::max_iter},
+         {"max_inner", &fastfs_ikdr_options::max_inner},
+         {"tol", &fastfs_ikdr_options::tol},
+         {"rho", &fastfs_ikdr_options::rho},
+         {"A", array(&fastfs_ikdr_options::A, {n, k})},
+         {"weights", array(&fastfs_ikdr_options::weights, {m})},
+         {"seed", &fastfs_ikdr_options::seed}});
 }
 
 py::dict to_dict(const fastfs::ikdr_result& r) {
@@ -82,38 +97,25 @@ py::dict to_dict(const fastfs::ikdr_result& r) {
     result["objective"] = r.objective;
     result["interpretability"] = r.interpretability;
     result["similarity"] = r.similarity;
-    result["history"] = array_of(r.history, {static_cast<py::ssize_t>(r.n_iter)});
-    result["A"] = array_of(r.A, {n, k});
-    result["embedding"] = array_of(r.embedding, {n, k});
-    result["profile"] = array_of(r.profile, {static_cast<py::ssize_t>(r.n_classes), k});
-    result["weights"] = array_of(r.weights, {m});
-    result["prices"] = array_of(r.prices, {m});
-    result["deltas"] = array_of(r.deltas, {m});
-    result["means"] = array_of(r.means, {d});
-    result["scales"] = array_of(r.scales, {d});
+    result["history"] = to_array(r.history, {static_cast<py::ssize_t>(r.n_iter)});
+    result["A"] = to_array(r.A, {n, k});
+    result["embedding"] = to_array(r.embedding, {n, k});
+    result["profile"] = to_array(r.profile, {static_cast<py::ssize_t>(r.n_classes), k});
+    result["weights"] = to_array(r.weights, {m});
+    result["prices"] = to_array(r.prices, {m});
+    result["deltas"] = to_array(r.deltas, {m});
+    result["means"] = to_array(r.means, {d});
+    result["scales"] = to_array(r.scales, {d});
     return result;
 }
 
-py::list ikdr_fit(const py::object& X, const py::object& matrices, const py::object& groups, std::int64_t n_kernels,
-                  const py::object& scaling, const py::object& width, const py::object& codes, std::int64_t n_classes,
-                  std::int64_t n_components, const py::object& lams, double mu, double tau, double zeta,
-                  const std::string& interpretability, const std::string& solver, std::int64_t max_iter,
-                  std::int64_t max_inner, double tol, double rho, const py::object& A, const py::object& weights,
-                  std::uint64_t seed, const py::object& run_) {
-    const Kernels kernels(X, matrices, groups, n_kernels, scaling, width);
+py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int64_t n_classes, const py::dict& options_,
+                  const py::object& run_) {
+    const Kernels kernels(kernels_);
     const auto n = kernels.n_samples();
-    const auto* labels = labels_of(codes, n);
-    auto options = options_of(n_components, mu, tau, zeta, interpretability);
-    options.n_lambdas = static_cast<std::int64_t>(py::len(lams));
-    options.lambdas = data_or_null<double>(lams, "lams", {static_cast<py::ssize_t>(options.n_lambdas)});
-    options.solver = choose(solver, {"projected_gradient", "admm"});
-    options.max_iter = max_iter;
-    options.max_inner = max_inner;
-    options.tol = tol;
-    options.rho = rho;
-    options.A = data_or_null<double>(A, "A", {n, static_cast<py::ssize_t>(n_components ? n_components : n_classes)});
-    options.weights = data_or_null<double>(weights, "weights", {kernels.n()});
-    options.seed = seed;
+    const auto* labels = labels_of(labels_, n);
+    const auto k = options_.contains("n_components") ? options_["n_components"].cast<py::ssize_t>() : 0;
+    const auto options = to_options(options_, n, k ? k : static_cast<py::ssize_t>(n_classes), kernels.n());
     Call call(run_);
     const auto fitted =
         call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); });
@@ -122,15 +124,14 @@ py::list ikdr_fit(const py::object& X, const py::object& matrices, const py::obj
     return results;
 }
 
-py::tuple ikdr_evaluate(const py::object& K_, const py::object& codes, std::int64_t n_classes, const py::object& A,
-                        double lam, double mu, double tau, double zeta, const std::string& interpretability,
-                        int repeats, int n_threads) {
+py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::int64_t n_classes, const py::object& A,
+                        const py::dict& options_, int repeats, const py::object& run_) {
     const Matrix K(K_);
     const auto n = static_cast<py::ssize_t>(K.view.n_rows());
-    const auto* labels = labels_of(codes, n);
+    const auto* labels = labels_of(labels_, n);
     const py::ssize_t k = extent(A, -1);
-    auto options = options_of(static_cast<std::int64_t>(k), mu, tau, zeta, interpretability);
-    options.lambdas = &lam;
+    auto options = to_options(options_, n, k, 1);
+    options.n_components = k;
     const auto* start = data_or_null<double>(A, "A", {n, k});
     py::array_t<double> gradient({n, k});
     auto* values = gradient.mutable_data();
@@ -141,17 +142,15 @@ py::tuple ikdr_evaluate(const py::object& K_, const py::object& codes, std::int6
     return py::make_tuple(objective, gradient);
 }
 
-py::array_t<double> ikdr_prices(const py::object& X, const py::object& matrices, const py::object& groups,
-                                std::int64_t n_kernels, const py::object& scaling, const py::object& width,
-                                const py::object& codes, std::int64_t n_classes, const py::object& A,
-                                const py::object& weights, double lam, double mu, double tau, double zeta,
-                                const std::string& interpretability, const py::object& run_) {
-    const Kernels kernels(X, matrices, groups, n_kernels, scaling, width);
+py::array_t<double> ikdr_prices(const py::dict& kernels_, const py::object& labels_, std::int64_t n_classes,
+                                const py::object& A, const py::object& weights, const py::dict& options_,
+                                const py::object& run_) {
+    const Kernels kernels(kernels_);
     const auto n = kernels.n_samples();
-    const auto* labels = labels_of(codes, n);
+    const auto* labels = labels_of(labels_, n);
     const py::ssize_t k = extent(A, -1);
-    auto options = options_of(static_cast<std::int64_t>(k), mu, tau, zeta, interpretability);
-    options.lambdas = &lam;
+    auto options = to_options(options_, n, k, kernels.n());
+    options.n_components = k;
     const auto* at = data_or_null<double>(A, "A", {n, k});
     const auto* beta = data_or_null<double>(weights, "weights", {kernels.n()});
     py::array_t<double> prices(kernels.n());
@@ -163,27 +162,27 @@ py::array_t<double> ikdr_prices(const py::object& X, const py::object& matrices,
     return prices;
 }
 
-py::array_t<double> ikdr_embed(const py::object& weights, const py::object& deltas, const py::object& begins,
-                               const py::object& features, const py::object& means, const py::object& scales,
-                               const py::object& support, const py::object& coefficients, const py::object& X_,
-                               const py::object& run_) {
+// The model is a dict with the arrays of fastfs_ikdr_model.
+py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, const py::object& run_) {
     const Matrix X(X_);
-    const py::ssize_t m = extent(weights, 0), c = extent(features, 0), s = extent(support, 0),
-                      k = extent(coefficients, -1);
+    const py::ssize_t m = extent(model_["weights"], 0), c = extent(model_["features"], 0),
+                      s = extent(model_["support"], 0), k = extent(model_["coefficients"], -1);
     auto model = fastfs::default_ikdr_model();
     model.n_kernels = m;
-    model.weights = data_or_null<double>(weights, "weights", {m});
-    model.deltas = data_or_null<double>(deltas, "deltas", {m});
-    model.begins = data_or_null<std::int64_t>(begins, "begins", {m + 1});
-    model.features = data_or_null<std::int64_t>(features, "features", {c});
-    model.means = data_or_null<double>(means, "means", {c});
-    model.scales = data_or_null<double>(scales, "scales", {c});
     model.n_support = s;
-    model.support = data_or_null<double>(support, "support", {s, c});
     model.n_components = k;
-    model.coefficients = data_or_null<double>(coefficients, "coefficients", {s, k});
-    if (model.begins && model.begins[m] != c)
+    model = read_options<fastfs_ikdr_model>(model, model_,
+                                            {{"weights", array(&fastfs_ikdr_model::weights, {m})},
+                                             {"deltas", array(&fastfs_ikdr_model::deltas, {m})},
+                                             {"begins", array(&fastfs_ikdr_model::begins, {m + 1})},
+                                             {"features", array(&fastfs_ikdr_model::features, {c})},
+                                             {"means", array(&fastfs_ikdr_model::means, {c})},
+                                             {"scales", array(&fastfs_ikdr_model::scales, {c})},
+                                             {"support", array(&fastfs_ikdr_model::support, {s, c})},
+                                             {"coefficients", array(&fastfs_ikdr_model::coefficients, {s, k})}});
+    if (model.begins && model.begins[m] != c) {
         throw std::invalid_argument("begins must end with the number of features");
+    }
     py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), k});
     auto* values = out.mutable_data();
     Call call(run_);
@@ -200,21 +199,13 @@ void bind_ikdr(py::module_& m) {
     m.attr("IKDR_FEW") = int{FASTFS_IKDR_FEW};
     m.attr("IKDR_MANY") = int{FASTFS_IKDR_MANY};
 
-    m.def("ikdr_fit", &ikdr_fit, py::arg("X"), py::arg("matrices"), py::arg("groups"), py::arg("n_kernels"),
-          py::arg("scaling"), py::arg("width"), py::arg("codes"), py::arg("n_classes"), py::arg("n_components"),
-          py::arg("lams"), py::arg("mu"), py::arg("tau"), py::arg("zeta"), py::arg("interpretability"),
-          py::arg("solver"), py::arg("max_iter"), py::arg("max_inner"), py::arg("tol"), py::arg("rho"), py::arg("A"),
-          py::arg("weights"), py::arg("seed"), py::arg("run"));
-    m.def("ikdr_evaluate", &ikdr_evaluate, py::arg("K"), py::arg("codes"), py::arg("n_classes"), py::arg("A"),
-          py::arg("lam"), py::arg("mu"), py::arg("tau"), py::arg("zeta"), py::arg("interpretability"),
-          py::arg("repeats"), py::arg("n_threads"));
-    m.def("ikdr_prices", &ikdr_prices, py::arg("X"), py::arg("matrices"), py::arg("groups"), py::arg("n_kernels"),
-          py::arg("scaling"), py::arg("width"), py::arg("codes"), py::arg("n_classes"), py::arg("A"),
-          py::arg("weights"), py::arg("lam"), py::arg("mu"), py::arg("tau"), py::arg("zeta"),
-          py::arg("interpretability"), py::arg("run"));
-    m.def("ikdr_embed", &ikdr_embed, py::arg("weights"), py::arg("deltas"), py::arg("begins"), py::arg("features"),
-          py::arg("means"), py::arg("scales"), py::arg("support"), py::arg("coefficients"), py::arg("X"),
+    m.def("ikdr_fit", &ikdr_fit, py::arg("kernels"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));
+    m.def("ikdr_evaluate", &ikdr_evaluate, py::arg("K"), py::arg("labels"), py::arg("n_classes"), py::arg("A"),
+          py::arg("options"), py::arg("repeats"), py::arg("run"));
+    m.def("ikdr_prices", &ikdr_prices, py::arg("kernels"), py::arg("labels"), py::arg("n_classes"), py::arg("A"),
+          py::arg("weights"), py::arg("options"), py::arg("run"));
+    m.def("ikdr_embed", &ikdr_embed, py::arg("model"), py::arg("X"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

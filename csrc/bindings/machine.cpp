@@ -34,8 +34,8 @@ double exp_seconds(const std::string& dtype, std::int64_t n, int repeats) {
 void bind_machine(py::module_& m) {
     m.def("info", &info);
     m.def(
-        "check_matrix",
-        [](const py::object& X) { fastfs::check(fastfs_check_matrix(Matrix(X).view.get())); }, py::arg("X"));
+        "check_matrix", [](const py::object& X) { fastfs::check(fastfs_check_matrix(Matrix(X).view.get())); },
+        py::arg("X"));
     m.def("exp_seconds", &exp_seconds, py::arg("dtype"), py::arg("n"), py::arg("repeats"));
     bind_blas(m);
 }

@@ -1,3 +1,6 @@
+#include <memory>
+#include <vector>
+
 #include "arrays.hpp"
 #include "options.hpp"
 #include "results.hpp"
@@ -6,9 +9,35 @@
 namespace fastfs::bindings {
 namespace {
 
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
-    return py::array_t<T>(std::move(shape), values.data());
+const Words kAccuracies{{"auto", FASTFS_AUTO}, {"exact", FASTFS_EXACT}, {"fast", FASTFS_FAST}, {"high", FASTFS_HIGH}};
+const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
+                     {"size", FASTFS_BECAUSE_SIZE},
+                     {"memory", FASTFS_BECAUSE_MEMORY},
+                     {"rank", FASTFS_BECAUSE_RANK},
+                     {"form", FASTFS_BECAUSE_FORM}};
+
+fastfs::manifest_options to_options(const py::dict& given) {
+    return read_options<fastfs_manifest_options>(
+        fastfs::default_manifest_options(), given,
+        {{"form", choice(&fastfs_manifest_options::form,
+                         {{"pencil", FASTFS_PENCIL}, {"spd", FASTFS_SPD}, {"spsd", FASTFS_SPSD}})},
+         {"accuracy", choice(&fastfs_manifest_options::accuracy, kAccuracies)},
+         {"rank", &fastfs_manifest_options::rank},
+         {"multiclass", choice(&fastfs_manifest_options::multiclass, {{"ovr", FASTFS_OVR}, {"ovo", FASTFS_OVO}})},
+         {"seed", &fastfs_manifest_options::seed},
+         {"kernel", &fastfs_manifest_options::kernel}});
+}
+
+// sigma has one number a kernel.
+fastfs::manifest_scale to_scale(const py::dict& given, std::int64_t n_kernels) {
+    return read_options<fastfs_manifest_scale>(
+        FASTFS_MANIFEST_SCALE_INIT, given,
+        {{"rule", choice(&fastfs_manifest_scale::rule, {{"median", FASTFS_SIGMA_MEDIAN},
+                                                        {"percentile", FASTFS_SIGMA_PERCENTILE},
+                                                        {"given", FASTFS_SIGMA_GIVEN}})},
+         {"normalize", &fastfs_manifest_scale::normalize},
+         {"value", &fastfs_manifest_scale::value},
+         {"sigma", array(&fastfs_manifest_scale::sigma, {static_cast<py::ssize_t>(n_kernels)})}});
 }
 
 // Label-free stage; keeps the chunks' arrays alive.
@@ -27,63 +56,29 @@ class Manifest {
     }
 
     // What a fit would do.
-    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const std::string& form, const std::string& accuracy,
-                  std::int64_t rank, const std::string& multiclass, std::int64_t n_components, const py::object& run_) const {
-        const auto options = to_options(form, accuracy, rank, multiclass);
+    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
+                  const py::object& run_) const {
         Call call(run_);
-        const auto found = call(
-            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
-        static const char* accuracies[] = {"auto", "exact", "fast", "high"};
-        static const char* reasons[] = {"asked", "size", "memory", "rank", "form"};
+        const auto found = plan_of(n_classes, n_scales, to_options(options), n_components, call);
         py::dict plan;
-        plan["accuracy"] = accuracies[found.accuracy];
-        plan["reason"] = reasons[found.reason];
+        plan["accuracy"] = word_of(found.accuracy, kAccuracies);
+        plan["reason"] = word_of(found.reason, kReasons);
         plan["exact_bytes"] = found.exact_bytes;
         return plan;
     }
 
-    // Each scale is (rule, value, sigma or None, normalize). Returns a result for each scale.
-    py::list fit(const py::array_t<std::int64_t, py::array::c_style>& labels, std::int64_t n_classes,
-                 const py::sequence& scales_, const std::string& form, const std::string& accuracy, std::int64_t rank,
-                 const std::string& multiclass, std::uint64_t seed, std::uintptr_t kernel, std::int64_t n_components,
-                 const py::object& run_) const {
-        if (labels.ndim() != 1 || labels.shape(0) != n_rows_) {
-            throw std::invalid_argument("expected one label for each of the " + std::to_string(n_rows_) + " rows");
-        }
-        auto options = to_options(form, accuracy, rank, multiclass);
-        options.seed = seed;
-        options.kernel = reinterpret_cast<fastfs_tile_kernel>(kernel);
-
-        std::vector<std::vector<double>> given;
-        std::vector<fastfs::manifest_scale> scales;
-        given.reserve(scales_.size());
-        for (const auto& scale_ : scales_) {
-            const auto scale = scale_.cast<py::tuple>();
-            fastfs::manifest_scale s = FASTFS_MANIFEST_SCALE_INIT;
-            s.rule = choose(scale[0].cast<std::string>(), {"median", "percentile", "given"});
-            s.value = scale[1].cast<double>();
-            if (!scale[2].is_none()) {
-                const auto sigma = scale[2].cast<py::array_t<double, py::array::c_style | py::array::forcecast>>();
-                given.emplace_back(sigma.data(), sigma.data() + sigma.size());
-                s.sigma = given.back().data();
-            }
-            s.normalize = scale[3].cast<int>();
-            scales.push_back(s);
-        }
-
-        const auto* y = labels.data();
+    // Returns a result for each scale.
+    py::list fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
+                 std::int64_t n_components, const py::object& run_) const {
+        const auto* labels = labels_of(labels_, n_rows_);
+        const auto options = to_options(options_);
         Call call(run_);
-        const auto n_scales = static_cast<std::int64_t>(scales.size());
-        const auto found = call(
-            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
-        for (const auto& sigma : given) {
-            if (static_cast<std::int64_t>(sigma.size()) == found.n_kernels) continue;
-            throw std::invalid_argument("sigma must hold one number for each of the " +
-                                        std::to_string(found.n_kernels) + " kernels, but has " +
-                                        std::to_string(sigma.size()));
-        }
-        const auto results = call(
-            [&](const fastfs::run& run) { return manifest_->fit(y, n_classes, scales, options, n_components, run); });
+        const auto found = plan_of(n_classes, static_cast<std::int64_t>(scales_.size()), options, n_components, call);
+        std::vector<fastfs::manifest_scale> scales;
+        for (const auto& scale : scales_) scales.push_back(to_scale(scale.cast<py::dict>(), found.n_kernels));
+        const auto results = call([&](const fastfs::run& run) {
+            return manifest_->fit(labels, n_classes, scales, options, n_components, run);
+        });
 
         py::list fitted;
         for (const auto& r : results) {
@@ -107,23 +102,11 @@ class Manifest {
     }
 
   private:
-    static fastfs::manifest_options to_options(const std::string& form, const std::string& accuracy, std::int64_t rank,
-                                               const std::string& multiclass) {
-        auto options = fastfs::default_manifest_options();
-        options.form = choose(form, {"pencil", "spd", "spsd"});
-        options.accuracy = choose(accuracy, {"auto", "exact", "fast", "high"});
-        options.rank = rank;
-        options.multiclass = choose(multiclass, {"ovr", "ovo"});
-        return options;
-    }
-
-    static int choose(const std::string& name, std::initializer_list<const char*> names) {
-        int index = 0;
-        for (const char* known : names) {
-            if (name == known) return index;
-            ++index;
-        }
-        throw std::invalid_argument("there is no option '" + name + "'");
+    fastfs::manifest_plan plan_of(std::int64_t n_classes, std::int64_t n_scales,
+                                  const fastfs::manifest_options& options, std::int64_t n_components,
+                                  Call& call) const {
+        return call(
+            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
     }
 
     std::vector<std::unique_ptr<Matrix>> chunks_;
@@ -141,13 +124,12 @@ void bind_manifest(py::module_& m) {
     m.attr("WARN_NO_CONTRAST") = int{FASTFS_WARN_NO_CONTRAST};
     m.attr("WARN_AGREEMENT") = int{FASTFS_WARN_AGREEMENT};
     py::class_<Manifest>(m, "Manifest")
-        .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"),
-             py::arg("keep_distances"), py::arg("run"))
-        .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("form"), py::arg("accuracy"),
-             py::arg("rank"), py::arg("multiclass"), py::arg("n_components"), py::arg("run"))
-        .def("fit", &Manifest::fit, py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("scales"),
-             py::arg("form"), py::arg("accuracy"), py::arg("rank"), py::arg("multiclass"), py::arg("seed"),
-             py::arg("kernel"), py::arg("n_components"), py::arg("run"));
+        .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"), py::arg("keep_distances"),
+             py::arg("run"))
+        .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
+             py::arg("n_components"), py::arg("run"))
+        .def("fit", &Manifest::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
+             py::arg("n_components"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

@@ -6,18 +6,12 @@
 namespace fastfs::bindings {
 namespace {
 
-using Labels = py::array_t<std::int64_t, py::array::c_style>;
 using Doubles = py::array_t<double, py::array::c_style>;
 
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
-    return py::array_t<T>(std::move(shape), values.data());
-}
-
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values) {
-    return to_array(values, {static_cast<py::ssize_t>(values.size())});
-}
+const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
+const Words kKept{
+    {"none", FASTFS_KEEP_NONE}, {"manhattan", FASTFS_KEEP_MANHATTAN}, {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN}};
+const Words kSigmaRules{{"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"nearest", FASTFS_MARGIN_SIGMA_NEAREST}};
 
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
@@ -44,10 +38,9 @@ struct Metric {
 // The label-free stage; keeps the arrays of X alive.
 class Margin {
   public:
-    Margin(const py::object& X, const std::string& scaling, const std::string& keep, const py::object& run_)
-        : X_(X) {
-        const int scale = choose(scaling, {"none", "range", "standard"});
-        const int kept = choose(keep, {"none", "manhattan", "sqeuclidean"});
+    Margin(const py::object& X, const std::string& scaling, const std::string& keep, const py::object& run_) : X_(X) {
+        const int scale = choose("scaling", scaling, kScalings);
+        const int kept = choose("keep", keep, kKept);
         Call call(run_);
         margin_ =
             call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, scale, kept, run); });
@@ -59,15 +52,18 @@ class Margin {
         return py::make_tuple(shift, factor);
     }
 
-    py::dict relief(const py::object& labels, std::int64_t n_classes, const std::string& method, bool closed_form,
-                    std::int64_t n_neighbors, std::int64_t n_targets, std::uint64_t seed, const py::object& run_) const {
+    py::dict relief(const py::object& labels, std::int64_t n_classes, const py::dict& given,
+                    const py::object& run_) const {
         const auto* y = labels_of(labels);
-        auto options = fastfs::default_relief_options();
-        options.method = choose(method, {"relief", "relieff", "multisurf"});
-        options.closed_form = closed_form;
-        options.n_neighbors = n_neighbors;
-        options.n_targets = n_targets;
-        options.seed = seed;
+        const auto options = read_options<fastfs_relief_options>(
+            fastfs::default_relief_options(), given,
+            {{"method",
+              choice(&fastfs_relief_options::method,
+                     {{"relief", FASTFS_RELIEF}, {"relieff", FASTFS_RELIEFF}, {"multisurf", FASTFS_MULTISURF}})},
+             {"closed_form", &fastfs_relief_options::closed_form},
+             {"n_neighbors", &fastfs_relief_options::n_neighbors},
+             {"n_targets", &fastfs_relief_options::n_targets},
+             {"seed", &fastfs_relief_options::seed}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });
         py::dict result;
@@ -77,15 +73,16 @@ class Margin {
         return result;
     }
 
-    py::dict im4e(const py::object& labels, std::int64_t n_classes, const std::string& sigma_rule, double sigma,
-                  int max_iter, double tol, const py::object& class_factors, const py::object& run_) const {
+    py::dict im4e(const py::object& labels, std::int64_t n_classes, const py::dict& given,
+                  const py::object& run_) const {
         const auto* y = labels_of(labels);
-        auto options = fastfs::default_im4e_options();
-        options.sigma = sigma;
-        options.sigma_rule = choose(sigma_rule, {"given", "nearest"});
-        options.max_iter = max_iter;
-        options.tol = tol;
-        options.class_factors = data_or_null<double>(class_factors, "class_factors", {n_classes});
+        const auto options = read_options<fastfs_im4e_options>(
+            fastfs::default_im4e_options(), given,
+            {{"sigma", &fastfs_im4e_options::sigma},
+             {"sigma_rule", choice(&fastfs_im4e_options::sigma_rule, kSigmaRules)},
+             {"max_iter", &fastfs_im4e_options::max_iter},
+             {"tol", &fastfs_im4e_options::tol},
+             {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); });
         py::dict result;
@@ -94,24 +91,23 @@ class Margin {
         return result;
     }
 
-    py::dict immigrate(const py::object& labels, std::int64_t n_classes, const std::string& sigma_rule, double sigma,
-                       int max_iter, double tol, bool clip, double smallest, double negligible,
-                       const py::object& features, const py::object& start, const py::object& start_matrix,
+    py::dict immigrate(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                        const py::object& run_) const {
         const auto* y = labels_of(labels);
-        const py::ssize_t n = features.is_none() ? X_.view.n_cols() : length(features);
-        auto options = fastfs::default_immigrate_options();
-        options.sigma = sigma;
-        options.sigma_rule = choose(sigma_rule, {"given", "nearest"});
-        options.max_iter = max_iter;
-        options.tol = tol;
-        options.clip = clip;
-        options.smallest = smallest;
-        options.negligible = negligible;
-        options.features = data_or_null<std::int64_t>(features, "features", {n});
-        options.n_features = features.is_none() ? 0 : n;
-        options.start = data_or_null<double>(start, "start", {n});
-        options.start_matrix = data_or_null<double>(start_matrix, "start_matrix", {n, n});
+        const py::ssize_t n = given.contains("features") ? length(given["features"]) : X_.view.n_cols();
+        auto options = read_options<fastfs_immigrate_options>(
+            fastfs::default_immigrate_options(), given,
+            {{"sigma", &fastfs_immigrate_options::sigma},
+             {"sigma_rule", choice(&fastfs_immigrate_options::sigma_rule, kSigmaRules)},
+             {"max_iter", &fastfs_immigrate_options::max_iter},
+             {"tol", &fastfs_immigrate_options::tol},
+             {"clip", &fastfs_immigrate_options::clip},
+             {"smallest", &fastfs_immigrate_options::smallest},
+             {"negligible", &fastfs_immigrate_options::negligible},
+             {"features", array(&fastfs_immigrate_options::features, {n})},
+             {"start", array(&fastfs_immigrate_options::start, {n})},
+             {"start_matrix", array(&fastfs_immigrate_options::start_matrix, {n, n})}});
+        if (options.features != nullptr) options.n_features = n;
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); });
         const auto kept = static_cast<py::ssize_t>(r.features.size()), rank = static_cast<py::ssize_t>(r.values.size());
@@ -119,7 +115,7 @@ class Margin {
         result["features"] = to_array(r.features);
         result["values"] = to_array(r.values);
         result["vectors"] = to_array(r.vectors, {rank, kept});
-        result["W"] = r.W.empty() ? py::object(py::none()) : py::object(to_array(r.W, {kept, kept}));
+        result["W"] = r.W.empty() ? py::none() : to_array(r.W, {kept, kept});
         result["scores"] = to_array(r.scores);
         add_iteration(result, r);
         return result;
@@ -161,8 +157,7 @@ class Margin {
     }
 
     const std::int64_t* labels_of(const py::object& labels) const {
-        if (!py::isinstance<Labels>(labels)) throw py::type_error("labels must be a contiguous int64 array");
-        return data_or_null<std::int64_t>(labels, "labels", {static_cast<py::ssize_t>(X_.view.n_rows())});
+        return bindings::labels_of(labels, X_.view.n_rows());
     }
 
     template <class Result>
@@ -214,17 +209,12 @@ void bind_margin(py::module_& m) {
              py::arg("values"), py::arg("vectors"))
         .def_property_readonly("is_matrix", [](const Metric& self) { return self.view.weights == nullptr; });
     py::class_<Margin>(m, "Margin")
-        .def(py::init<const py::object&, const std::string&, const std::string&, const py::object&>(),
-             py::arg("X"), py::arg("scaling"), py::arg("keep"), py::arg("run"))
+        .def(py::init<const py::object&, const std::string&, const std::string&, const py::object&>(), py::arg("X"),
+             py::arg("scaling"), py::arg("keep"), py::arg("run"))
         .def("scaling", &Margin::scaling)
-        .def("relief", &Margin::relief, py::arg("labels"), py::arg("n_classes"), py::arg("method"),
-             py::arg("closed_form"), py::arg("n_neighbors"), py::arg("n_targets"), py::arg("seed"),
-             py::arg("run"))
-        .def("im4e", &Margin::im4e, py::arg("labels"), py::arg("n_classes"), py::arg("sigma_rule"), py::arg("sigma"),
-             py::arg("max_iter"), py::arg("tol"), py::arg("class_factors"), py::arg("run"))
-        .def("immigrate", &Margin::immigrate, py::arg("labels"), py::arg("n_classes"), py::arg("sigma_rule"),
-             py::arg("sigma"), py::arg("max_iter"), py::arg("tol"), py::arg("clip"), py::arg("smallest"),
-             py::arg("negligible"), py::arg("features"), py::arg("start"), py::arg("start_matrix"),
+        .def("relief", &Margin::relief, py::arg("labels"), py::arg("n_classes"), py::arg("options"), py::arg("run"))
+        .def("im4e", &Margin::im4e, py::arg("labels"), py::arg("n_classes"), py::arg("options"), py::arg("run"))
+        .def("immigrate", &Margin::immigrate, py::arg("labels"), py::arg("n_classes"), py::arg("options"),
              py::arg("run"))
         .def("distances", &Margin::distances, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
              py::arg("run"))

@@ -1,7 +1,7 @@
 // Options of a method: a dict of Python's becomes a struct of the C interface, by a table.
 //
 //     read_options(fastfs::default_disc_options(), given,
-//                  {{"graph", choice(&fastfs_disc_options::graph, {"dense", "knn"})},
+//                  {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
 //                   {"density", &fastfs_disc_options::density}});
 #pragma once
 
@@ -20,14 +20,23 @@
 
 namespace fastfs::bindings {
 
-// The index of a name among those of an enumeration, which start from 0.
-inline int choose(const std::string& option, const std::string& name, const std::vector<const char*>& names) {
+// The words for the values of an enumeration.
+using Words = std::vector<std::pair<const char*, int>>;
+
+inline int choose(const std::string& option, const std::string& word, const Words& words) {
     std::string known;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        if (name == names[i]) return static_cast<int>(i);
-        known += (i ? ", '" : "'") + std::string(names[i]) + "'";
+    for (const auto& [name, value] : words) {
+        if (word == name) return value;
+        known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
     }
-    throw std::invalid_argument(option + " must be one of " + known + ", not '" + name + "'");
+    throw std::invalid_argument(option + " must be one of " + known + ", not '" + word + "'");
+}
+
+inline const char* word_of(int value, const Words& words) {
+    for (const auto& [name, number] : words) {
+        if (number == value) return name;
+    }
+    return "";
 }
 
 template <class Options>
@@ -61,9 +70,9 @@ struct Field {
 
 // A word that stands for a number.
 template <class Options>
-typename Field<Options>::Read choice(std::int32_t Options::* member, std::vector<const char*> names) {
-    return [member, names](Options& options, const std::string& key, const py::handle& value) {
-        options.*member = choose(key, value.cast<std::string>(), names);
+typename Field<Options>::Read choice(std::int32_t Options::* member, Words words) {
+    return [member, words](Options& options, const std::string& key, const py::handle& value) {
+        options.*member = choose(key, value.cast<std::string>(), words);
     };
 }
 

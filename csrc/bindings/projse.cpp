@@ -6,13 +6,7 @@
 namespace fastfs::bindings {
 namespace {
 
-using Labels = py::array_t<std::int64_t, py::array::c_style>;
 using Square = py::array_t<double, py::array::c_style>;
-
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values) {
-    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
-}
 
 py::dict to_dict(const fastfs::projse_result& r) {
     py::dict result;
@@ -28,41 +22,32 @@ py::dict to_dict(const fastfs::projse_result& r) {
     return result;
 }
 
-// `custom`: the address of a fastfs_tile_kernel, or 0.
-fastfs::projse_options to_options(const std::string& kernel, int degree, const std::string& sigma_rule, double sigma,
-                                  int center, bool normalize, double eps, std::int64_t n_select, std::uintptr_t custom,
-                                  bool from_y) {
-    auto options = fastfs::default_projse_options();
-    options.kernel = kernel == "poly" ? FASTFS_POLY : kernel == "rbf" ? FASTFS_RBF : FASTFS_LINEAR;
-    options.degree = degree;
-    options.sigma_rule = sigma_rule == "mean"     ? FASTFS_PROJSE_SIGMA_MEAN
-                         : sigma_rule == "sqrt_m" ? FASTFS_PROJSE_SIGMA_SQRT_ROWS
-                                                  : FASTFS_PROJSE_SIGMA_GIVEN;
-    options.sigma = sigma;
-    options.center = center;
-    options.normalize = normalize;
-    options.eps = eps;
-    options.n_select = n_select;
-    options.custom = reinterpret_cast<fastfs_tile_kernel>(custom);
-    options.from_y = from_y;
-    return options;
-}
-
-const std::int64_t* labels_of(const py::object& given, const Matrix& X) {
-    if (!py::isinstance<Labels>(given)) throw py::type_error("labels must be a contiguous int64 array");
-    const auto labels = py::reinterpret_borrow<Labels>(given);
-    if (labels.ndim() != 1 || labels.shape(0) != X.view.n_rows()) {
-        throw std::invalid_argument("expected one label for each of the " + std::to_string(X.view.n_rows()) + " rows");
-    }
-    return labels.data();
+fastfs::projse_options to_options(const py::dict& given) {
+    return read_options<fastfs_projse_options>(
+        fastfs::default_projse_options(), given,
+        {{"kernel", choice(&fastfs_projse_options::kernel,
+                           {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}})},
+         {"degree", &fastfs_projse_options::degree},
+         {"sigma_rule", choice(&fastfs_projse_options::sigma_rule, {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
+                                                                    {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
+                                                                    {"given", FASTFS_PROJSE_SIGMA_GIVEN}})},
+         {"sigma", &fastfs_projse_options::sigma},
+         {"center",
+          choice(&fastfs_projse_options::center, {{"no", 0}, {"yes", 1}, {"auto", FASTFS_PROJSE_CENTER_AUTO}})},
+         {"normalize", &fastfs_projse_options::normalize},
+         {"from_y", &fastfs_projse_options::from_y},
+         {"eps", &fastfs_projse_options::eps},
+         {"n_select", &fastfs_projse_options::n_select},
+         {"custom", &fastfs_projse_options::custom}});
 }
 
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,
-                const fastfs::projse_options& options, const py::object& run_) {
+                const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);
+    const auto options = to_options(options_);
     Call call(run_);
     if (!labels_.is_none()) {
-        const auto* labels = labels_of(labels_, X);
+        const auto* labels = labels_of(labels_, X.view.n_rows());
         return to_dict(
             call([&](const fastfs::run& run) { return fastfs::projse(X.view, labels, n_classes, options, run); }));
     }
@@ -73,14 +58,15 @@ py::dict projse(const py::object& X_, const py::object& Y_, const py::object& la
     return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }));
 }
 
-py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_XX,
-                        const fastfs::projse_options& options, const py::object& run_) {
+py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_XX, const py::dict& options_,
+                        const py::object& run_) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
         throw std::invalid_argument("expected K_YY of n_y x n_y, K_YX of n_y x n_x and n_x values of K_XX");
     }
     const double *yy = K_YY.data(), *yx = K_YX.data(), *xx = K_XX.data();
     const std::int64_t n_y = K_YX.shape(0), n_x = K_YX.shape(1);
+    const auto options = to_options(options_);
     Call call(run_);
     return to_dict(
         call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }));
@@ -91,7 +77,7 @@ void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y
     const Matrix X(X_);
     Call call(run_);
     if (!labels_.is_none()) {
-        const auto* labels = labels_of(labels_, X);
+        const auto* labels = labels_of(labels_, X.view.n_rows());
         call([&](const fastfs::run& run) { self.update(X.view, labels, run); });
     } else if (!Y_.is_none()) {
         const Matrix Y(Y_);
@@ -104,33 +90,28 @@ void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y
 }  // namespace
 
 void bind_projse(py::module_& m) {
-    m.attr("PROJSE_CENTER_AUTO") = int{FASTFS_PROJSE_CENTER_AUTO};
     m.attr("PROJSE_ALL_SAMPLES") = int{FASTFS_PROJSE_ALL_SAMPLES};
     m.attr("PROJSE_TINY") = int{FASTFS_PROJSE_TINY};
     m.attr("PROJSE_NEARLY") = int{FASTFS_PROJSE_NEARLY};
     m.attr("PROJSE_TIE") = int{FASTFS_PROJSE_TIE};
 
-    py::class_<fastfs::projse_options>(m, "ProjseOptions")
-        .def(py::init(&to_options), py::arg("kernel"), py::arg("degree"), py::arg("sigma_rule"), py::arg("sigma"),
-             py::arg("center"), py::arg("normalize"), py::arg("eps"), py::arg("n_select"), py::arg("custom"),
-             py::arg("from_y") = false);
     m.def("projse", &projse, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));
     m.def("projse_kernels", &projse_kernels, py::arg("K_YY").noconvert(), py::arg("K_YX").noconvert(),
           py::arg("K_XX").noconvert(), py::arg("options"), py::arg("run"));
 
     py::class_<fastfs::projse_sums>(m, "ProjseSums")
-        .def(py::init([](std::int64_t n_y, std::int64_t n_x, bool two_views, std::int64_t max_memory) {
-                 auto how = fastfs::default_run();
-                 how.max_memory = max_memory;
-                 return fastfs::projse_sums(n_y, n_x, two_views, how);
+        .def(py::init([](std::int64_t n_y, std::int64_t n_x, bool two_views, const py::object& run_) {
+                 Call call(run_);
+                 return call([&](const fastfs::run& run) { return fastfs::projse_sums(n_y, n_x, two_views, run); });
              }),
-             py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("max_memory"))
+             py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("run"))
         .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
         .def("merge", &fastfs::projse_sums::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
             "select",
-            [](const fastfs::projse_sums& self, const fastfs::projse_options& options, const py::object& run_) {
+            [](const fastfs::projse_sums& self, const py::dict& options_, const py::object& run_) {
+                const auto options = to_options(options_);
                 Call call(run_);
                 return to_dict(call([&](const fastfs::run& run) { return self.select(options, run); }));
             },

@@ -29,8 +29,8 @@ fastfs_status guarded(F&& f) noexcept {
     }
 }
 
-// Reads a struct of the caller's header version into ours: fields that an older header lacks keep their defaults, fields
-// that only a newer one has must be zero.
+// Reads a struct of the caller's header version into ours: fields that an older header lacks keep their defaults,
+// fields that only a newer one has must be zero.
 template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;

@@ -317,7 +317,7 @@ Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, dou
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
     Pencil result;
     if (!pencil_by_cholesky(n, D, S.data(), run, result)) pencil_by_eigenvalues(n, D, S, run, result);
-    for (double& nu : result.nu) nu = std::clamp(nu, -1.0, 1.0);
+    for (double& nu : result.nu) nu = 1 - std::abs(nu) <= nu_rounding(n) ? std::copysign(1.0, nu) : nu;
     run.checkpoint(1.0);
     return result;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "support/buffer.hpp"
@@ -58,7 +59,8 @@ void require_semidefinite(std::int64_t n, const double* K, double* T);
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps
 // of the largest cut off. Takes 2 n^2 doubles while it runs, W among them. nu rather than K1's own values mu = (1 + nu)
-// / 2: where the kernels nearly agree, nu is small and keeps its digits.
+// / 2: where the kernels nearly agree, nu is small and keeps its digits. What rounding can't tell from -1 or 1 is -1 or
+// 1: a direction that only one kernel has, whose geometric mean is 0 and not the root of a rounding error.
 struct Pencil {
     Buffer<double> W;
     std::vector<double> nu;
@@ -71,6 +73,11 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
 
 // A becomes its eigenvectors, w its eigenvalues, ascending.
 void eigh(std::int64_t n, double* A, double* w, Run& run);
+
+// How far rounding errors move nu, where S is well-conditioned: up to 2 n eps was met.
+constexpr double nu_rounding(std::int64_t n) {
+    return 8 * static_cast<double>(n) * std::numeric_limits<double>::epsilon();
+}
 
 // Bytes that make_vectors takes besides.
 std::int64_t vectors_memory(std::int64_t n, int n_threads);

@@ -54,10 +54,11 @@ Buffer<double> gram_of_columns(const double* F, std::int64_t d, std::int64_t n, 
 
 // The model with F F' - nu I within the rank: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w.
 LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace,
-            double nu, double largest, Run& run) {
+            double nu, double largest, double eps, Run& run) {
     const double smallest = kSmallestShift * largest;
     LowRank model;
     model.largest = largest;
+    model.eps = eps;
     if (n > 0) {
         Buffer<double> H = gram_of_columns(F.data(), d, n, ld, run);
         SymmetricEigen eigen(n, H.data(), run);
@@ -304,7 +305,8 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
             }
         });
     }
-    return cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()), run);
+    return cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
+               std::numeric_limits<T>::epsilon(), run);
 }
 
 template <class T>
@@ -379,7 +381,8 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     Omega = Buffer<double>();
     for_rows(d, run,
              [&](std::int64_t i0, std::int64_t rows, int) { trsm_lower(p, rows, C.data(), p, Y.data() + i0 * p, p); });
-    return cut(Y, d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()), run);
+    return cut(Y, d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()),
+               std::numeric_limits<T>::epsilon(), run);
 }
 
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) {

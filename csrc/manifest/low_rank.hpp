@@ -18,6 +18,7 @@ struct LowRank {
     double delta = 0;
     double kept_trace = 1;  // share of the trace within the rank
     double largest = 1;     // entry of K
+    double eps = 0;         // relative rounding error of K's entries
 
     std::int64_t rank() const { return static_cast<std::int64_t>(w.size()); }
 };

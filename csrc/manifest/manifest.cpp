@@ -40,6 +40,7 @@ struct Outcome {
     double kept_trace[2] = {1, 1};
     std::int32_t kernel_warnings[2] = {};
     std::int64_t rank = 0;
+    double steepest = 0;  // the largest |nu| that the difference has a weight at
     double agreement = 1;
     std::int32_t warnings = 0;
     std::int64_t n_components = 0;
@@ -278,18 +279,26 @@ void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& 
     difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, d, outcome);
 }
 
-// Kernels that agree to rounding leave scores of the size of rounding: that of nu, which singular kernels have at its
-// ends too, where the weight is steep. n, rank: of the pencil; diagonal: the size of the kernels' entries.
-void check_contrast(std::int64_t n, std::int64_t rank, double diagonal, Outcome& outcome) {
+// Scores that don't exceed what rounding errors make of the weights say nothing: those of the kernels' entries, if they
+// are of single precision, and those of nu, which count for little where the kernels agree, and for far more where one
+// of them is all but singular, since the weight's slope is infinite at both ends. n: rows of the pencil; diagonal, eps:
+// the size of the kernels' entries, and their relative rounding error.
+void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcome) {
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) {
         throw NumericError(
             "ManiFeSt met a value that isn't finite, as very large values of a kernel make it: scale them");
     }
-    const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
-    if (largest <= diagonal * (rank < n ? std::abs(difference_weight(1 - rounding)) : 8 * rounding)) {
+    const double rounding = nu_rounding(n), nu = outcome.steepest;
+    const double at_the_end = difference_weight(nu - rounding) - difference_weight(nu + rounding);
+    if (largest <= diagonal * std::max({static_cast<double>(n) * eps, rounding, at_the_end})) {
         outcome.warnings |= FASTFS_WARN_NO_CONTRAST;
     }
+}
+
+// The largest |nu| of a pencil with n rows: 1 where it is cut, at eigenvalues that are rounding.
+double steepest(const std::vector<double>& nu, std::int64_t n) {
+    return static_cast<std::int64_t>(nu.size()) < n ? 1 : std::max(-nu.front(), nu.back());
 }
 
 // K1 and K2 (in S) are consumed.
@@ -307,6 +316,7 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, const Part
     Pencil classes = pencil(d, K1.data(), S, run);
     const auto q = static_cast<std::int64_t>(classes.nu.size());
     outcome.rank = q;
+    outcome.steepest = steepest(classes.nu, d);
 
     if (outcome.n_components > 0) {
         part.step("components of the mean", 0.6);
@@ -348,6 +358,11 @@ double fourth_root(double x) { return std::sqrt(std::sqrt(std::max(x, 0.0))); }
 std::vector<double> clipped_log(const std::vector<double>& e) {
     const double least = e.back() * static_cast<double>(e.size()) * std::numeric_limits<double>::epsilon();
     return map(e, [&](double x) { return std::log(std::max(x, least)); });
+}
+
+// The same for the two forms of the paper, where log e = 1/2 log(mu / (1 - mu)) = atanh(nu).
+double steepest_of_logs(const std::vector<double>& logs, std::int64_t d) {
+    return static_cast<std::int64_t>(logs.size()) < d ? 1 : std::tanh(std::max(-logs.front(), logs.back()));
 }
 
 void scale_rows(double* A, std::int64_t n, const std::vector<double>& factors) {
@@ -421,7 +436,7 @@ void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part& 
     std::copy(K1.data(), K1.data() + d * d, A.data());
     Eigenpairs first = eigenpairs(d, A.data(), std::move(B), run);
     require_invertible(first.w, "the kernel of the first class");
-    std::vector<double> e = relate(d, first.w, first.V.data(), K2.data(), A, run);
+    const std::vector<double> e = relate(d, first.w, first.V.data(), K2.data(), A, run);
     require_invertible(e, "the kernel of the second class");
     scale_columns(K2.data(), d, d, map(e, fourth_root));
     syrk(d, d, 1.0, K2.data(), 0.0, first.V.data(), run);  // (2)
@@ -430,9 +445,10 @@ void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part& 
     Eigenpairs mean = eigenpairs(d, first.V.data(), std::move(A), run);
     require_invertible(mean.w, "the mean of both kernels");
     mean_components(mean.w, mean.V.data(), d, outcome);
-    e = relate(d, mean.w, mean.V.data(), K1.data(), first.V, run);
-    weighted_squares(K1.data(), clipped_log(e), d, first.V.data(), run);  // (3)
+    const std::vector<double> logs = clipped_log(relate(d, mean.w, mean.V.data(), K1.data(), first.V, run));
+    weighted_squares(K1.data(), logs, d, first.V.data(), run);  // (3)
     outcome.rank = d;
+    outcome.steepest = steepest_of_logs(logs, d);
 
     part.step("eigenvectors of the difference", 1.0);
     scores(d, first.V.data(), std::move(mean.V), run, outcome);
@@ -478,7 +494,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part&
     gesdd(k, A.data(), s.data(), O2.data(), O1.data());  // O1 transposed
     run.checkpoint();
     Buffer<double> B(d * d);
-    std::vector<double> e = relate_cores(k, O2.data(), O1.data(), second.w, first.w, A, B, run);
+    const std::vector<double> e = relate_cores(k, O2.data(), O1.data(), second.w, first.w, A, B, run);
     scale_columns(B.data(), k, k, map(e, fourth_root));
     syrk(k, k, 1.0, B.data(), 0.0, A.data(), run);
     Eigenpairs mean = eigenpairs(k, A.data(), std::move(B), run);  // the core of M
@@ -518,8 +534,9 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, const Part&
     gesdd(kept, A.data(), s.data(), O1.data(), O2.data());  // of G1 and, transposed, of GM
     run.checkpoint();
     B = Buffer<double>(d * d);
-    e = relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run);
-    weighted_squares(B.data(), clipped_log(e), kept, A.data(), run);
+    const std::vector<double> logs = clipped_log(relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run));
+    weighted_squares(B.data(), logs, kept, A.data(), run);
+    outcome.steepest = steepest_of_logs(logs, d);
     const Eigenpairs difference = eigenpairs(kept, A.data(), std::move(B), run);  // the core of D
     // The path from M to K1 ends at G1 O1.
     multiply('N', kept, kept, kept, O1.data(), kept, difference.V.data(), kept, O2.data(), kept, run);
@@ -575,13 +592,11 @@ void exact_problem(const Fit& fit, const Problem& problem, const Part& part, std
         }
         const double begin = 0.05 + 0.95 * static_cast<double>(s) / static_cast<double>(fit.scales.size());
         const double end = 0.05 + 0.95 * static_cast<double>(s + 1) / static_cast<double>(fit.scales.size());
-        double diagonal = fit.options.kernel ? 0 : 1;
-        for (std::int64_t i = 0; fit.options.kernel && i < d; ++i) {
-            diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
-        }
+        double diagonal = 0;
+        for (std::int64_t i = 0; i < d; ++i) diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
         constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
         forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), part.within(begin, end), outcomes[s]);
-        check_contrast(d, outcomes[s].rank, diagonal, outcomes[s]);
+        check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcomes[s]);
     }
 }
 
@@ -796,7 +811,8 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, const P
                           outcome.difference_vectors);
     }
     outcome.rank = q;
-    check_contrast(q, rank, std::max(K1.largest, K2.largest), outcome);
+    outcome.steepest = steepest(classes.nu, q);
+    check_contrast(q, std::max(K1.largest, K2.largest), std::max(K1.eps, K2.eps), outcome);
 }
 
 // Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
@@ -832,7 +848,7 @@ double agreement(Excerpt (&excerpt)[2], const Part& part) {
     low_rank_form(n, excerpt[0].low_rank, excerpt[1].low_rank, part.within(0, 0.2), low_rank);
     const double largest = std::max(excerpt[0].low_rank.largest, excerpt[1].low_rank.largest);
     pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), part.within(0.2, 1), exact);
-    check_contrast(n, exact.rank, largest, exact);
+    check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
     if (exact.warnings & low_rank.warnings & FASTFS_WARN_NO_CONTRAST) return 1;  // both say that there is nothing
     return rank_correlation(exact.scores, low_rank.scores);
 }

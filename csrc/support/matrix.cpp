@@ -185,7 +185,8 @@ Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
         if (chunk.is_sparse() != is_sparse()) {
             refuse(Message() << "the chunks of X must be all dense or all sparse, but "
                              << Name::chunk(static_cast<std::int64_t>(c))
-                             << (chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"));
+                             << (chunk.is_sparse() ? " is sparse and the first is not"
+                                                   : " is dense and the first is not"));
         }
         begins_.push_back(begins_.back() + chunk.n_rows());
     }

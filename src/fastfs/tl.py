@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.checks import as_int, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
-from fastfs._machine.run import DataWarning, warn_data
+from fastfs._machine.run import DataWarning, warn
 from fastfs._types import Array
 
 if TYPE_CHECKING:
@@ -377,12 +377,10 @@ def _compare(
         unfinished = [group for (group, _), (_, converged) in zip(pairs, compared, strict=True) if not converged]
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
-            warn_data([message + "parameters say how long it may take"], ConvergenceWarning)
+            warn([message + "parameters say how long it may take"], ConvergenceWarning)
     sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
     if sums.any() and np.array_equal(sums, np.rint(sums)):
-        warn_data(
-            ["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"]
-        )
+        warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
     by_group = {}
     for (group, other), one in zip(pairs, found, strict=True):
         ours = names == group

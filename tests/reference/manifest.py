@@ -196,6 +196,27 @@ def manifest_mp(K1: np.ndarray, K2: np.ndarray, digits: int = 50) -> tuple[np.nd
         return r, np.array([[float(D[i, j]) for j in range(d)] for i in range(d)])
 
 
+def singular_mp(K1: np.ndarray, K2: np.ndarray, digits: int = 80) -> np.ndarray:
+    """Scores of the pencil in `digits`-digit arithmetic, where K1 or K2 alone is singular and K1 + K2 is not."""
+    import mpmath
+
+    with mpmath.workdps(digits):
+
+        def function(A: Any, f: Callable[[Any], Any]) -> Any:
+            w, V = mpmath.eigsy((A + A.T) / 2)
+            return V * mpmath.diag([f(x) for x in w]) * V.T
+
+        def weight(nu: Any) -> Any:
+            return (
+                0 if 1 - abs(nu) < mpmath.mpf(10) ** (-digits // 2) else mpmath.sqrt(1 - nu**2) * mpmath.atanh(nu) / 2
+            )
+
+        A1, A2 = mpmath.matrix(K1.tolist()), mpmath.matrix(K2.tolist())
+        root, inverse = function(A1 + A2, mpmath.sqrt), function(A1 + A2, lambda x: 1 / mpmath.sqrt(x))
+        absolute = function(root * function(inverse * (A1 - A2) * inverse, weight) * root, abs)
+        return np.array([float(absolute[i, i]) for i in range(len(K1))])
+
+
 # ------------------------------------------------------------------------------------------------ from data to scores
 
 

@@ -26,10 +26,10 @@ void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool fir
     for (int r0 = 0; r0 < kFormRows; r0 += kSumRows) {
         for (int l0 = 0; l0 < kPairs<T>; l0 += 3 * V::kLanes) {
             typename V::Type sum[kSumRows][3] = {};
-            T* at_S = S + r0 * kPairs<T> + l0;
+            const auto at_S = [=](int r, int v) { return S + (r0 + r) * kPairs<T> + l0 + v * V::kLanes; };
             if (!first) {
                 for (int r = 0; r < kSumRows; ++r) {
-                    for (int v = 0; v < 3; ++v) sum[r][v] = load(at_S + r * kPairs<T> + v * V::kLanes);
+                    for (int v = 0; v < 3; ++v) sum[r][v] = load(at_S(r, v));
                 }
             }
             const T *w = W + r0, *at_d = d + l0;
@@ -44,7 +44,7 @@ void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool fir
             }
             if (!last) {
                 for (int r = 0; r < kSumRows; ++r) {
-                    for (int v = 0; v < 3; ++v) store(at_S + r * kPairs<T> + v * V::kLanes, sum[r][v]);
+                    for (int v = 0; v < 3; ++v) store(at_S(r, v), sum[r][v]);
                 }
                 continue;
             }

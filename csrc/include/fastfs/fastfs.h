@@ -330,7 +330,7 @@ enum {                             /* bits of the warnings of a kernel */
        FASTFS_WARN_ONE_SAMPLE = 2, /* the class has one sample */
        FASTFS_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of the trace: sigma is too small for it */
                               /* and of a problem */
-       FASTFS_WARN_NO_CONTRAST = 8, /* both kernels agree to rounding: the scores say nothing */
+       FASTFS_WARN_NO_CONTRAST = 8, /* no score exceeds what rounding leaves: they say nothing */
        FASTFS_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank otherwise than the exact ones */
 };
 

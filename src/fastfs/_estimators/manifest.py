@@ -87,7 +87,8 @@ class ManiFeSt(_Selector):
         and taken by themselves. That of all features is lower as a rule. 1 if exact.
     kernel_rank_ : int, or ndarray of shape (n_comparisons,)
         Numerical rank of the sum of the two kernels; with ``form="spsd"``, that to which both are cut. If exact and
-        below n_features, digits beyond 1e-6..1e-4 of a score are rounding.
+        below n_features, digits beyond 1e-6..1e-4 of a score are rounding. Full rank doesn't mean that all digits
+        count: one kernel alone may be singular, as where features are equal in one class only.
     accuracy_, accuracy_reason_ : str
         The form that was used, and why.
     classes_ : ndarray of shape (n_classes,)
@@ -120,7 +121,7 @@ class ManiFeSt(_Selector):
     Warns
     -----
     fastfs.DataWarning
-        A class has one sample; the distance to take sigma from is 0; the kernels of both classes agree; a low-rank
+        A class has one sample; the distance to take sigma from is 0; the scores are zero up to rounding; a low-rank
         kernel keeps less than half of its trace; `agreement_` is below 0.9; `rank` is too large to gain
         anything; neighbouring scales of the grid
         share less than half of the best features.

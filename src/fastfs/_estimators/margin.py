@@ -19,7 +19,7 @@ from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense, not_finite
-from fastfs._machine.run import as_progress, core, count_threads, parse_memory, warn_data
+from fastfs._machine.run import as_progress, core, count_threads, parse_memory, warn
 from fastfs._types import Array, Progress
 
 
@@ -107,7 +107,7 @@ class _ReliefSelector(_MarginSelector):
             self.scores_, stored, said = _relief.score(stage, codes, self.classes_, options)
             self.ranking_ = rank_features(self.scores_)
             self.algorithm_ = _algorithm(stored)
-            warn_data(said)
+            warn(said)
         return self
 
     def _scores_of(self, stage: _margin.Stage, codes: _margin.Codes, classes: Array) -> Array:
@@ -674,7 +674,7 @@ class IM4E(_MarginClassifier):
                 setattr(self, f"{name}_", getattr(result, name))
             self.algorithm_ = _algorithm(stored)
             self._keep(data, codes, np.flatnonzero(self.weights_))
-            warn_data(said)
+            warn(said)
         return self
 
     _KEEP = "manhattan"
@@ -879,7 +879,7 @@ class Immigrate(_MarginClassifier):
             self.prefilter_weights_ = None if before is None else before.weights
             self.algorithm_ = _algorithm(stored)
             self._keep(data, codes, self.kept_features_)
-            warn_data(said)
+            warn(said)
         return self
 
     @property

@@ -12,7 +12,7 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions import projse as _projse
 from fastfs._inference.permutation import Scorer, refit
 from fastfs._inputs.labels import encode_labels
-from fastfs._machine.run import as_progress, count_threads, warn_data
+from fastfs._machine.run import as_progress, count_threads, warn
 from fastfs._types import Array, Progress
 
 
@@ -288,7 +288,7 @@ class ProjSe(_Selector):
         for name in (n for n in self._RESULTS if n != "n_selected_"):
             setattr(self, name, getattr(result, name.rstrip("_")))
         self.n_selected_ = len(result.selected)
-        warn_data(messages)
+        warn(messages)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")

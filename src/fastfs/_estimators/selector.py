@@ -14,7 +14,7 @@ from fastfs._inputs.checks import count_selected
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, require_table
 from fastfs._inputs.streams import as_chunks, same_columns
-from fastfs._machine.run import parse_memory
+from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
@@ -22,13 +22,12 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share: input validation, and a support cut from `ranking_`."""
 
     n_features_to_select: int | float | None
-    max_memory: int | str | None
 
-    def _validate(self, X: Any, y: Any, max_memory: int | str | None) -> tuple[list[Any], int, Array, Array]:
-        """Return X and the memory budget as of `as_chunks`, the classes and the codes as of `encode_labels`."""
-        X = self._validate_chunks(X) if hasattr(X, "__next__") else self._validate_matrix(X)
-        chunks, budget = as_chunks(X, parse_memory(max_memory), y)
-        return chunks, budget, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
+    def _validate(self, X: Any, y: Any, run: Run) -> tuple[list[Any], Array, Array]:
+        """Return X as of `as_chunks`, the classes and each sample's place among them as of `encode_labels`."""
+        X = self._validate_chunks(X, run) if hasattr(X, "__next__") else self._validate_matrix(X, run)
+        chunks = as_chunks(X, run, y)
+        return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     @contextmanager
     def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
@@ -43,14 +42,14 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
-    def _validate_chunks(self, X: Iterator[Any]) -> Iterator[Any]:
+    def _validate_chunks(self, X: Iterator[Any], run: Run) -> Iterator[Any]:
         """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
         for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
-            yield chunk if number else self._validate_matrix(chunk)
+            yield chunk if number else self._validate_matrix(chunk, run)
 
-    def _validate_matrix(self, X: Any, *, reset: bool = True) -> Any:
+    def _validate_matrix(self, X: Any, run: Run, *, reset: bool = True) -> Any:
         """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
-        values, _ = as_array(X, parse_memory(self.max_memory))
+        values = as_array(X, run)
         validate_data(self, X, skip_check_array=True, reset=reset)
         # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
         return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)

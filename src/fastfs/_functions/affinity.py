@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.checks import as_float, as_int, kernel_address
 from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
-from fastfs._machine.run import as_threads, check_progress, core, parse_memory
+from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
 
@@ -99,14 +99,13 @@ def affinity(
            [0.607, 1.   , 0.607],
            [1.   , 0.607, 1.   ]])
     """
-    X, budget = as_matrix(X, parse_memory(max_memory))
+    run = Run(n_threads, max_memory, progress)
+    X = as_matrix(X, run)
     result: Array = core().affinity(
         X,
         *_checked_kernel(kernel, sigma),
         out,
-        as_threads(n_threads),
-        budget,
-        check_progress(progress),
+        run,
     )
     return result
 
@@ -152,7 +151,8 @@ def affinity_product(
     >>> fastfs.affinity_product(X, np.ones(3), kernel="sqeuclidean")
     array([25., 50., 25.])
     """
-    X, budget = as_matrix(X, parse_memory(max_memory))
+    run = Run(n_threads, max_memory, progress)
+    X = as_matrix(X, run)
     V = np.asarray(V)
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
@@ -163,9 +163,7 @@ def affinity_product(
         X,
         columns,
         *_checked_kernel(kernel, sigma),
-        as_threads(n_threads),
-        budget,
-        check_progress(progress),
+        run,
     )
     return product.reshape(V.shape)
 
@@ -204,17 +202,16 @@ class GramAccumulator:
     """
 
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
-        self._n_threads = as_threads(n_threads)
-        self._max_memory = parse_memory(max_memory)
-        self._gram = core().Gram(as_int("n_features", n_features), self._max_memory)
+        self._how: dict[str, Any] = {"n_threads": n_threads, "max_memory": max_memory}
+        self._gram = core().Gram(as_int("n_features", n_features), Run(**self._how))
 
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
         """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.
 
         A chunk that is refused or interrupted leaves the sums as they were.
         """
-        chunk, budget = as_matrix(chunk, self._max_memory)
-        self._gram.update(chunk, self._n_threads, budget, check_progress(progress))
+        run = Run(**self._how, progress=progress)
+        self._gram.update(as_matrix(chunk, run), run)
 
     def merge(self, other: "GramAccumulator") -> None:
         """Add what another accumulator of the same features has summed."""
@@ -222,9 +219,7 @@ class GramAccumulator:
 
     def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
         """Kernel over all rows given so far, as :func:`affinity`; float64."""
-        result: Array = self._gram.affinity(
-            *_checked_kernel(kernel, sigma), self._n_threads, self._max_memory, check_progress(progress)
-        )
+        result: Array = self._gram.affinity(*_checked_kernel(kernel, sigma), Run(**self._how, progress=progress))
         return result
 
     @property

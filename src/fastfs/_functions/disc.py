@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
 from fastfs._inputs.matrix import as_matrix, not_finite
-from fastfs._machine.run import _take, as_threads, check_progress, core, parse_memory, warn_data
+from fastfs._machine.run import _take, as_threads, check_progress, core, parse_memory, warn
 from fastfs._types import Array, Progress
 
 # graph="auto" is dense for up to so many features (the core's number), if they fit the memory; graph="dense" is refused
@@ -557,7 +557,7 @@ def _warn(
                 f"{min(r['ratio'] for r in found):.2f}): how many vectors matter is arbitrary, so set n_differential"
             ),
         )
-    warn_data(messages)
+    warn(messages)
     if failed := where(_core.DISC_NOT_CONVERGED):
         from sklearn.exceptions import ConvergenceWarning
 
@@ -679,12 +679,6 @@ def nearest_features(
            [0.   , 1.   ],
            [1.   , 1.   ]])
     """
-    X, budget = as_matrix(X, parse_memory(max_memory))
-    neighbors, distances = core().nearest_features(
-        X,
-        as_int("n_neighbors", n_neighbors),
-        as_threads(n_threads),
-        budget,
-        check_progress(progress),
-    )
+    run = Run(n_threads, max_memory, progress)
+    neighbors, distances = core().nearest_features(as_matrix(X, run), as_int("n_neighbors", n_neighbors), run)
     return neighbors, distances

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastfs._inputs.checks import as_float, as_int, as_not_negative, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels, is_missing, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, as_matrix, not_finite
-from fastfs._machine.run import as_threads, check_progress, core, parse_memory, warn_data
+from fastfs._machine.run import as_threads, check_progress, core, parse_memory, warn
 from fastfs._types import Array, Progress
 
 Codes = npt.NDArray[np.int64]
@@ -644,11 +644,11 @@ def _warn(
     few = [step for step in found if step["warnings"] & _core.IKDR_FEW and step["converged"]]
     if few and not messages:  # of the others it is a consequence
         messages.append(_without_dimension(kernels, few, classes, options["mu"]))
-    warn_data(messages)
+    warn(messages)
     if who := where(_core.IKDR_NOT_CONVERGED):
         from sklearn.exceptions import ConvergenceWarning
 
-        warn_data(
+        warn(
             [
                 f"I-KDR did not converge in max_iter={options['max_iter']} iterations for {who}: the best one is kept; "
                 "raise max_iter, max_inner or tol"

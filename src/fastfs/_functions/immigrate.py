@@ -15,7 +15,7 @@ from fastfs._functions import margin as _margin
 from fastfs._functions.margin import Codes, Stage
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_not_negative, choose, some_of
 from fastfs._inputs.matrix import as_floats, not_finite
-from fastfs._machine.run import warn_data
+from fastfs._machine.run import warn
 from fastfs._types import Array, Progress
 
 # sigma="auto" is this times the median distance to the nearest hit under the first weights. Of the factors from 0.1 to
@@ -181,7 +181,7 @@ def im4e_scores(
     options["class_factors"] = class_factors(class_weight, classes)
     stage = Stage(data, scaling, n_threads=n_threads, budget=budget, progress=progress)
     result, _, said = fit_im4e(stage, codes, classes, options)
-    warn_data(said)
+    warn(said)
     return result
 
 
@@ -241,7 +241,7 @@ def immigrate_scores(
     start = start_matrix(W0, data.shape[1], prefilter, clip)
     stage = Stage(data, scaling, n_threads=n_threads, budget=budget, progress=progress)
     result, _, _, said = fit_immigrate(stage, codes, classes, options, start)
-    warn_data(said)
+    warn(said)
     return result
 
 

@@ -15,7 +15,7 @@ from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_addr
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, stack
 from fastfs._inputs.streams import as_chunks
-from fastfs._machine.run import as_threads, check_progress, core, inside_joblib, parse_memory, warn_data
+from fastfs._machine.run import as_threads, check_progress, core, inside_joblib, parse_memory, warn
 from fastfs._types import Array, Progress
 
 # What `sigma="grid"` tries, each without and with three symmetric normalisations (guide of the paper's experiments).
@@ -208,7 +208,7 @@ class Stage:
             best = min(50, max(1, self._n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _sensitivity(scales, results, kernels, best)
             messages += unstable
-        warn_data(messages)
+        warn(messages)
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
@@ -387,12 +387,12 @@ def _warnings(fitted: dict[str, Any], classes: Array, kernels: tuple[int, ...], 
     if flat:
         n_problems = len(fitted["problem_warnings"])
         reason = (
-            "with 2 features and sigma relative to their distance they always do; give sigma as numbers"
+            "with 2 features and sigma relative to their distance the kernels always agree; give sigma as numbers"
             if n_features == 2
-            else "either the classes don't differ, or sigma is so small or so large that every kernel looks the same"
+            else "either the classes don't differ, or sigma is so small or so large that the kernels hardly do"
         )
         where = "the scores" if n_problems == 1 else f"the scores of {flat} of the {n_problems} comparisons"
-        messages.append(f"{where} are zero up to rounding, because the kernels of the two classes agree: {reason}")
+        messages.append(f"{where} are zero up to rounding: {reason}")
     return messages
 
 

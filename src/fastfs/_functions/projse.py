@@ -15,7 +15,7 @@ from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selec
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_floats, as_matrix
 from fastfs._inputs.streams import same_columns
-from fastfs._machine.run import as_threads, check_progress, core, parse_memory, warn_data
+from fastfs._machine.run import as_threads, check_progress, core, parse_memory, warn
 from fastfs._types import Array, Progress
 
 
@@ -118,7 +118,7 @@ def projse_scores(
     options = Options(kernel, degree, sigma, center, normalize, eps)
     call = Call(n_threads, max_memory, progress)
     result, found = score(X, y, n_features_to_select, options, call)
-    warn_data(found)
+    warn(found)
     return result
 
 
@@ -196,13 +196,13 @@ def projse_two_view(
             n_x, n_y = counts(X.shape[1], Y.shape[1])
             of_x, found_x = score(X, Y, n_x, options, call)
             of_y, found_y = score(Y, X, n_y, options, call)
-            warn_data(found_x + found_y)
+            warn(found_x + found_y)
             return of_x, of_y
     sums, _ = collect(X, Y, call, two_views=True)
     n_x, n_y = counts(sums.n_x, sums.n_y)
     of_x, found_x = select(sums, n_x, options, call)
     of_y, found_y = select(sums, n_y, options, call, from_y=True)
-    warn_data(found_x + found_y)
+    warn(found_x + found_y)
     return of_x, of_y
 
 
@@ -268,7 +268,7 @@ def projse_from_kernels(
     n = count(n_features_to_select, arrays[1].shape[1])
     found = core().projse_kernels(*arrays, options.core(n), call.n_threads, call.budget)
     result, messages = _result(found, n_features_to_select, options, "numbers")
-    warn_data(messages)
+    warn(messages)
     return result
 
 
@@ -400,7 +400,7 @@ def read_target(y: Any, shape: tuple[int, int], call: Call) -> Target:
     classes, codes = encode_labels(y, *shape)
     require_classes(classes)
     if len(classes) > max(20, len(y) / 2) and classes.dtype.kind in "iuf":
-        warn_data(
+        warn(
             [
                 f"y is taken as labels, and has {len(classes)} different ones in {len(y)} samples: "
                 "if these are numbers, give y.reshape(-1, 1)"
@@ -440,7 +440,7 @@ def read_chunk(y: Any, shape: tuple[int, int], call: Call, *, classes: Array | N
     if y.ndim == 1 and y.dtype.kind in "OSU" and not all(isinstance(value, Real) for value in y):
         raise ValueError(f"a chunk of labels doesn't tell which classes there are: {how}")
     if y.ndim == 1 and y.dtype.kind != "f":
-        warn_data(
+        warn(
             ["y is taken as numbers, because a chunk doesn't tell which classes there are: if these are labels, " + how]
         )
     return read_numbers(y, shape, call)

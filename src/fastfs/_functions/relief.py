@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fastfs._functions.margin import Stage, as_scaling, messages, read
 from fastfs._inputs.checks import as_bool, as_int, as_seed
-from fastfs._machine.run import warn_data
+from fastfs._machine.run import warn
 from fastfs._types import Progress
 
 
@@ -209,5 +209,5 @@ def _scores(
     data, budget, classes, codes = read(X, y, max_memory)
     stage = Stage(data, scaling, n_threads=n_threads, budget=budget, progress=progress)
     scores, _, said = score(stage, codes, classes, options)
-    warn_data(said)
+    warn(said)
     return scores

@@ -9,35 +9,39 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import some_of
-from fastfs._machine.run import _take
+from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
-def as_matrix(X: Any, budget: int = 0) -> tuple[Any, int]:
-    """Return X as the core takes it, and what its conversion has left of the memory budget (0: the default).
+def as_matrix(X: Any, run: Run) -> Any:
+    """Return X as the core takes it; a copy is taken off the budget of the run.
 
     The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
     are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
     """
-    X, budget = as_array(X, budget)
+    X = as_array(X, run)
     if hasattr(X, "tocsr"):
         if X.format not in ("csr", "csc"):
-            budget = _take(budget, X.nnz * (X.dtype.itemsize + 8))
+            _take_copy(run, X.nnz * (X.dtype.itemsize + 8))
             X = X.tocsr()
         if not _is_native_float(X.dtype):
-            budget = _take(budget, 8 * X.nnz)
+            _take_copy(run, 8 * X.nnz)
         data = np.ascontiguousarray(as_floats(X.data))
         indices, indptr = _indices(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
-            return X, budget
-        return type(X)((data, indices, indptr), shape=X.shape, copy=False), budget
+            return X
+        return type(X)((data, indices, indptr), shape=X.shape, copy=False)
     if not _is_native_float(X.dtype):
-        budget = _take(budget, 8 * X.size)
+        _take_copy(run, 8 * X.size)
         X = as_floats(X)
     if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
-        budget = _take(budget, X.nbytes)
+        _take_copy(run, X.nbytes)
         X = X.copy()
-    return X, budget
+    return X
+
+
+def _take_copy(run: Run, n_bytes: int, how: str = "as floats", advice: str = "give X as float32 or float64") -> None:
+    run.take(n_bytes, f"a copy of X {how} needs", advice)
 
 
 def _indices(X: Any) -> tuple[Array, Array]:
@@ -60,22 +64,23 @@ def check_structure(X: Any) -> None:
     _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
 
 
-def as_dense(X: Any, budget: int = 0) -> tuple[Array, int]:
+def as_dense(X: Any, run: Run) -> Array:
     """As `as_matrix`, but always an array: sparse X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
         )
-    X, budget = as_matrix(X, budget)
+    X = as_matrix(X, run)
     if hasattr(X, "tocsr"):
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        budget = _take(budget, n_bytes, "as dense values", "give fewer samples or features")
+        _take_copy(run, n_bytes, "as dense values", "give fewer samples or features")
         X = X.toarray()
-    return X, budget
+    dense: Array = X
+    return dense
 
 
-def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
-    """Return X, if it is sparse, or else a 2-D array of it, and what that has left of the memory budget.
+def as_array(X: Any, run: Run) -> Any:
+    """Return X, if it is sparse, or else a 2-D array of it.
 
     Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named.
     """
@@ -84,7 +89,7 @@ def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
         X = X.sparse.to_coo()
     if hasattr(X, "tocsr"):
         _require_real(X)
-        return X, budget
+        return X
     names = _column_names(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
@@ -95,9 +100,9 @@ def as_array(X: Any, budget: int = 0) -> tuple[Any, int]:
     if values.dtype.kind in "OSU":
         if not isinstance(X, np.ndarray):
             values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
-        budget = _take(budget, 8 * values.size)
+        _take_copy(run, 8 * values.size)
         values = _as_numbers(X, values, names)
-    return values, budget
+    return values
 
 
 def require_table(X: Any) -> None:

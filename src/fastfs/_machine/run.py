@@ -25,19 +25,57 @@ def core() -> ModuleType:
     return _core
 
 
-def _take(budget: int, n_bytes: int, how: str = "as floats", instead: str = "give X as float32 or float64") -> int:
-    """Take a copy of X off the budget; small ones off the default one aren't worth asking the machine for it."""
-    if budget == 0 and n_bytes < 1 << 26:
-        return 0
-    from fastfs import _core
+class Run:
+    """How one call runs, as the core reads it: threads, memory budget, progress.
 
-    available = budget or _core.info()["max_memory"]
-    if n_bytes >= available:
-        raise MemoryError(
-            f"a copy of X {how} needs {n_bytes} bytes, but the memory budget is {available} bytes: raise "
-            f"max_memory (or FASTFS_MAX_MEMORY), or {instead}"
-        )
-    return budget and budget - n_bytes
+    Parameters
+    ----------
+    n_threads : int
+        0: all cores that this process may use, or 1 inside a joblib worker.
+    max_memory : int, str or None
+    progress : callable, optional
+
+    Attributes
+    ----------
+    budget : int
+        Bytes that are left; 0: the core's default.
+    """
+
+    __slots__ = ("budget", "n_threads", "progress")
+
+    def __init__(
+        self, n_threads: int = 0, max_memory: int | str | None = None, progress: Progress | None = None
+    ) -> None:
+        self.n_threads = as_threads(n_threads)
+        self.budget = parse_memory(max_memory)
+        self.progress = check_progress(progress)
+
+    @classmethod
+    def of(cls, estimator: Any) -> "Run":
+        """Take n_jobs, max_memory and verbose of an estimator."""
+        return cls(count_threads(estimator.n_jobs), estimator.max_memory, as_progress(estimator.verbose))
+
+    def take(self, n_bytes: int, what: str, advice: str) -> None:
+        """Take bytes off the budget: MemoryError if they exceed it, f"{what} {n_bytes} bytes, but ..., or {advice}".
+
+        A few bytes off the default budget aren't worth asking the machine for it.
+        """
+        if self.budget == 0 and n_bytes < 1 << 26:
+            return
+        available = self.available()
+        if n_bytes >= available:
+            raise MemoryError(
+                f"{what} {n_bytes} bytes, but the memory budget is {available} bytes: raise max_memory (or "
+                f"FASTFS_MAX_MEMORY), or {advice}"
+            )
+        if self.budget:
+            self.budget -= n_bytes
+
+    def available(self) -> int:
+        """Return the bytes that are left, asking the machine if need be."""
+        from fastfs import _core
+
+        return self.budget or int(_core.info()["max_memory"])
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -120,7 +158,7 @@ class _Report:
 _NOT_THE_CALLER = ("fastfs", "sklearn", "joblib")
 
 
-def warn_data(messages: list[str], category: type[Warning] = DataWarning) -> None:
+def warn(messages: list[str], category: type[Warning] = DataWarning) -> None:
     """Issue each message as a warning that points to the caller of the library."""
     for message in messages:
         level = 1

@@ -226,6 +226,33 @@ def test_equal_classes_score_zero():
     np.testing.assert_array_equal(scores, 0)
 
 
+def test_a_direction_that_one_class_has_leaves_no_rounding_error():
+    """Features 4 and 5 are equal in one class only, and D is nearly zero: 7e-8 stood where 3.5e-12 is right."""
+    rng = np.random.default_rng(7)
+    y = rng.permutation(np.r_[0, 1, rng.integers(0, 2, 10)])
+    X = rng.integers(0, 2, (12, 6)).astype(float)
+    options = {"sigma_factor": 0.1, "normalize": 1}
+    K1, K2, _ = oracle.kernels(X, y, **options)
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
+        scores = fastfs.manifest_scores(X, y, **options)
+    # The weight of D has the slope 1/2 where the kernels agree, and 8 d eps is what may be off there.
+    assert_close(scores, oracle.singular_mp(K1, K2), 0, 8 * 6 * EPS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_below_the_noise_of_a_singular_kernel_are_warned_of(seed):
+    """XOR of two features, which are equal in one class; normalised, the rest of D is nearly zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (50, 100)).astype(float)
+    y = X[:, 0].astype(int) ^ X[:, 1].astype(int)
+    found = fastfs.manifest_scores(X, y, sigma_factor=0.1)
+    assert set(np.argsort(-found)[:2]) == {0, 1}  # and no warning
+    K1, K2, _ = oracle.kernels(X, y, sigma_factor=0.1, normalize=3)
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
+        scores = fastfs.manifest_scores(X, y, sigma_factor=0.1, normalize=3)
+    assert scores.max() <= 3 * singular_noise(K1, K2)
+
+
 # ----------------------------------------------------------------------------------------------------- properties: hold
 
 # What leaves the scores as they are: data and labels in, the same out, and what becomes of the scores.

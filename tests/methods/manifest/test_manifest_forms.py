@@ -6,6 +6,7 @@ noise is some percent, so that only the order of the features is compared there.
 """
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -322,6 +323,19 @@ def test_scores_scale_with_the_kernel(scale, form):
     assert_close(fastfs.manifest_scores(X, y, kernel=kernel, form=form), scale * one)
     with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
         fastfs.manifest_scores(np.r_[X, X], np.repeat([0, 1], 60), kernel=kernel, form=form)
+
+
+@pytest.mark.parametrize("form", ["pencil", "spd", "spsd"])
+def test_scores_below_the_noise_of_a_nearly_singular_kernel_are_warned_of(form):
+    """Features 0 and 1 all but coincide in one class, all others are far apart: 4e-7 is what rounding leaves."""
+    for distance, warned in ((1e-5, False), (1e-8, True)):
+        rng = np.random.default_rng(1)
+        X, y = rng.normal(size=(40, 8)), np.arange(40) % 2
+        X[y == 0, 1] = X[y == 0, 0] + distance * rng.normal(size=20)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fastfs.manifest_scores(X, y, sigma_factor=0.1, normalize=1, form=form)
+        assert ["zero up to rounding" in str(w.message) for w in caught] == [True] * warned
 
 
 def test_row_sums_that_are_not_positive():

@@ -433,6 +433,17 @@ def test_equal_classes_score_zero(accuracy, rank):
     assert scores.max() <= 1e-10
 
 
+@quietly
+@pytest.mark.parametrize("scale", [{"sigma_factor": 3.0}, {"sigma_factor": 1.0, "normalize": 3}])
+@LOW_RANK
+def test_classes_that_differ_by_single_precision_score_nothing(accuracy, scale):
+    """Samples in another order leave rounding errors of the kernels, of float32 tiles here."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 300)).astype(np.float32)
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding"):
+        fit(np.vstack([X, X[rng.permutation(30)]]), np.repeat([0, 1], 30), accuracy=accuracy, rank=20, **scale)
+
+
 # -------------------------------------------------------------------------------------------------------- random_state
 
 
