@@ -61,6 +61,16 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
     return static_cast<const T*>(array.data());
 }
 
+template <class T>
+py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
+    return py::array_t<T>(std::move(shape), values.data());
+}
+
+template <class T>
+py::array_t<T> to_array(const std::vector<T>& values) {
+    return to_array(values, {static_cast<py::ssize_t>(values.size())});
+}
+
 // Runs f(run) with the GIL released; Ctrl-C and the progress callable are served from the calling thread meanwhile.
 class Call {
   public:

@@ -3,11 +3,6 @@
 namespace fastfs::bindings {
 namespace {
 
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
-    return py::array_t<T>(std::move(shape), values.data());
-}
-
 // Label-free stage; keeps the chunks' arrays alive.
 class Manifest {
   public:

@@ -6,16 +6,6 @@ namespace {
 using Labels = py::array_t<std::int64_t, py::array::c_style>;
 using Doubles = py::array_t<double, py::array::c_style>;
 
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values, std::vector<py::ssize_t> shape) {
-    return py::array_t<T>(std::move(shape), values.data());
-}
-
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values) {
-    return to_array(values, {static_cast<py::ssize_t>(values.size())});
-}
-
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
 // What IM4E or IMMIGRATE found, of all columns of X: w, or the factors of W. Keeps its arrays.

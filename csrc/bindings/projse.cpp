@@ -4,12 +4,7 @@ namespace fastfs::bindings {
 namespace {
 
 using Labels = py::array_t<std::int64_t, py::array::c_style>;
-using Square = py::array_t<double, py::array::c_style>;
-
-template <class T>
-py::array_t<T> to_array(const std::vector<T>& values) {
-    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
-}
+using Doubles = py::array_t<double, py::array::c_style>;
 
 py::dict to_dict(const fastfs::projse_result& r) {
     py::dict result;
@@ -69,7 +64,7 @@ py::dict projse(const py::object& X_, const py::object& Y_, const py::object& la
     return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }));
 }
 
-py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_XX,
+py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles& K_XX,
                         const fastfs::projse_options& options, int n_threads, std::int64_t max_memory) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
