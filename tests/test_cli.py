@@ -38,18 +38,6 @@ def run(*arguments, cwd, script=None, **options):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=300, **options)
 
 
-@pytest.fixture
-def inside(monkeypatch, capsys):
-    """`run` in this process: starting Python takes as long as a hundred of these calls."""
-
-    def run_(*arguments, cwd):
-        monkeypatch.chdir(cwd)
-        code = fastfs.cli.run([*map(str, arguments)])
-        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
-
-    return run_
-
-
 def write_text(path, X=X, y=Y, names=NAMES, separator=",", label="status"):
     lines = [separator.join([*names, label])]
     lines += [separator.join([*map(repr, row), str(name)]) for row, name in zip(X.tolist(), y, strict=True)]
