@@ -18,9 +18,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What takes too long for every change: large sizes, and a thousand random examples of each property."""
+    """The tests that the README's command leaves out, and a thousand random examples of each property."""
     session.install(".[test]")
-    session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
+    # One at a time: some need most of the memory.
+    session.run("python", "-m", "pytest", "-n", "0", "-m", "slow or huge", *session.posargs)
     session.run(
         "python",
         "-m",

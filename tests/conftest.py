@@ -59,3 +59,16 @@ def python():
         )
 
     return run
+
+
+@pytest.fixture
+def inside(monkeypatch, capsys):
+    """`python -m fastfs ARGUMENTS` in this process: starting Python takes as long as a hundred of these calls."""
+    import fastfs.cli
+
+    def run(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        code = fastfs.cli.run([*map(str, arguments)])
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run

@@ -62,7 +62,7 @@ Field<fastfs_ikdr_options>::Read penalty(double fastfs_ikdr_options::* member) {
 }
 
 // A and weights have the shapes n x k and m.
-fastfs::ikdr_options to_options(const py::dict& given, py::ssize_t n, py::ssize_t k, py::ssize_t m) {
+fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::ssize_t k, py::ssize_t m) {
     auto defaults = fastfs::default_ikdr_options();
     if (given.contains("lambdas")) defaults.n_lambdas = extent(given["lambdas"], 0);
     return read_options<fastfs_ikdr_options>(
@@ -115,7 +115,7 @@ py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int6
     const auto n = kernels.n_samples();
     const auto* labels = labels_of(labels_, n);
     const auto k = options_.contains("n_components") ? options_["n_components"].cast<py::ssize_t>() : 0;
-    const auto options = to_options(options_, n, k ? k : static_cast<py::ssize_t>(n_classes), kernels.n());
+    const auto options = to_ikdr_options(options_, n, k ? k : static_cast<py::ssize_t>(n_classes), kernels.n());
     Call call(run_);
     const auto fitted =
         call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); });
@@ -130,7 +130,7 @@ py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::in
     const auto n = static_cast<py::ssize_t>(K.view.n_rows());
     const auto* labels = labels_of(labels_, n);
     const py::ssize_t k = extent(A, -1);
-    auto options = to_options(options_, n, k, 1);
+    auto options = to_ikdr_options(options_, n, k, 1);
     options.n_components = k;
     const auto* start = data_or_null<double>(A, "A", {n, k});
     py::array_t<double> gradient({n, k});
@@ -149,7 +149,7 @@ py::array_t<double> ikdr_prices(const py::dict& kernels_, const py::object& labe
     const auto n = kernels.n_samples();
     const auto* labels = labels_of(labels_, n);
     const py::ssize_t k = extent(A, -1);
-    auto options = to_options(options_, n, k, kernels.n());
+    auto options = to_ikdr_options(options_, n, k, kernels.n());
     options.n_components = k;
     const auto* at = data_or_null<double>(A, "A", {n, k});
     const auto* beta = data_or_null<double>(weights, "weights", {kernels.n()});

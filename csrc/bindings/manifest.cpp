@@ -16,7 +16,7 @@ const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
                      {"rank", FASTFS_BECAUSE_RANK},
                      {"form", FASTFS_BECAUSE_FORM}};
 
-fastfs::manifest_options to_options(const py::dict& given) {
+fastfs::manifest_options to_manifest_options(const py::dict& given) {
     return read_options<fastfs_manifest_options>(
         fastfs::default_manifest_options(), given,
         {{"form", choice(&fastfs_manifest_options::form,
@@ -59,7 +59,7 @@ class Manifest {
     py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
                   const py::object& run_) const {
         Call call(run_);
-        const auto found = plan_of(n_classes, n_scales, to_options(options), n_components, call);
+        const auto found = plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call);
         py::dict plan;
         plan["accuracy"] = word_of(found.accuracy, kAccuracies);
         plan["reason"] = word_of(found.reason, kReasons);
@@ -71,7 +71,7 @@ class Manifest {
     py::list fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
                  std::int64_t n_components, const py::object& run_) const {
         const auto* labels = labels_of(labels_, n_rows_);
-        const auto options = to_options(options_);
+        const auto options = to_manifest_options(options_);
         Call call(run_);
         const auto found = plan_of(n_classes, static_cast<std::int64_t>(scales_.size()), options, n_components, call);
         std::vector<fastfs::manifest_scale> scales;

@@ -6,7 +6,7 @@
 namespace fastfs::bindings {
 namespace {
 
-using Square = py::array_t<double, py::array::c_style>;
+using Doubles = py::array_t<double, py::array::c_style>;
 
 py::dict to_dict(const fastfs::projse_result& r) {
     py::dict result;
@@ -22,7 +22,7 @@ py::dict to_dict(const fastfs::projse_result& r) {
     return result;
 }
 
-fastfs::projse_options to_options(const py::dict& given) {
+fastfs::projse_options to_projse_options(const py::dict& given) {
     return read_options<fastfs_projse_options>(
         fastfs::default_projse_options(), given,
         {{"kernel", choice(&fastfs_projse_options::kernel,
@@ -44,7 +44,7 @@ fastfs::projse_options to_options(const py::dict& given) {
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,
                 const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);
-    const auto options = to_options(options_);
+    const auto options = to_projse_options(options_);
     Call call(run_);
     if (!labels_.is_none()) {
         const auto* labels = labels_of(labels_, X.view.n_rows());
@@ -58,7 +58,7 @@ py::dict projse(const py::object& X_, const py::object& Y_, const py::object& la
     return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }));
 }
 
-py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_XX, const py::dict& options_,
+py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles& K_XX, const py::dict& options_,
                         const py::object& run_) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
@@ -66,7 +66,7 @@ py::dict projse_kernels(const Square& K_YY, const Square& K_YX, const Square& K_
     }
     const double *yy = K_YY.data(), *yx = K_YX.data(), *xx = K_XX.data();
     const std::int64_t n_y = K_YX.shape(0), n_x = K_YX.shape(1);
-    const auto options = to_options(options_);
+    const auto options = to_projse_options(options_);
     Call call(run_);
     return to_dict(
         call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }));
@@ -111,7 +111,7 @@ void bind_projse(py::module_& m) {
         .def(
             "select",
             [](const fastfs::projse_sums& self, const py::dict& options_, const py::object& run_) {
-                const auto options = to_options(options_);
+                const auto options = to_projse_options(options_);
                 Call call(run_);
                 return to_dict(call([&](const fastfs::run& run) { return self.select(options, run); }));
             },

@@ -769,7 +769,7 @@ def test_more_than_any_machine_has():
         fastfs.affinity(long_chunk(1, 9_600_000), sigma=1.0)
 
 
-@pytest.mark.slow  # 8.6 GB
+@pytest.mark.huge  # 8.6 GB
 def test_more_pairs_than_32_bits_count():
     """46,400 features have more than 2^31 pairs."""
     if fastfs.info()["max_memory"] < 12e9:

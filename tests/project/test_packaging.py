@@ -190,7 +190,7 @@ def test_blas_with_other_integers_is_refused(tmp_path):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_build_without_python_installs_and_can_be_moved(tmp_path):
     build, prefix = tmp_path / "build", tmp_path / "prefix"
     succeed("cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Debug")
@@ -206,7 +206,7 @@ def test_build_without_python_installs_and_can_be_moved(tmp_path):
     scores(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_subdirectory_of_a_project_with_an_ilp64_blas(tmp_path):
     folder = tmp_path / "project"
     options = [
@@ -309,7 +309,7 @@ def dist(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_wheel_has_no_more_than_the_package(dist):
     (wheel,) = dist.glob("*.whl")
     assert "manylinux" in wheel.name
@@ -319,7 +319,7 @@ def test_wheel_has_no_more_than_the_package(dist):
     assert tops == {"fastfs", "scikit_fastfs"}
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 @pytest.mark.parametrize("backend", CONSUMERS)
 def test_isolated_build_of_another_package(dist, backend, tmp_path):
     for name, text in {**CONSUMERS[backend], "consumer.c": C_SOURCE}.items():
@@ -336,7 +336,7 @@ def test_isolated_build_of_another_package(dist, backend, tmp_path):
     assert succeed(sys.executable, "-c", code, cwd=tmp_path / "site").strip() == fastfs.__version__
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_editable_install_knows_its_paths(tmp_path):
     succeed(sys.executable, "-m", "venv", tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"

@@ -33,21 +33,17 @@ def unit_columns(X, center):
 
 
 def by_projector(X, Y, n, *, center=False):
-    """score = x' P x, and then P_new = P - P x x' P / (x' P x)."""
+    """score = x' P x, and then P_new = P - P x x' P / (x' P x), with P = U U': P itself has m x m values."""
     X, Y = unit_columns(X, center), unit_columns(Y, center)
     U, s, _ = np.linalg.svd(Y, full_matrices=False)
     U = U[:, s**2 >= 1e-6]
-    P = U @ U.T
-    return choose(lambda: np.einsum("ij,ij->j", X, P @ X), remove(P, X), n, U.shape[1])
 
-
-def remove(P, X):
     def step(j):
-        nonlocal P
-        Px = P @ X[:, j]
-        P -= np.outer(Px, Px) / (X[:, j] @ Px)
+        nonlocal U
+        w = U.T @ X[:, j]
+        U = U - np.outer(U @ w, w) / (w @ w)
 
-    return step
+    return choose(lambda: ((U.T @ X) ** 2).sum(axis=0), step, n, U.shape[1])
 
 
 def by_kernels(K_YY, K_YX, n, *, eps=1e-6):

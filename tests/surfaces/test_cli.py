@@ -17,6 +17,7 @@ import numpy as np
 import pandas
 import pyarrow.parquet
 import pytest
+from sklearn.base import BaseEstimator
 
 import fastfs
 import fastfs.cli
@@ -100,8 +101,8 @@ def test_ranking_to_csv_and_plot(table):
     assert sorted(path.name for path in folder.iterdir()) == ["cells.csv", "ranking.csv", "ranking.png"]
 
 
-def test_ranking_to_json_says_how_it_came_about(table):
-    finished = run(
+def test_ranking_to_json_says_how_it_came_about(table, inside):
+    finished = inside(
         *("score", table, "--label", "status", "--method", "manifest", "--out", "ranking.json"),
         *("--sigma", "0.5,0.75", "--normalize", 2, "--threads", 1, "--max-memory", "1G"),
         cwd=table.parent,
@@ -133,27 +134,27 @@ def test_ranking_on_stdout_holds_whole_names(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]
 
 
-def test_tsv_and_npz_give_what_csv_gives(table):
+def test_tsv_and_npz_give_what_csv_gives(table, inside):
     folder = table.parent
     write_text(folder / "cells.tsv", separator="\t")
     np.savez(folder / "cells.npz", X=X, y=Y, feature_names=NAMES)
     expected = fastfs.manifest_scores(X, Y)
     for file, label in (("cells.csv", "status"), ("cells.tsv", "status"), ("cells.npz", None)):
         chosen = ["--label", label] if label else []
-        finished = run("score", file, *chosen, "--method", "manifest", "--out", f"{file}.out.csv", cwd=folder)
+        finished = inside("score", file, *chosen, "--method", "manifest", "--out", f"{file}.out.csv", cwd=folder)
         assert finished.returncode == 0, finished.stderr
         rows = read_csv(folder / f"{file}.out.csv")
         assert [row["feature"] for row in rows] == [NAMES[j] for j in np.argsort(-expected)]
         np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(expected)[::-1], rtol=1e-9)
 
 
-def test_options_reach_the_method(table):
+def test_options_reach_the_method(table, inside):
     for options, parameters in (
         (["--sigma-factor", 0.1], {"sigma_factor": 0.1}),
         (["--sigma-percentile", 90], {"sigma": "percentile", "sigma_percentile": 90.0}),
         (["--ignore", "g2", "--ignore", "g5"], {}),
     ):
-        finished = run(
+        finished = inside(
             *("score", table, "--label", "status", "--method", "manifest", "--out", "r.csv", *options), cwd=table.parent
         )
         assert finished.returncode == 0, finished.stderr
@@ -163,7 +164,7 @@ def test_options_reach_the_method(table):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_formats_give_what_csv_gives(table):
+def test_formats_give_what_csv_gives(table, inside):
     folder = table.parent
     samples = [f"s{i}" for i in range(len(Y))]
     frame = pandas.DataFrame(X, samples, NAMES)
@@ -188,7 +189,7 @@ def test_formats_give_what_csv_gives(table):
         ("matrix.mtx", ["--transpose", "--labels", "labels.txt"]),
         ("matrix.mtx", ["--transpose", "--labels", "labels.txt", "--feature-names", "features.tsv"]),
     ):
-        finished = run("score", file, *options, "--method", "manifest", "--out", "r.csv", cwd=folder)
+        finished = inside("score", file, *options, "--method", "manifest", "--out", "r.csv", cwd=folder)
         assert finished.returncode == 0, finished.stderr
         assert "(healthy: 12, sick: 12)" in finished.stderr
         rows = read_csv(folder / "r.csv")
@@ -196,8 +197,8 @@ def test_formats_give_what_csv_gives(table):
         np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(expected)[::-1], rtol=1e-9)
 
 
-def test_ranking_to_parquet(table):
-    finished = run(*SCORE, "--ignore", "g5", "--out", "r.parquet", cwd=table.parent)
+def test_ranking_to_parquet(table, inside):
+    finished = inside(*SCORE, "--ignore", "g5", "--out", "r.parquet", cwd=table.parent)
     assert finished.returncode == 0, finished.stderr
     found = pyarrow.parquet.read_table(table.parent / "r.parquet")
     assert found.column_names == ["rank", "feature", "index", "score"]
@@ -209,11 +210,11 @@ def test_ranking_to_parquet(table):
     assert about["classes"] == {"healthy": 12, "sick": 12}
 
 
-def test_two_of_three_classes(tmp_path):
+def test_two_of_three_classes(tmp_path, inside):
     y = np.array(["healthy", "very sick, or so", "sick"] * 8)
     lines = [",".join([*NAMES, "status"]), *(",".join([*map(repr, X[i].tolist()), f'"{y[i]}"']) for i in range(24))]
     (tmp_path / "cells.csv").write_text("\n".join(lines))
-    finished = run(*SCORE, "--classes", 'healthy, "very sick, or so"', "--out", "r.json", cwd=tmp_path)
+    finished = inside(*SCORE, "--classes", 'healthy, "very sick, or so"', "--out", "r.json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert "6 features of 16 samples (healthy: 8, very sick, or so: 8)" in finished.stderr
     found = json.loads((tmp_path / "r.json").read_text())
@@ -222,7 +223,7 @@ def test_two_of_three_classes(tmp_path):
     np.testing.assert_allclose(found["ranking"][0]["score"], expected.max(), rtol=1e-9)
 
 
-def test_method_options(table):
+def test_method_options(table, inside):
     for options, parameters in (
         (["sigma_factor=0.1", "normalize=3"], {"sigma_factor": 0.1, "normalize": 3}),
         (["sigma=0.5,0.75"], {"sigma": (0.5, 0.75)}),
@@ -231,21 +232,19 @@ def test_method_options(table):
         (["sigma_percentile=90.0"], {"sigma": "percentile", "sigma_percentile": 90}),
     ):
         arguments = [part for option in options for part in ("--method-option", option)]
-        finished = run(*SCORE, *arguments, "--out", "r.csv", cwd=table.parent)
+        finished = inside(*SCORE, *arguments, "--out", "r.csv", cwd=table.parent)
         assert finished.returncode == 0, finished.stderr
         found = [float(row["score"]) for row in read_csv(table.parent / "r.csv")]
         expected = np.sort(fastfs.manifest_scores(X, Y, **parameters))[::-1]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-# A method of several classes that says how it worked. Class k scores the features as they stand, from feature k on.
-STUB = """
-import numpy as np
-import fastfs, fastfs.cli
-from sklearn.base import BaseEstimator
 class Stub(BaseEstimator):
+    """A method of several classes that says how it worked: class k scores the features in order, from feature k on."""
+
     def __init__(self, verbose=False, n_jobs=None, max_memory=None, shift=0, why=None):
         self.verbose, self.n_jobs, self.max_memory, self.shift, self.why = verbose, n_jobs, max_memory, shift, why
+
     def fit(self, X, y):
         if not isinstance(self.shift, int):
             raise TypeError(f"shift must be an int, not {self.shift!r}")
@@ -257,9 +256,6 @@ class Stub(BaseEstimator):
         self.ranking_ = np.argsort(np.argsort(-self.scores_, kind="stable")) + 1
         self.accuracy_, self.accuracy_reason_ = "fast", self.why
         return self
-fastfs.Stub = Stub
-fastfs.cli.METHODS["stub"] = "Stub"
-"""
 
 
 @pytest.fixture
@@ -267,12 +263,18 @@ def three_classes(tmp_path):
     return write_text(tmp_path / "cells.csv", y=["1", "20", "3"] * 8)
 
 
-def score_stub(file, *options):
-    arguments = "score", file, "--label", "status", "--method", "stub"
-    return run(*arguments, *options, cwd=file.parent, script=STUB)
+@pytest.fixture
+def score_stub(inside, monkeypatch):
+    monkeypatch.setattr(fastfs, "Stub", Stub, raising=False)
+    monkeypatch.setitem(fastfs.cli.METHODS, "stub", "Stub")
+
+    def score(file, *options):
+        return inside("score", file, "--label", "status", "--method", "stub", *options, cwd=file.parent)
+
+    return score
 
 
-def test_scores_of_each_class_in_files(three_classes):
+def test_scores_of_each_class_in_files(three_classes, score_stub):
     for name in ("r.csv", "r.json", "r.parquet"):
         finished = score_stub(three_classes, "--out", name, "--method-option", "why='there are 6 of them'")
         assert finished.returncode == 0, finished.stderr
@@ -293,7 +295,7 @@ def test_scores_of_each_class_in_files(three_classes):
     assert json.loads(table.schema.metadata[b"fastfs"])["accuracy"] == "fast"
 
 
-def test_highest_class_on_the_terminal(three_classes):
+def test_highest_class_on_the_terminal(three_classes, score_stub):
     finished = score_stub(three_classes, "--top", 3)
     assert finished.returncode == 0, finished.stderr
     assert "(1: 8, 3: 8, 20: 8) in the fast form." in finished.stderr
@@ -306,22 +308,23 @@ def test_highest_class_on_the_terminal(three_classes):
     ]  # fmt: skip
 
 
-def test_scores_of_each_of_two_classes_are_not_shown(three_classes):
+def test_scores_of_each_of_two_classes_are_not_shown(three_classes, score_stub):
     finished = score_stub(three_classes, "--classes", "1,20", "--out", "r.csv")
     assert finished.returncode == 0, finished.stderr
     assert list(read_csv(three_classes.parent / "r.csv")[0]) == ["rank", "feature", "index", "score"]
 
 
-def test_many_classes_are_summed_up(tmp_path):
+def test_many_classes_are_summed_up(tmp_path, score_stub):
     file = write_text(tmp_path / "cells.csv", y=[f"c{i:02}" for i in range(24)])
     assert "c08: 1, c09: 1, and 14 classes more) in" in score_stub(file).stderr
 
 
-def test_types_that_an_option_gives(three_classes):
+def test_types_that_an_option_gives(three_classes, score_stub):
     assert_one_sentence(score_stub(three_classes, "--method-option", "shift=1.5"), "shift must be an int, not 1.5")
     assert_one_sentence(score_stub(three_classes, "--sigma", "median"), "no option --sigma")
 
 
+@pytest.mark.slow  # the same call on a small file, and the scores of colon, are tested above and in test_manifest
 def test_colon_from_a_file(tmp_path):
     folder = os.environ.get("FASTFS_TEST_DATA")
     if not folder:
@@ -490,30 +493,27 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)
-def test_bad_input(case, tmp_path, monkeypatch, capsys):
-    """In this process, which saves the start of a hundred others."""
+def test_bad_input(case, tmp_path, inside):
     make, options, parts = BAD_TABLES[case]
     file = tmp_path / "bad.csv"
     make(file)
     before = file.read_bytes() if file.is_file() else None
-    monkeypatch.chdir(tmp_path)
     defaults = ["--label", "status", "--method", "manifest", "--out", "r.csv"]
-    code = fastfs.cli.run(["score", "bad.csv", *defaults, *options])
-    assert_one_sentence(subprocess.CompletedProcess([], code, *capsys.readouterr()), *parts)
+    assert_one_sentence(inside("score", "bad.csv", *defaults, *options, cwd=tmp_path), *parts)
     assert [path.name for path in tmp_path.iterdir()] == ([] if case == "no file" else ["bad.csv"])
     assert before is None or file.read_bytes() == before
 
 
-def test_missing_values_with_features_in_rows(tmp_path):
+def test_missing_values_with_features_in_rows(tmp_path, inside):
     lines = ["gene," + ",".join(f"s{i}" for i in range(24)), "status," + ",".join(Y)]
     lines += [",".join([name, *map(repr, row)]) for name, row in zip(NAMES, with_value(np.nan).T.tolist(), strict=True)]
     (tmp_path / "cells.csv").write_text("\n".join(lines))
-    assert_one_sentence(run(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 2 'g2'")
+    assert_one_sentence(inside(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 2 'g2'")
 
 
-def test_labels_of_another_length(tmp_path):
+def test_labels_of_another_length(tmp_path, inside):
     np.savez(tmp_path / "bad.npz", X=X, y=Y[:-1])
-    finished = run("score", "bad.npz", "--method", "manifest", "--out", "r.csv", cwd=tmp_path)
+    finished = inside("score", "bad.npz", "--method", "manifest", "--out", "r.csv", cwd=tmp_path)
     assert_one_sentence(finished, "23", "24")
     assert [path.name for path in tmp_path.iterdir()] == ["bad.npz"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
 from fastfs._inputs.matrix import as_matrix, not_finite
-from fastfs._machine.run import Run, _take, as_threads, check_progress, core, parse_memory, warn
+from fastfs._machine.run import Run, as_threads, check_progress, core, parse_memory, warn
 from fastfs._types import Array, Progress
 
 # graph="auto" is dense for up to so many features (the core's number), if they fit the memory; graph="dense" is refused

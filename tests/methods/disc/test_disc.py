@@ -445,7 +445,7 @@ def test_kernels_of_the_callers(graph):
     assert_agrees(found, oracle.disc(graphs, 3), 4)
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_pynndescent():
     """Compiles for a minute."""
     sets = [np.random.default_rng(s).normal(size=(30, 1200)) for s in range(2)]

@@ -3,7 +3,6 @@
 import io as io_module
 import json
 import pickle
-import subprocess
 import sys
 import warnings
 
@@ -342,18 +341,12 @@ def test_group_of_bad_input(change, message):
 # -------------------------------------------------------------------------------------------------------- command line
 
 
-def test_command_line(tmp_path):
+def test_command_line(tmp_path, inside):
     table = pd.DataFrame(X, columns=NAMES).assign(state=np.where(Y == 1, "ill", "well"))
     table.to_csv(tmp_path / "table.csv", index=False)
     options = [f"--method-option={name}={value}" for name, value in HOW.items()]
-    command = [sys.executable, "-m", "fastfs", "score", "table.csv", "--label=state", "--method=disc", *options]
-    finished = subprocess.run(
-        [*command, "--method-option=n_groups=3", "--top=8", "--out=ranking.json", "--plot=ranking.png"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    options += ["--method-option=n_groups=3", "--top=8", "--out=ranking.json", "--plot=ranking.png"]
+    finished = inside("score", "table.csv", "--label=state", "--method=disc", *options, cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr.startswith("DiSC scored 50 features of 120 samples (ill: 60, well: 60)")
     written = json.loads((tmp_path / "ranking.json").read_text())

@@ -3,8 +3,6 @@
 import io as io_module
 import json
 import pickle
-import subprocess
-import sys
 
 import joblib
 import numpy as np
@@ -50,9 +48,18 @@ def counts(rows, seed=0):
 # ------------------------------------------------------------------------------------------------------- scikit-learn
 
 
+class Rbf:
+    """A callable kernel whose name, and so the test's, is the same in every process of pytest-xdist."""
+
+    __call__ = staticmethod(rbf_kernel)
+
+    def __repr__(self):
+        return "rbf_kernel"
+
+
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([IKDR(), IKDR(1, interpretability="distance", mu=0.5), IKDR(kernel=rbf_kernel, max_iter=2)])
+@parametrize_with_checks([IKDR(), IKDR(1, interpretability="distance", mu=0.5), IKDR(kernel=Rbf(), max_iter=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -512,15 +519,15 @@ def table(tmp_path):
     return tmp_path
 
 
-def command(folder, *arguments):
-    start = [sys.executable, "-m", "fastfs", "score", "table.csv", "--label=state", "--method=ikdr"]
-    return subprocess.run([*start, *arguments], cwd=folder, capture_output=True, text=True, encoding="utf-8")
+@pytest.fixture
+def command(table, inside):
+    return lambda *arguments: inside("score", "table.csv", "--label=state", "--method=ikdr", *arguments, cwd=table)
 
 
-def test_command_line(table):
+def test_command_line(table, command):
     options = ["--n-components=4", "--lam=0.2", "--mu=0.05", "--tau=20", "--zeta=30"]
     options += ["--interpretability=distance", "--width=2.5", "--solver=projected_gradient"]
-    finished = command(table, *options, "--top=8", "--out=ranking.json", "--plot=ranking.png")
+    finished = command(*options, "--top=8", "--out=ranking.json", "--plot=ranking.png")
     assert finished.returncode == 0, finished.stderr
     expected = IKDR(n_components=4, lam=0.2, mu=0.05, tau=20, zeta=30, interpretability="distance", width=2.5)
     expected.fit(X, Y)
@@ -537,13 +544,13 @@ def test_command_line(table):
     assert (table / "ranking.png").stat().st_size > 1000
 
 
-def test_defaults_on_the_command_line(table):
-    finished = command(table, "--out=ranking.json")
+def test_defaults_on_the_command_line(table, command):
+    finished = command("--out=ranking.json")
     assert finished.returncode == 0, finished.stderr
     written = json.loads((table / "ranking.json").read_text(), parse_constant=lambda word: pytest.fail(word))
     assert written["parameters"]["tau"] == "inf"
     assert written["ranking"][0]["feature"] in ("gene 3", "gene 7")
-    assert command(table, "--top=3").returncode == 0
+    assert command("--top=3").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -560,8 +567,8 @@ def test_defaults_on_the_command_line(table):
         (["--sigma=1"], "no option --sigma"),
     ],
 )
-def test_command_line_refuses(table, arguments, part):
-    finished = command(table, *arguments)
+def test_command_line_refuses(command, arguments, part):
+    finished = command(*arguments)
     assert finished.returncode == 2
     (line,) = finished.stderr.splitlines()
     assert line.startswith("Error: ")
@@ -569,9 +576,8 @@ def test_command_line_refuses(table, arguments, part):
     assert finished.stdout == ""
 
 
-def test_options_of_other_methods(table):
-    start = [sys.executable, "-m", "fastfs", "score", "table.csv", "--label=state", "--method=relieff", "--lam=1"]
-    finished = subprocess.run(start, cwd=table, capture_output=True, text=True, encoding="utf-8")
+def test_options_of_other_methods(table, inside):
+    finished = inside("score", "table.csv", "--label=state", "--method=relieff", "--lam=1", cwd=table)
     assert finished.returncode == 2
     assert "Method 'relieff' has no option --lam" in finished.stderr
 

@@ -453,9 +453,10 @@ def test_mnist_4v9(load):
     assert np.ptp(scores[constant]) <= SINGULAR * scores.max()
 
 
-def test_colon(load):
+@pytest.mark.parametrize("genes", [500, pytest.param(2000, marks=pytest.mark.slow)])
+def test_colon(load, genes):
     X, y = load("colon")
-    X = np.log2(X)
+    X = np.log2(X[:, :genes])
     scores = fastfs.manifest_scores(X, y)
     assert_close(scores, oracle.manifest(X, y, singular=True).scores, SINGULAR)
 

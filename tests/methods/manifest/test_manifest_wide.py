@@ -314,7 +314,7 @@ def test_quality():
     assert np.all(quality_on_factor_data(("fast", "high"), (50, 200), 0) >= TARGET)
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 def test_quality_of_ten_data_sets():
     quality = [quality_on_factor_data(("fast", "high"), (50, 200), seed) for seed in range(10)]
     assert np.all(np.median(quality, axis=0) >= TARGET)
@@ -781,7 +781,7 @@ def test_sparse_wide_data(load):
     assert_close(found.scores_, quiet_fit(X.toarray(), y, accuracy="fast", rank=20).scores_, PROMISED)
 
 
-@pytest.mark.slow
+@pytest.mark.huge
 @LOW_RANK
 def test_a_methylation_array(accuracy):
     """Features beyond what a d x d matrix of any machine holds; "high" at a width whose d^2 steps end in time."""

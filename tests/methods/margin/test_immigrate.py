@@ -409,7 +409,7 @@ class Grouped:
             self.weights = v / v.sum()
 
 
-@pytest.mark.parametrize("n", [400, pytest.param(46_400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [400, pytest.param(46_400, marks=pytest.mark.huge)])
 @pytest.mark.parametrize("matrix", [False, True])
 def test_more_samples_than_pairs_in_32_bits(n, matrix):
     rng = np.random.default_rng(0)

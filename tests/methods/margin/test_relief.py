@@ -73,7 +73,7 @@ def assert_agrees(found, method, X, y, scaling="range", dtype="float64"):
 # --------------------------------------------------------------------------------------------------------------- oracle
 
 
-@pytest.mark.slow  # to compile
+@pytest.mark.huge  # to compile
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_oracle_is_what_other_packages_compute(n_classes, balanced):
@@ -445,7 +445,7 @@ def grouped(values, y, k):
     return total / len(values)
 
 
-@pytest.mark.parametrize("n", [300, pytest.param(46_400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [300, pytest.param(46_400, marks=pytest.mark.huge)])
 def test_more_samples_than_pairs_in_32_bits(n):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n)

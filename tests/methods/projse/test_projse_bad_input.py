@@ -128,7 +128,7 @@ BAD_PARAMETERS = [
     ({"n_features_to_select": 1.5}, ValueError, ["n_features_to_select", "1.5"]),
     ({"n_features_to_select": True}, TypeError, ["n_features_to_select"]),
     ({"kernel": "cosine"}, ValueError, ["kernel", "'cosine'", "'poly'"]),
-    ({"kernel": lambda a, b: a @ b}, TypeError, ["kernel", "C function"]),
+    ({"kernel": max}, TypeError, ["kernel", "C function"]),
     ({"kernel": "poly", "degree": 0}, ValueError, ["degree", "0"]),
     ({"degree": 1.5}, TypeError, ["degree", "1.5"]),
     ({"kernel": "rbf", "sigma": "median"}, ValueError, ["sigma", "'mean'", "'median'"]),
