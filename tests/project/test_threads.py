@@ -264,8 +264,9 @@ fastfs.manifest_scores(make(), y, **options)
 print(resident("VmHWM") - before, announced)
 """
 
-PEAK_CASES = ["pencil", "pencil singular", "pencil chunks", "spd", "spsd", "spsd singular"]
-PEAK_CASES += ["ovr", "ovo", "fast", "fast sparse", "high"]
+# The slow ones go through the same requests of memory as a case beside them.
+PEAK_CASES = ["pencil singular", "pencil chunks", "spd", "spsd singular", "ovr", "ovo", "fast sparse", "high"]
+PEAK_CASES += [pytest.param(case, marks=pytest.mark.slow) for case in ("pencil", "spsd", "fast")]
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")

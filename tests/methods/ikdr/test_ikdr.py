@@ -693,7 +693,7 @@ def test_real_data(load, name):
         assert narrow.similarity == pytest.approx(by_mean, rel=0.1)
 
 
-@pytest.mark.parametrize("name, n_features", [("sonar", 60), ("wine", 13)])
+@pytest.mark.parametrize("name, n_features", [pytest.param("sonar", 60, marks=pytest.mark.slow), ("wine", 13)])
 def test_real_features(load, name, n_features):
     """Feature selection against plain NumPy from two starts."""
     X, y = load(name)
