@@ -25,7 +25,7 @@ installed = Path(sysconfig.get_path("platlib"))
 def contents() -> None:
     """Everything that is promised lies in the installed package."""
     assert prefix == installed / "fastfs", (prefix, installed)
-    headers = ["fastfs.h", "fastfs.hpp", "link_blas.h"]
+    headers = ["fastfs.h", "fastfs.hpp", "link_blas.h", "testing.h"]
     assert sorted(path.name for path in (prefix / "include" / "fastfs").iterdir()) == headers
     (library,) = (path for path in prefix.rglob("*fastfs.*") if path.suffix in (".so", ".dylib", ".dll"))
     for name in ("py.typed", "_core.pyi", "_scipy_blas.pyi", "capi.pxd", "__init__.pxd"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fastfs._functions.disc import DiscResult as DiscResult
     from fastfs._functions.disc import disc as disc
     from fastfs._functions.disc import nearest_features as nearest_features
-    from fastfs._functions.ikdr import IkdrResult as IkdrResult
+    from fastfs._functions.ikdr import IKDRResult as IKDRResult
     from fastfs._functions.ikdr import ikdr as ikdr
     from fastfs._functions.ikdr import ikdr_path as ikdr_path
     from fastfs._functions.immigrate import Explanation as Explanation
@@ -65,8 +65,8 @@ _HOMES = {
     "Explanation": "_functions.immigrate",
     "GramAccumulator": "_functions.affinity",
     "IKDR": "_estimators.ikdr",
+    "IKDRResult": "_functions.ikdr",
     "IM4E": "_estimators.margin",
-    "IkdrResult": "_functions.ikdr",
     "Im4eResult": "_functions.immigrate",
     "Immigrate": "_estimators.margin",
     "ImmigrateResult": "_functions.immigrate",
@@ -131,7 +131,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "IKDR",
     "ikdr",
     "ikdr_path",
-    "IkdrResult",
+    "IKDRResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

@@ -892,7 +892,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
 
     Parameters
     ----------
-    source : fastfs.IKDR or fastfs.IkdrResult
+    source : fastfs.IKDR or fastfs.IKDRResult
         A fitted estimator, or what the function has returned.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure.

@@ -14,6 +14,7 @@
 #ifndef FASTFS_H
 #define FASTFS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -90,9 +91,6 @@ FASTFS_API int32_t fastfs_thread_count(int32_t requested);
 /* Bytes that a call with max_memory = requested may use; requested 0: FASTFS_MAX_MEMORY, or what is available. 0 (and
  * an error) if requested is negative. */
 FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
-
-/* Seconds of CPU that one thread takes for n values of the vector exponential, repeated; for benchmarks. */
-FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds);
 
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
@@ -798,7 +796,7 @@ typedef struct fastfs_ikdr_options {
     const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each is solved from the solution before */
     int64_t n_lambdas;     /* >= 1; NULL lambdas: one, of 0.1 */
     double mu;             /* >= 0, in units of 1 / n_samples */
-    double tau;            /* penalties of the slack variables, > 0; 0: infinite */
+    double tau;            /* penalties of the slack variables, > 0, up to INFINITY */
     double zeta;
     int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
     int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
@@ -811,7 +809,7 @@ typedef struct fastfs_ikdr_options {
     uint64_t seed;            /* of the features that make the first kernel when there are very many */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
-    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, INFINITY, INFINITY, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
@@ -882,17 +880,6 @@ FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, con
 /* Of lambdas[step]. The arrays are those of `fitted` and live as long. */
 FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
 FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
-
-/* F of the reduced problem for a kernel (n x n, float32 or float64) at A (n x n_components), with options.lambdas[0],
- * and its gradient (n x n_components; may be NULL). repeats: 1; more for benchmarks. */
-FASTFS_API fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K, const int64_t* labels, int64_t n_classes,
-                                              const fastfs_ikdr_options* options, const double* A, int32_t repeats,
-                                              const fastfs_run* run, double* objective, double* gradient);
-
-/* dF/dbeta_m of every kernel at A and weights (n_kernels). */
-FASTFS_API fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64_t* labels,
-                                            int64_t n_classes, const fastfs_ikdr_options* options, const double* A,
-                                            const double* weights, const fastfs_run* run, double* prices);
 
 /* What new samples are embedded with: the support (samples with a coefficient) in the columns that have weight. */
 typedef struct fastfs_ikdr_model {

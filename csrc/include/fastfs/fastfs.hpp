@@ -682,22 +682,6 @@ class ikdr {
     std::unique_ptr<fastfs_ikdr, free> handle_;
 };
 
-// F at A (n x n_components, row-major), and its gradient where that isn't null.
-inline double ikdr_evaluate(const matrix& K, const std::int64_t* labels, std::int64_t n_classes,
-                            const ikdr_options& options, const double* A, double* gradient = nullptr, int repeats = 1,
-                            const run& how = default_run()) {
-    double objective = 0;
-    check(fastfs_ikdr_evaluate(K.get(), labels, n_classes, &options, A, repeats, &how, &objective, gradient));
-    return objective;
-}
-
-// prices: of each kernel.
-inline void ikdr_prices(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
-                        const ikdr_options& options, const double* A, const double* weights, double* prices,
-                        const run& how = default_run()) {
-    check(fastfs_ikdr_prices(&kernels, labels, n_classes, &options, A, weights, &how, prices));
-}
-
 using ikdr_model = fastfs_ikdr_model;
 inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }
 
