@@ -771,19 +771,19 @@ FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
 enum { FASTFS_WIDTH_MEAN_SQUARED = 0, FASTFS_WIDTH_MEAN = 1, FASTFS_WIDTH_GIVEN = 2 };
 
-/* Kernels K_m between samples: exp(-|x - x'|^2 / delta_m) of one feature or a group of features each, or matrices of
- * the caller's. */
+/* Kernels K_m between samples: exp(-|x - x'|^2 / delta_m), each of one feature or of a group of features, or matrices
+ * of the caller. */
 typedef struct fastfs_ikdr_kernels {
     size_t struct_size;
     const fastfs_matrix* X; /* samples x features, dense; NULL: matrices */
-    int64_t n_kernels;      /* of X: 0 (one a feature), 1 (one of all), or that of the groups */
-    const int64_t* groups;  /* n_features, of 0..n_kernels - 1, each at least once; NULL unless n_kernels > 1 */
+    int64_t n_kernels;      /* with X: 0 (one per feature), 1 (one of all features) or the number of groups */
+    const int64_t* groups;  /* n_features, in 0..n_kernels - 1, each at least once; NULL unless n_kernels > 1 */
     int32_t scaling;        /* FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD */
-    int32_t width;          /* FASTFS_WIDTH_*: delta_m is the mean of squared distances (or of distances) of the samples
-                               over the kernel's features, or given */
-    double delta;           /* FASTFS_WIDTH_GIVEN: > 0 */
-    const double* matrices; /* n_kernels x n_samples x n_samples; symmetric, positive semidefinite, best with diagonals
-                               of about 1 */
+    int32_t width; /* FASTFS_WIDTH_*: delta_m is the mean of the squared distances (or of the distances) between
+                      samples in the kernel's features, or given */
+    double delta;  /* FASTFS_WIDTH_GIVEN: > 0 */
+    const double* matrices; /* n_kernels x n_samples x n_samples: symmetric and positive semidefinite; diagonals should
+                               be about 1 */
     int64_t n_samples;      /* of matrices */
 } fastfs_ikdr_kernels;
 #define FASTFS_IKDR_KERNELS_INIT \
@@ -794,21 +794,21 @@ enum { FASTFS_IKDR_PROJECTED_GRADIENT = 0, FASTFS_IKDR_ADMM = 1 };
 
 typedef struct fastfs_ikdr_options {
     size_t struct_size;
-    int64_t n_components;  /* k; 0: as many as classes */
-    const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each is solved from the solution before */
-    int64_t n_lambdas;     /* >= 1; NULL lambdas: one, of 0.1 */
+    int64_t n_components;  /* k; 0: the number of classes */
+    const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each starts from the solution before */
+    int64_t n_lambdas;     /* >= 1; if lambdas is NULL, a single lambda of 0.1 is used */
     double mu;             /* >= 0, in units of 1 / n_samples */
     double tau;            /* penalties of the slack variables, > 0, up to INFINITY */
     double zeta;
     int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
     int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
     int64_t max_iter;         /* outer iterations, >= 1 */
-    int64_t max_inner;        /* steps on A in each of them, >= 1; of several kernels' first only one */
+    int64_t max_inner;        /* steps on A in each outer iteration, >= 1 */
     double tol;               /* relative decrease of the objective, >= 0 */
     double rho;               /* FASTFS_IKDR_ADMM: > 0 */
-    const double* A;          /* where to start, n_samples x n_components; NULL: means of classes, or of parts */
-    const double* weights;    /* n_kernels; NULL: equal ones */
-    uint64_t seed;            /* of the features that make the first kernel when there are very many */
+    const double* A;          /* start, n_samples x n_components; NULL: means of the classes, or of parts of them */
+    const double* weights;    /* start, n_kernels; NULL: equal weights */
+    uint64_t seed;            /* draws the features of the first kernel if there are very many features */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
     {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, INFINITY, INFINITY, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
@@ -818,8 +818,8 @@ enum { /* warnings, added up */
        FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
        FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
                                 0.98 of that on it */
-       FASTFS_IKDR_FEW = 8,      /* some class has no dimension of which it is the main one */
-       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes, n_classes / similarity: the surplus goes to outliers */
+       FASTFS_IKDR_FEW = 8,      /* some class is the main one of no dimension */
+       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes and > n_classes / similarity: the surplus is outliers */
 };
 
 typedef struct fastfs_ikdr fastfs_ikdr;
@@ -835,7 +835,7 @@ typedef struct fastfs_ikdr_result {
     int64_t n_components;
     int64_t n_iter;          /* outer iterations */
     double lam;              /* in units of 1 / n_samples */
-    double objective;        /* F, the reduced problem's */
+    double objective;        /* F of the reduced problem */
     double interpretability; /* I_p, in [1 / n_classes, 1] */
     double similarity;       /* mean of K off its diagonal */
     const double* history;   /* n_iter: F after each outer iteration */
@@ -843,10 +843,10 @@ typedef struct fastfs_ikdr_result {
     const double* embedding; /* n_samples x n_components: B = K A */
     const double* profile;   /* n_classes x n_components: P = H A */
     const double* weights;   /* n_kernels: beta, on the simplex */
-    const double* prices;    /* n_kernels: dF/dbeta_m less the least one; infinite for constant kernels */
-    const double* deltas;    /* n_kernels; 0 if constant, and NULL with matrices, as the two below */
+    const double* prices;    /* n_kernels: dF/dbeta_m minus the smallest one; infinite for constant kernels */
+    const double* deltas;    /* n_kernels; 0 if constant. NULL with matrices, as are means and scales */
     const double* means;     /* n_features */
-    const double* scales;    /* n_features: what deviations are divided by; 0 for constant features */
+    const double* scales;    /* n_features: the divisors of deviations; 0 for constant features */
 } fastfs_ikdr_result;
 #define FASTFS_IKDR_RESULT_INIT  \
     {sizeof(fastfs_ikdr_result), \
@@ -872,10 +872,10 @@ typedef struct fastfs_ikdr_result {
      NULL,                       \
      NULL}
 
-/* Dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels: 0..n_classes -
- * 1. O(n_features n_samples (n_samples + n_support)) time, and bytes for n_features (n_samples + n_classes
- * n_components) numbers of the dtype of X, or hardly any if that exceeds the budget: then exponentials are computed
- * anew. */
+/* Finds dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels:
+ * 0..n_classes - 1. Takes O(n_features n_samples (n_samples + n_support)) time and memory for n_features (n_samples +
+ * n_classes n_components) numbers of the dtype of X; if that exceeds the budget, hardly any memory, because
+ * exponentials are computed anew. */
 FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                                          const fastfs_ikdr_options* options, const fastfs_run* run,
                                          fastfs_ikdr** fitted);
@@ -883,13 +883,13 @@ FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, con
 FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
 FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
 
-/* What new samples are embedded with: the support (samples with a coefficient) in the columns that have weight. */
+/* The model that embeds new samples: the support (samples with a coefficient) in the columns that have weight. */
 typedef struct fastfs_ikdr_model {
     size_t struct_size;
     int64_t n_kernels;
     const double* weights;   /* n_kernels */
     const double* deltas;    /* n_kernels */
-    const int64_t* begins;   /* n_kernels + 1: where each kernel's columns begin in features */
+    const int64_t* begins;   /* n_kernels + 1: kernel m has features[begins[m]] .. features[begins[m + 1] - 1] */
     const int64_t* features; /* columns of X, kernel after kernel */
     const double* means;     /* of these, as are scales */
     const double* scales;

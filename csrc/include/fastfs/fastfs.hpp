@@ -633,9 +633,9 @@ class disc {
 
 // ---- I-KDR ----------------------------------------------------------------------------------------------------------
 
-// What these point to must outlive the call.
+// The arrays that these point to must outlive the call.
 using ikdr_kernels = fastfs_ikdr_kernels;
-// n_kernels: 0, one a feature; 1, one of all.
+// n_kernels: 0 (one per feature) or 1 (one of all features).
 ikdr_kernels ikdr_features(const matrix&& X, std::int64_t n_kernels = 0) = delete;  // it would be gone by the call
 inline ikdr_kernels ikdr_features(const matrix& X, std::int64_t n_kernels = 0) {
     ikdr_kernels kernels = FASTFS_IKDR_KERNELS_INIT;
@@ -685,7 +685,7 @@ class ikdr {
 using ikdr_model = fastfs_ikdr_model;
 inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }
 
-// out: n_rows of X x n_components.
+// out: rows of X x n_components.
 inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, const run& how = default_run()) {
     check(fastfs_ikdr_embed(&model, X.get(), &how, out));
 }
