@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
     from fastfs._functions.manifest import manifest_scores as manifest_scores
     from fastfs._functions.projse import ProjSeResult as ProjSeResult
+    from fastfs._functions.projse import projse as projse
     from fastfs._functions.projse import projse_from_kernels as projse_from_kernels
     from fastfs._functions.projse import projse_scores as projse_scores
     from fastfs._functions.projse import projse_two_view as projse_two_view
@@ -99,6 +100,7 @@ _HOMES = {
     "multisurf_scores": "_functions.relief",
     "nearest_features": "_functions.disc",
     "permutation_test": "_inference.permutation",
+    "projse": "_functions.projse",
     "projse_from_kernels": "_functions.projse",
     "projse_scores": "_functions.projse",
     "projse_two_view": "_functions.projse",
@@ -112,6 +114,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "ManiFeSt",
     "manifest_scores",
     "ProjSe",
+    "projse",
     "projse_scores",
     "projse_two_view",
     "projse_from_kernels",

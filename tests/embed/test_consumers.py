@@ -64,7 +64,7 @@ def cpp_program(build, package):
 def test_cpp17_program(cpp_program, run, samples):
     done = run(cpp_program, *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=1)
+    expected = fastfs.projse(*samples, n_features_to_select=1)
     np.testing.assert_allclose(numbers(done.stdout), expected.scores, **CLOSE)
     selected = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("selected")]
     assert list(map(int, selected)) == list(expected.selected)
@@ -91,7 +91,7 @@ def test_cmake_project(package, run, samples, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
     done = run(folder / "score", *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=1).scores
+    expected = fastfs.projse(*samples, n_features_to_select=1).scores
     np.testing.assert_allclose(numbers(done.stdout), expected, **CLOSE)
 
 
@@ -149,7 +149,7 @@ def methods(build, package):
 PYTHON = {
     "affinity": lambda X, y: fastfs.affinity(X, sigma=3.0)[0],
     "manifest": fastfs.manifest_scores,
-    "projse": lambda X, y: fastfs.projse_scores(X, y).scores,
+    "projse": lambda X, y: fastfs.projse(X, y).scores,
     "disc": lambda X, y: fastfs.disc([X[y == 0], X[y == 1]], n_components=5).set_scores[0],
     "ikdr": lambda X, y: fastfs.ikdr(X, y).weights,
     "relief": fastfs.relief_scores,
@@ -260,7 +260,7 @@ assert a.tobytes() == b.tobytes() == c.tobytes()
 a.tofile(folder + "/scores.bin")
 
 import fastfs
-fastfs.projse_scores(X, y, n_features_to_select=1).scores.tofile(folder + "/projse.bin")
+fastfs.projse(X, y, n_features_to_select=1).scores.tofile(folder + "/projse.bin")
 """
 
 
