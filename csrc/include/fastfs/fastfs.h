@@ -520,19 +520,20 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
-    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median of the positive distances of samples to their nearest hit
-                                       under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_NEAREST = 1, /* sigma times the median of the positive distances of samples to their nearest hit
+                                        under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_AUTO = 2     /* the same with 2 (IM4E) or 4 (IMMIGRATE) in place of sigma */
 };
 
 typedef struct fastfs_im4e_options {
     size_t struct_size;
-    double sigma;                /* > 0, of the softmax; or its factor, by sigma_rule */
+    double sigma;                /* > 0: the scale of the softmax, or its factor, by sigma_rule */
     int32_t sigma_rule;          /* FASTFS_MARGIN_SIGMA_* */
     int32_t max_iter;            /* >= 1 */
     double tol;                  /* >= 0: stops when the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
@@ -553,6 +554,15 @@ FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t*
                                      const fastfs_im4e_options* options, const fastfs_run* run,
                                      fastfs_im4e_result* result);
 
+enum { /* whether IM4E, with the same sigma, sigma_rule, max_iter and tol, runs before IMMIGRATE */
+       FASTFS_PREFILTER_NONE = 0,
+       FASTFS_PREFILTER_IM4E = 1, /* it does: W is of the features that reach the mean weight, and starts as the
+                                     diagonal of their weights */
+       FASTFS_PREFILTER_AUTO = 2  /* it does if more than 1000 features vary, and W is of the 1000 of largest weight at
+                                     most; not if features, start or start_matrix is given */
+};
+enum { FASTFS_SMALLEST_AUTO = -1 }; /* 1 / (number of features of W), the paper's choice */
+
 typedef struct fastfs_immigrate_options {
     size_t struct_size;
     double sigma;
@@ -560,8 +570,9 @@ typedef struct fastfs_immigrate_options {
     int32_t max_iter;
     double tol;                 /* as of fastfs_im4e_options */
     int32_t clip;               /* 1: negative entries of W become 0, as in the authors' package; then W isn't PSD */
-    int32_t reserved;           /* 0 */
-    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none */
+    int32_t prefilter;          /* FASTFS_PREFILTER_* */
+    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none;
+                                   or FASTFS_SMALLEST_AUTO */
     double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma, which then
                                    changes by up to this times the sum of their |d|^2; those below the machine epsilon
                                    of the kernels / n_rows, lost in rounding, always are; >= 0 */
@@ -569,10 +580,23 @@ typedef struct fastfs_immigrate_options {
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
                                    normalised; NULL: all equal */
-    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns; NULL */
+    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns, which has no negative
+                                   eigenvalue unless clip is 1; NULL */
 } fastfs_immigrate_options;
-#define FASTFS_IMMIGRATE_OPTIONS_INIT \
-    {sizeof(fastfs_immigrate_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, 0, 0, 0.0, 0.0, NULL, 0, NULL, NULL}
+#define FASTFS_IMMIGRATE_OPTIONS_INIT  \
+    {sizeof(fastfs_immigrate_options), \
+     1.0,                              \
+     FASTFS_MARGIN_SIGMA_AUTO,         \
+     10,                               \
+     1e-4,                             \
+     0,                                \
+     FASTFS_PREFILTER_AUTO,            \
+     0.0,                              \
+     0.0,                              \
+     NULL,                             \
+     0,                                \
+     NULL,                             \
+     NULL}
 
 /* A fitted W = sum_k values[k] v_k v_k', and W itself where features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate fastfs_immigrate;
@@ -593,9 +617,10 @@ typedef struct fastfs_immigrate_result {
     const double* scores;    /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
     const double* cost;      /* n_iter */
     const double* objective; /* n_iter */
+    const double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
 } fastfs_immigrate_result;
 #define FASTFS_IMMIGRATE_RESULT_INIT \
-    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
  * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
