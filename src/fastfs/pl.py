@@ -548,7 +548,7 @@ def significance(
 
     Parameters
     ----------
-    found : fastfs.DiSC or fastfs.DiscResult
+    found : fastfs.DiSC or fastfs.DiSCResult
         A fitted estimator, or what the function has returned.
     names : sequence of str, optional
         Of the classes or sets.
