@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
-    from fastfs._functions.disc import DiscResult as DiscResult
+    from fastfs._functions.disc import DiSCResult as DiSCResult
     from fastfs._functions.disc import disc as disc
     from fastfs._functions.disc import nearest_features as nearest_features
     from fastfs._functions.explanation import Explanation as Explanation
@@ -64,8 +64,8 @@ _HOMES = {
     "ConsensusResult": "_inference.consensus",
     "DataWarning": "_machine.run",
     "DiSC": "_estimators.disc",
-    "DiscResult": "_functions.disc",
-    "Explanation": "_functions.explanation",
+    "DiSCResult": "_functions.disc",
+    "Explanation": "_functions.immigrate",
     "GramAccumulator": "_functions.affinity",
     "IKDR": "_estimators.ikdr",
     "IM4E": "_estimators.im4e",
@@ -136,7 +136,7 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "Explanation",
     "DiSC",
     "disc",
-    "DiscResult",
+    "DiSCResult",
     "IKDR",
     "ikdr",
     "ikdr_path",

@@ -991,7 +991,7 @@ void test_kernels_without_numbers() {
     for (auto& set : sets) {
         set.X = &X;
         set.n_components = 1;
-        set.kernel = no_number;
+        set.custom = no_number;
     }
     auto graph = fastfs::default_disc_options();
     graph.bandwidth_neighbors = 2;

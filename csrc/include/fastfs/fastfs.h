@@ -712,17 +712,18 @@ typedef struct fastfs_disc_set {
     int64_t n_neighbors;       /* of neighbors and distances */
     int64_t n_features;        /* needed without X and W */
     int64_t n_components;      /* diffusion vectors of this set, >= 1 */
-    fastfs_tile_kernel kernel; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
+    fastfs_tile_kernel custom; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
                                   distances; its sigma is the median of eps_i */
-    void* user;                /* handed to kernel */
+    void* user;                /* handed to custom */
 } fastfs_disc_set;
 #define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL}
 
 enum {
     FASTFS_GRAPH_DENSE = 0,
     FASTFS_GRAPH_KNN = 1,
-    FASTFS_GRAPH_AUTO = 2 /* dense for up to 5000 features if the budget allows it, else knn */
+    FASTFS_GRAPH_AUTO = 2 /* dense for up to FASTFS_DISC_MOST_DENSE features if the budget allows it, else knn */
 };
+enum { FASTFS_DISC_MOST_DENSE = 5000 };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 
 typedef struct fastfs_disc_options {
@@ -737,7 +738,7 @@ typedef struct fastfs_disc_options {
     uint64_t seed;               /* of the start vectors of eigensolvers */
 } fastfs_disc_options;
 #define FASTFS_DISC_OPTIONS_INIT \
-    {sizeof(fastfs_disc_options), FASTFS_GRAPH_DENSE, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
+    {sizeof(fastfs_disc_options), FASTFS_GRAPH_AUTO, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
 
 enum { /* warnings of a set, added up */
        FASTFS_DISC_ONE_SAMPLE = 1,
