@@ -108,7 +108,7 @@ def main() -> int:
         if not args.no_wheel:
             report.heading("wheel")
             sizes = wheel_bytes(folder)
-            report.row("wheel", sizes["wheel"] / 1e6, unit=" MB", at_most=1.0)
+            report.row("wheel", sizes["wheel"] / 1e6, unit=" MB", at_most=2.0)
             report.row("unpacked", sizes["unpacked"] / 1e6, unit=" MB")
             if args.tutorials:
                 tutorials(report, folder)

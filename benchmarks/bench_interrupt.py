@@ -106,14 +106,14 @@ def main() -> int:
         group(
             report,
             f"ProjSe, 10^6 x (100 + 100), threads = {threads}",
-            lambda n=threads: fastfs.projse_scores(A[:, :100], A[:, 100:], n_threads=n),
+            lambda n=threads: fastfs.projse(A[:, :100], A[:, 100:], n_threads=n),
             args.repeats,
             at_most=0.2,
         )
         group(
             report,
             f"ProjSe, CSR of 20,000 x 20,000 at 5 %, 50 targets, threads = {threads}",
-            lambda n=threads: fastfs.projse_scores(counts, targets, n_threads=n),
+            lambda n=threads: fastfs.projse(counts, targets, n_threads=n),
             args.repeats,
             at_most=0.2,
         )

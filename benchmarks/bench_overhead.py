@@ -26,6 +26,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from fastfs import _core
+from fastfs._machine.run import Run
 
 
 def c_seconds(batches: int, calls: int) -> list[float]:
@@ -65,12 +66,12 @@ def main() -> int:
     harness.machine()
     X = (np.arange(64).reshape(8, 8) * 37 % 64) / 64
     fastfs.link_blas()
-    report = Report()
+    report, run = Report(), Run()
     report.heading(f"affinity on 8 x 8, median of {args.batches} batches of {args.calls} calls, {harness.load()}")
     rows: dict[str, tuple[list[float], float | None]] = {
-        "C interface": (c_seconds(args.batches, args.calls), 2.0),
+        "C interface": (c_seconds(args.batches, args.calls), 5.0),
         "fastfs._core": (
-            python_seconds(lambda: _core.affinity(X, "rbf", 1.0, None, 0, 0, None), args.batches, args.calls),
+            python_seconds(lambda: _core.affinity(X, "rbf", 1.0, None, run), args.batches, args.calls),
             15.0,
         ),
         "fastfs.affinity": (python_seconds(lambda: fastfs.affinity(X, sigma=1.0), args.batches, args.calls), None),

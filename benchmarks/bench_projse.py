@@ -73,12 +73,12 @@ def one_pass(report: Report, dtype: str, repeats: int, *, of_floor: float, of_pu
     with harness.one_thread():
         t = harness.compare(
             {
-                "fastfs": lambda: fastfs.projse_scores(X, Y, n_threads=1),
+                "fastfs": lambda: fastfs.projse(X, Y, n_threads=1),
                 "BLAS": lambda: blas_pass(X, Y),
                 "public": lambda: authors.public(Y64, X64, 10),
                 "public, own dtype": lambda: authors.public(Y, X, 10),
-                "columns": lambda: fastfs.projse_scores(Xf, Yf, n_threads=1),
-                "labels": lambda: fastfs.projse_scores(X, labels, center=False, n_threads=1),
+                "columns": lambda: fastfs.projse(Xf, Yf, n_threads=1),
+                "labels": lambda: fastfs.projse(X, labels, center=False, n_threads=1),
             },
             repeats,
         )
@@ -88,7 +88,7 @@ def one_pass(report: Report, dtype: str, repeats: int, *, of_floor: float, of_pu
     report.times(f"the same in {dtype} / fastfs", t["public, own dtype"], t["fastfs"])
     report.times("X and Y in column order / floor", t["columns"], t["BLAS"])
     report.row("with 100 class labels for Y", t["labels"].text())
-    result, (order, scores) = fastfs.projse_scores(X, Y), authors.public(Y64, X64, 10)
+    result, (order, scores) = fastfs.projse(X, Y), authors.public(Y64, X64, 10)
     report.row("first choice as the public code's", "yes" if order[0] == result.selected[0] else "NO")
     report.row("first score, difference", f"{abs(scores[0] / result.selection_scores[0] - 1):.0e}")
     if harness.cores() >= 2:
@@ -99,8 +99,8 @@ def threads(report: Report, X: np.ndarray, Y: np.ndarray) -> None:
     """One thread against two, wall time."""
     t = harness.compare(
         {
-            "one": lambda: fastfs.projse_scores(X, Y, n_threads=1),
-            "two": lambda: fastfs.projse_scores(X, Y, n_threads=2),
+            "one": lambda: fastfs.projse(X, Y, n_threads=1),
+            "two": lambda: fastfs.projse(X, Y, n_threads=2),
         },
         5,
         warm_up=False,
@@ -115,7 +115,7 @@ def errors(report: Report) -> None:
     for dtype, target in ((np.float64, 1e-12), (np.float32, 1e-5)):
         x, y = X.astype(dtype), Y.astype(dtype)
         exact = reference.by_projector(x, y, 20, center=True)
-        found = fastfs.projse_scores(x, y, n_features_to_select=20, center=True)
+        found = fastfs.projse(x, y, n_features_to_select=20, center=True)
         same = found.selected.tolist() == exact.selected
         worst = float(np.abs(found.selection_scores / exact.scores - 1).max()) if same else np.inf
         worst = max(worst, float(np.abs(found.scores / exact.score0 - 1).max()))
@@ -150,7 +150,7 @@ def without_target(report: Report, repeats: int) -> None:
     X = np.random.default_rng(0).standard_normal((50, 2500))
     with warnings.catch_warnings(), harness.one_thread():
         warnings.simplefilter("ignore", fastfs.DataWarning)
-        ours = harness.measure(lambda: fastfs.projse_scores(X, n_features_to_select=50, n_threads=1), 5 * repeats)
+        ours = harness.measure(lambda: fastfs.projse(X, n_features_to_select=50, n_threads=1), 5 * repeats)
         public = harness.measure(lambda: authors.public(X, X, 50), 1, warm_up=False)
     report.row("fastfs, CPU", 1e3 * float(np.median(ours.cpu)), unit=" ms", at_most=5.0, note=ours.text())
     report.row("public code's arithmetic, CPU", public.text())
@@ -168,8 +168,8 @@ def sparse(report: Report, repeats: int) -> None:
     with harness.one_thread():
         t = harness.compare(
             {
-                "CSR": lambda: fastfs.projse_scores(X, Y, center=True, n_threads=1),
-                "CSC": lambda: fastfs.projse_scores(by_column, Y, center=True, n_threads=1),
+                "CSR": lambda: fastfs.projse(X, Y, center=True, n_threads=1),
+                "CSC": lambda: fastfs.projse(by_column, Y, center=True, n_threads=1),
                 "sweep": lambda: X @ columns,
             },
             repeats,
@@ -181,9 +181,9 @@ def sparse(report: Report, repeats: int) -> None:
         "import numpy as np, scipy.sparse as sp, fastfs\n"
         "X = sp.random(20_000, 20_000, 0.05, format='csr', random_state=0)\n"
         "Y = np.random.default_rng(0).standard_normal((20_000, 50))\n"
-        "fastfs.projse_scores(X[:100], Y[:100])"
+        "fastfs.projse(X[:100], Y[:100])"
     )
-    above = harness.peak_memory(setup, "fastfs.projse_scores(X, Y, center=True, n_threads=1)")[1]
+    above = harness.peak_memory(setup, "fastfs.projse(X, Y, center=True, n_threads=1)")[1]
     report.row("CSR, peak memory above the data", f"{above / 1e6:.0f} MB", note="dense, X would take 3200 MB")
 
 
@@ -199,7 +199,7 @@ def wide(report: Report) -> None:
     with harness.one_thread():
         before = _reset_peak()
         ours = harness.measure(
-            lambda: fastfs.projse_scores(X, Y, n_features_to_select=100, center=True, n_threads=1), 1, warm_up=False
+            lambda: fastfs.projse(X, Y, n_features_to_select=100, center=True, n_threads=1), 1, warm_up=False
         )
         above = _peak() - before
         # K_YX at the rate of the BLAS call on such a shape, R likewise in double, and 100 reads of R.
@@ -264,10 +264,10 @@ def mapped(report: Report, rows: int, folder: str | None) -> None:
         watcher.start()
         with harness.one_thread():
             start = time.perf_counter()
-            fastfs.projse_scores(X, Y, n_threads=1)
+            fastfs.projse(X, Y, n_threads=1)
             cold = time.perf_counter() - start
             t = harness.compare(
-                {"fastfs": lambda: fastfs.projse_scores(X, Y, n_threads=1), "BLAS": lambda: blas_pass(X, Y)}, 2
+                {"fastfs": lambda: fastfs.projse(X, Y, n_threads=1), "BLAS": lambda: blas_pass(X, Y)}, 2
             )
         done.set()
         watcher.join()
@@ -297,12 +297,12 @@ def peer(report: Report, repeats: int) -> None:
     with harness.one_thread():
         t = harness.compare(
             {
-                "fastfs": lambda: fastfs.projse_scores(X, Y, center=True, n_threads=1),
+                "fastfs": lambda: fastfs.projse(X, Y, center=True, n_threads=1),
                 "fastcan": lambda: FastCan(10, verbose=0).fit(X, Y),
             },
             repeats,
         )
-    ours, theirs = fastfs.projse_scores(X, Y, center=True).selected, FastCan(10, verbose=0).fit(X, Y).indices_
+    ours, theirs = fastfs.projse(X, Y, center=True).selected, FastCan(10, verbose=0).fit(X, Y).indices_
     report.row("fastfs / fastcan, CPU", f"{t['fastfs'].text()} / {t['fastcan'].text()}")
     report.times("fastcan / fastfs", t["fastcan"], t["fastfs"])
     report.row("features in common, of 10", f"{len(set(ours.tolist()) & set(theirs.tolist()))}")

@@ -64,7 +64,7 @@ def scaling(report: Report, rows: int) -> None:
         X = rng.standard_normal((m, 100), dtype=np.float32)
         Y = X @ rng.standard_normal((100, 100), dtype=np.float32)
         Y += rng.standard_normal((m, 100), dtype=np.float32)
-        t = harness.measure(lambda X=X, Y=Y: fastfs.projse_scores(X, Y), 3)  # type: ignore[misc]
+        t = harness.measure(lambda X=X, Y=Y: fastfs.projse(X, Y), 3)  # type: ignore[misc]
         report.row(f"{m:.0e} samples, wall", t.text("wall"))
 
 
@@ -122,7 +122,7 @@ def stability(report: Report, rows: int) -> None:
     rng = np.random.default_rng(0)
     samples = [rng.permutation(len(left))[: len(left) // 2] for _ in range(30)]
     for name, setting in SETTINGS.items():
-        orders = [fastfs.projse_scores(left[s], right[s], n_features_to_select=5, **setting).selected for s in samples]
+        orders = [fastfs.projse(left[s], right[s], n_features_to_select=5, **setting).selected for s in samples]
         values = []
         for D in range(1, 6):
             Z = np.zeros((30, 392))
@@ -153,7 +153,7 @@ def glioma(report: Report, rows: int) -> None:
 
     for name, setting in SETTINGS.items():
         start = time.perf_counter()
-        order = fastfs.projse_scores(X, n_features_to_select=50, **setting).selected
+        order = fastfs.projse(X, n_features_to_select=50, **setting).selected
         taken = time.perf_counter() - start
         report.row(name, f"{nmi(order[:10])}, {nmi(order)}", note=f"{len(order)} chosen in {harness.seconds(taken)}")
     rng = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def gunpoint(report: Report, rows: int) -> None:
         return "  ".join(f"{a:.3f}/{b:.3f}" for a, b in zip(values[::2], values[1::2], strict=True))
 
     for name, setting in SETTINGS.items():
-        result = fastfs.projse_scores(X[~test], y[~test], **setting)
+        result = fastfs.projse(X[~test], y[~test], **setting)
         report.row(name, text(judge(np.argsort(result.ranking))), note=f"{len(result.selected)} selected")
     rng = np.random.default_rng(0)
     report.row("random, mean of 50", text(np.mean([judge(rng.permutation(150)) for _ in range(50)], axis=0)))

@@ -20,12 +20,7 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     // A kernel of the caller's takes distances in units of the data: unless these could overflow, they start in them.
     const double unit = common_unit(maxima, rows);
     const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
-    // The offset of a row takes as long to find as a few distances to compute again, where these lose their digits; a
-    // double has enough of them for those that aren't. The squares of larger values may be more than the output can
-    // hold, although those of what offsets leave aren't.
-    constexpr std::int64_t kFewFeatures = 8;
-    const bool few = std::is_same_v<T, double> && X.n_cols() <= kFewFeatures && unit < 0x1p30;
-    const Shift shift = few ? Shift::kNone : kernel.shift();
+    const Shift shift = kernel.shift();
     Features<T> features(X, rows, as_is ? 1 : unit, shift, run);
     if (std::is_same_v<T, float> || X.is_sparse() || shift == Shift::kNone || as_is) return features;
     // Offsets that are much larger than all the rest take its squares below what a double can hold, or their unit's

@@ -5,9 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "fastfs/fastfs.h"
 #include "engines/isa/tiles.hpp"
+#include "fastfs/fastfs.h"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -21,10 +22,6 @@ constexpr std::int64_t kSamplesInT = 64;
 
 // Bytes of kernels of several features that are held to be weighed and added up, and how many that may be.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 25, kBatch = 64;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Of a loop that is done, for loops within it.
 double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
@@ -144,9 +141,9 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
         delta = source_.delta;
     }
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
-        throw InvalidArgument("the width of a kernel must fit its features, but kernel " + std::to_string(m) + " has " +
-                              text(delta) + " and features that deviate by " + text(unit) +
-                              ": standardise them, or give another width");
+        const Name name{FASTFS_PLACE_KERNEL, m, "kernel " + std::to_string(m)};
+        refuse(Message() << "the width of a kernel must fit its features, but " << name << " has " << delta
+                         << " and features that deviate by " << unit << ": standardise them, or give another width");
     }
 }
 

@@ -4,27 +4,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
+#include "ikdr/kernel_source.hpp"
 #include "margin/margin.hpp"
 #include "support/buffer.hpp"
-#include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
-
-// What the C entry received: either X or matrices.
-struct KernelSource {
-    std::optional<Matrix> X;
-    std::int64_t n_kernels = 0;            // resolved: never 0
-    const std::int64_t* groups = nullptr;  // of n_features; nullptr: one kernel a feature, or one of all
-    bool standardize = true;
-    int width = 0;  // FASTFS_WIDTH_*
-    double delta = 0;
-    const double* matrices = nullptr;
-    std::int64_t n_samples = 0;  // also with X
-};
 
 // What the products of each kernel are taken with: `rows` are the samples (as sorted) whose rows of A aren't zero.
 struct Support {

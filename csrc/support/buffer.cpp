@@ -12,22 +12,18 @@
 namespace fastfs::core {
 namespace {
 
-constexpr std::uintptr_t kAlignment = 64;
+constexpr std::align_val_t kAlignment{64};
 
 }  // namespace
 
 void* allocate(std::int64_t count, std::int64_t bytes_each) {
     if (count < 0 || count > std::numeric_limits<std::int64_t>::max() / bytes_each) throw std::bad_array_new_length();
     const auto bytes = static_cast<std::size_t>(count * bytes_each);
-    // Aligned here, with the start of the block kept before it: small blocks then come from the allocator's lists of
-    // freed ones, which aligned requests pass by.
-    void* const block = ::operator new(bytes + kAlignment);
-    const auto address = (reinterpret_cast<std::uintptr_t>(block) / kAlignment + 1) * kAlignment;
-    void* const p = reinterpret_cast<void*>(address);
-    static_cast<void**>(p)[-1] = block;
+    void* const p = ::operator new(bytes, kAlignment);
 #if defined(__linux__)
     // Huge pages: a fresh array of 4 KiB pages costs as much in page faults as the kernel that fills it.
     constexpr std::uintptr_t kHuge = std::uintptr_t{1} << 21;
+    const auto address = reinterpret_cast<std::uintptr_t>(p);
     const auto begin = (address + kHuge - 1) / kHuge * kHuge;
     const auto end = (address + bytes) / kHuge * kHuge;
     if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
@@ -35,8 +31,6 @@ void* allocate(std::int64_t count, std::int64_t bytes_each) {
     return p;
 }
 
-void release(void* p) noexcept {
-    if (p) ::operator delete(static_cast<void**>(p)[-1]);
-}
+void release(void* p) noexcept { ::operator delete(p, kAlignment); }
 
 }  // namespace fastfs::core

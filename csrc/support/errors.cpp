@@ -33,6 +33,11 @@ Message& Message::operator<<(const Message& part) {
     return *this;
 }
 
+void Failure::put_within(const Name& name) {
+    within_ = within_.text().empty() ? Message() << name : Message() << name << ", " << within_;
+    message_ = Message() << "in " << within_ << ": " << sentence_;
+}
+
 void refuse(const Message& message) { throw InvalidArgument(message); }
 
 }  // namespace fastfs::core

@@ -62,13 +62,14 @@ class Message {
 // What went wrong, in one sentence.
 class Failure : public std::exception {
   public:
-    explicit Failure(Message message) : message_(std::move(message)) {}
+    explicit Failure(Message message) : message_(message), sentence_(std::move(message)) {}
     const char* what() const noexcept override { return message_.text().c_str(); }
     const Message& message() const { return message_; }
-    void put_within(const Name& name) { message_ = Message() << "in " << name << ": " << message_; }
+    // "in set 1: ...", and then "in chunk 2, set 1: ..."
+    void put_within(const Name& name);
 
   private:
-    Message message_;
+    Message message_, sentence_, within_;  // the whole; its parts
 };
 
 struct InvalidArgument : Failure {

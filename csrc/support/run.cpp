@@ -151,7 +151,7 @@ bool Run::allows(std::int64_t bytes) const {
 void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const {
     if (is_question()) {
         bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
-        *options_.bytes_needed = bytes;
+        *options_.bytes_needed = std::max(*options_.bytes_needed, bytes);
     }
     if (allows(bytes)) {
         if (is_question()) throw Answered();

@@ -241,7 +241,7 @@ def kernel(function: Callable[..., Any] | None = None, *, tile: bool = False) ->
     Returns
     -------
     TileKernel
-        For ``kernel=`` of `affinity`, `affinity_product`, `GramAccumulator.affinity`, `projse_scores`, `disc`,
+        For ``kernel=`` of `affinity`, `affinity_product`, `GramAccumulator.affinity`, `projse`, `disc`,
         `ManiFeSt` and so on. Compiled when it is first used, in about a second.
 
     Raises

@@ -20,8 +20,10 @@
 #define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
 #define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
 
+#include "capi/abi.hpp"
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "fastfs/testing.h"
 
 namespace {
 
@@ -999,6 +1001,43 @@ void test_kernels_without_numbers() {
 
 }  // namespace
 
+// A message tells where it names things by number, so that callers put in the names that their users know.
+void test_places() {
+    using namespace fastfs::core;
+    const auto status = guarded([] {
+        within(Name::kernel(1), [] {
+            within(Name::chunk(2), [] { refuse(Message() << "no sample of " << Name::class_(3) << " is left"); });
+        });
+    });
+    CHECK(status == FASTFS_EINVAL);
+    const std::string message = fastfs_last_error();
+    CHECK(message == "in matrix 1, chunk 2: no sample of class 3 is left");
+    CHECK(fastfs_last_error_places(nullptr, 0) == 3);
+    fastfs_place places[4] = {};
+    CHECK(fastfs_last_error_places(places, 1) == 3);
+    CHECK(places[1].kind == 0);
+    CHECK(fastfs_last_error_places(places, 4) == 3);
+    const fastfs_place_kind kinds[] = {FASTFS_PLACE_KERNEL, FASTFS_PLACE_CHUNK, FASTFS_PLACE_CLASS};
+    const char* names[] = {"matrix 1", "chunk 2", "class 3"};
+    for (int k = 0; k < 3; ++k) {
+        const auto begin = static_cast<std::size_t>(places[k].begin), end = static_cast<std::size_t>(places[k].end);
+        CHECK(places[k].kind == kinds[k] && places[k].number == k + 1);
+        CHECK(message.substr(begin, end - begin) == names[k]);
+    }
+
+    // A real one, and one that names nothing.
+    const double values[] = {1, 2, 3, std::numeric_limits<double>::quiet_NaN()};
+    double out[4];
+    const auto options = fastfs::sqeuclidean();
+    CHECK(fastfs_affinity(fastfs::matrix(values, 2, 2).get(), &options, nullptr, out) == FASTFS_EINVAL);
+    CHECK(fastfs_last_error_places(places, 4) == 3);  // X, row 1, column 1
+    CHECK(places[1].kind == FASTFS_PLACE_ROW && places[1].number == 1);
+    CHECK(places[2].kind == FASTFS_PLACE_COLUMN && places[2].number == 1);
+    CHECK(fastfs_affinity(nullptr, &options, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_memory_budget(-1) == 0);
+    CHECK(fastfs_last_error_places(places, 4) == 0);
+}
+
 int main() {
     if (fastfs_isa() == nullptr) {
         std::printf("skipped: %s\n", fastfs_last_error());
@@ -1017,6 +1056,7 @@ int main() {
     test_progress_after_cancel();
     test_untouched_outputs();
     test_kernels_without_numbers();
+    test_places();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;
 }

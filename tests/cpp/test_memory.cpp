@@ -17,6 +17,7 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "fastfs/testing.h"
 
 namespace {
 

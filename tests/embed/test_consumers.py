@@ -64,7 +64,7 @@ def cpp_program(build, package):
 def test_cpp17_program(cpp_program, run, samples):
     done = run(cpp_program, *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=1)
+    expected = fastfs.projse(*samples, n_features_to_select=1)
     np.testing.assert_allclose(numbers(done.stdout), expected.scores, **CLOSE)
     selected = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("selected")]
     assert list(map(int, selected)) == list(expected.selected)
@@ -91,7 +91,7 @@ def test_cmake_project(package, run, samples, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
     done = run(folder / "score", *samples)
     assert done.returncode == 0, done.stderr
-    expected = fastfs.projse_scores(*samples, n_features_to_select=1).scores
+    expected = fastfs.projse(*samples, n_features_to_select=1).scores
     np.testing.assert_allclose(numbers(done.stdout), expected, **CLOSE)
 
 
@@ -149,14 +149,17 @@ def methods(build, package):
 PYTHON = {
     "affinity": lambda X, y: fastfs.affinity(X, sigma=3.0)[0],
     "manifest": fastfs.manifest_scores,
-    "projse": lambda X, y: fastfs.projse_scores(X, y).scores,
+    "projse": lambda X, y: fastfs.projse(X, y).scores,
     "disc": lambda X, y: fastfs.disc([X[y == 0], X[y == 1]], n_components=5).set_scores[0],
     "ikdr": lambda X, y: fastfs.ikdr(X, y).weights,
     "relief": fastfs.relief_scores,
     "relieff": fastfs.relieff_scores,
     "multisurf": fastfs.multisurf_scores,
-    "im4e": lambda X, y: fastfs.im4e_scores(X, y, sigma=1.0, scaling="range").weights,
-    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, sigma=1.0, scaling="range", prefilter=None).scores,
+    "im4e": lambda X, y: fastfs.im4e_scores(X, y, scaling="range"),
+    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, scaling="range"),
+    "immigrate filtered": lambda X, y: fastfs.immigrate_scores(
+        X, y, scaling="range", prefilter="im4e", smallest="auto"
+    ),
 }
 
 
@@ -211,8 +214,7 @@ def test_ctypes_without_python_fastfs(package, python_script, samples, tmp_path)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     out = python_script(EXAMPLES / "score_ctypes.py", package.library, tmp_path / "X.npy", tmp_path / "y.npy")
-    expected = fastfs.im4e_scores(X, y, sigma=1.0, scaling="range")
-    np.testing.assert_array_equal(numbers(out), expected.weights)
+    np.testing.assert_array_equal(numbers(out), fastfs.im4e_scores(X, y, scaling="range"))
 
 
 def test_ctypes_error_is_a_sentence(package):
@@ -258,7 +260,7 @@ assert a.tobytes() == b.tobytes() == c.tobytes()
 a.tofile(folder + "/scores.bin")
 
 import fastfs
-fastfs.projse_scores(X, y, n_features_to_select=1).scores.tofile(folder + "/projse.bin")
+fastfs.projse(X, y, n_features_to_select=1).scores.tofile(folder + "/projse.bin")
 """
 
 

@@ -101,6 +101,7 @@ SURFACES = {
     "ManiFeSt of chunks": "errors(lambda X: ManiFeSt().fit(iter([X, healthy()]), np.r_[y, y]))",
     "manifest_scores": "errors(lambda X: fastfs.manifest_scores(X, y))",
     "ProjSe": "errors(lambda X: ProjSe(2).fit(X, y))",
+    "projse": "errors(lambda X: fastfs.projse(X, y))",
     "projse_scores": "errors(lambda X: fastfs.projse_scores(X, y))",
     "IKDR": "errors(lambda X: IKDR(kernel=lambda a, b: (a @ b.T).toarray()).fit(X, y))",
     "IKDR.embed": "errors(IKDR(kernel=lambda a, b: (a @ b.T).toarray()).fit(healthy(), y).embed)",

@@ -27,6 +27,7 @@ ESTIMATORS = {
 }
 FUNCTIONS = {
     "manifest_scores": fastfs.manifest_scores,
+    "projse": fastfs.projse,
     "projse_scores": fastfs.projse_scores,
     "relief_scores": fastfs.relief_scores,
     "relieff_scores": fastfs.relieff_scores,
@@ -36,7 +37,7 @@ FUNCTIONS = {
     "ikdr": fastfs.ikdr,
 }
 CALLS = {name: estimator.fit for name, estimator in ESTIMATORS.items()} | FUNCTIONS
-UNSUPERVISED = ("ProjSe", "projse_scores")
+UNSUPERVISED = ("ProjSe", "projse", "projse_scores")
 
 rng = np.random.default_rng(0)
 y = np.repeat([0, 1], 15)

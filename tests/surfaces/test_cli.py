@@ -709,7 +709,7 @@ def test_projse_prints_the_chosen_ones_first(wine, capsys):
     )
     out, err = capsys.readouterr()
     rows = [re.split(r"\s*[│|]\s*", line.strip("│| \n")) for line in out.splitlines() if re.search(r"f\d+ ", line)]
-    scores = fastfs.projse_scores(X, y, center=True).scores
+    scores = fastfs.projse(X, y, center=True).scores
     rest = [j for j in np.argsort(-scores, kind="stable") if j not in (6, 0)]
     assert [row[1] for row in rows] == [f"f{j}" for j in (6, 0, *rest)]
     assert [row[4] for row in rows] == ["yes"] * 2 + ["no"] * 11
@@ -729,7 +729,7 @@ def test_projse_with_targets(wine, tmp_path, capsys):
     assert "only 2 of the 3 features asked for" in err
     assert "(targets: f12, f3) and selected 2" in err
     kept = [j for j in range(13) if j not in (12, 3)]
-    expected = fastfs.projse_scores(X[:, kept], X[:, [12, 3]], center=True)
+    expected = fastfs.projse(X[:, kept], X[:, [12, 3]], center=True)
     ranking = json.loads(out.read_text())
     assert ranking["n_selected"] == 2
     assert [f["feature"] for f in ranking["ranking"][:2]] == [f"f{kept[j]}" for j in expected.selected]

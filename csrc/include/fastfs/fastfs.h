@@ -1,19 +1,20 @@
 /* fastfs.h: the C interface of fastfs, for C, C++ (see fastfs.hpp), Cython, Numba, R, Julia, Rust.
  *
  * Conventions
- *   - Every function that can fail returns a fastfs_status; the sentence behind it is fastfs_last_error(), per thread.
- *   - Every struct starts with struct_size = sizeof(the struct); start from its _INIT macro. A library newer than the
- *     header gives fields that the header doesn't know their defaults; a newer header is accepted as long as the fields
- *     that the library doesn't know are zero. Arrays of structs are read in steps of the first one's struct_size.
- *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, but
- *     those that make handles, until their _free function releases them, and fastfs_register_blas.
- *   - All functions may be called from any number of threads at once, also with one handle; but a handle must not be
- *     freed while a call takes it, nor be given to a call by the progress callback or the kernel of another one.
- *   - BLAS is held at one thread (a setting of the whole process) while a call runs and restored when it ends.
+ *   - Every function that can fail returns a fastfs_status; fastfs_last_error() has the message, per thread.
+ *   - Every struct starts with struct_size = sizeof(the struct): start from its _INIT macro. A library that is newer
+ * than the header uses defaults for the fields that the header lacks; a newer header is accepted if the fields that the
+ *     library doesn't know are zero. Arrays of structs are read in steps of the first one's struct_size.
+ *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, except
+ *     functions that make handles, until the handle is freed, and fastfs_register_blas.
+ *   - All functions may be called from any number of threads at once, also with the same handle. But a handle must not
+ *     be freed while a call uses it, nor be used by the progress callback or the kernel of another call.
+ *   - BLAS is held at one thread (a setting of the whole process) while a call runs, and restored when it ends.
  */
 #ifndef FASTFS_H
 #define FASTFS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,7 +41,7 @@ typedef enum fastfs_status {
     FASTFS_ENUMERIC = 3,  /* a numerical step failed */
     FASTFS_ECANCELED = 4, /* the progress callback asked to stop */
     FASTFS_EINTERNAL = 5, /* a defect of fastfs */
-    FASTFS_EEXIST = 6     /* of fastfs_register_blas: this process has another BLAS already, which serves you as well */
+    FASTFS_EEXIST = 6     /* fastfs_register_blas: this process has another BLAS already, which stays in use */
 } fastfs_status;
 
 /* The message of the last failed call of this thread; "" before the first. Valid until the thread's next failure. */
@@ -64,23 +65,23 @@ typedef struct fastfs_place {
     int64_t begin, end; /* the bytes begin..end - 1 of the message name it, as in "class 3" */
 } fastfs_place;
 
-/* Writes up to `most` of the things that fastfs_last_error() names, in the order of the message, and returns how many
- * there are. A caller who knows their names puts them in. */
+/* Writes up to `most` of the places that fastfs_last_error() names, in the order of the message, and returns their
+ * number. Callers who know a better name put it in. */
 FASTFS_API int32_t fastfs_last_error_places(fastfs_place* places, int32_t most);
 
 /* "major.minor.patch" of the library. */
 FASTFS_API const char* fastfs_version(void);
 
-/* The version of this interface: of the header that you compile with, and of the library that you have loaded. It grows
- * when something that was is changed or taken away, not when functions, or fields at the end of structs, are added. Who
- * loads the library of a Python package, or any by its path, compares the two; the SONAME does it for all others. */
+/* The version of this interface, in the header that you compile with and in the library that you have loaded.
+ * Incremented only by incompatible changes; new functions and trailing fields don't count. Compare the two if you load
+ * the library by its path, for instance that of a Python package; otherwise the SONAME does it. */
 #define FASTFS_ABI_VERSION 1
 FASTFS_API int32_t fastfs_abi_version(void);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
 /* Instruction set of the kernels in use: "base", "avx2" or "avx512". The environment variable FASTFS_ISA forces one;
- * NULL (and an error) if it names one that this machine or this build hasn't. */
+ * NULL (and an error) if this machine or this build doesn't have it. */
 FASTFS_API const char* fastfs_isa(void);
 
 /* Threads that a call with n_threads = requested would use; requested 0: the CPUs of the affinity mask, cut by the
@@ -91,13 +92,11 @@ FASTFS_API int32_t fastfs_thread_count(int32_t requested);
  * an error) if requested is negative. */
 FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
 
-/* Seconds of CPU that one thread takes for n values of the vector exponential, repeated; for benchmarks. */
-FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds);
-
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
-/* The routines that fastfs calls, Fortran convention, 32-bit integers (LP64), or 64-bit ones (ILP64) where the library
- * and the program are compiled with FASTFS_ILP64. link_blas.h fills one from the BLAS that your program links. */
+/* The routines that fastfs calls, in Fortran convention, with 32-bit integers (LP64), or with 64-bit integers (ILP64)
+ * if the library and the program are compiled with FASTFS_ILP64. link_blas.h fills a table from the BLAS that your
+ * program links. */
 #if defined(FASTFS_ILP64)
 typedef int64_t fastfs_blas_int;
 #else
@@ -142,10 +141,10 @@ typedef struct fastfs_blas {
 #undef FASTFS_IN_
 #undef FASTFS_CHAR_
 
-/* The first table is registered for the process and stays, so its library must not be unloaded. Registering an equal
- * one again does nothing. Another one is refused with FASTFS_EEXIST and nothing changes: who gets that goes on, with
- * the BLAS of whoever came first (a plug-in, say, in a Python where fastfs has called it). FASTFS_EINVAL if an entry is
- * missing, or if the routines turn out to have integers of the other length (LP64, ILP64). */
+/* The first table is registered for the whole process, so its library must not be unloaded. Registering an equal table
+ * again does nothing. A different table is rejected with FASTFS_EEXIST and the registered one stays in use; callers may
+ * treat this as success (a plug-in, for instance, in a Python process that has used fastfs). FASTFS_EINVAL if an entry
+ * is missing, or if the routines have integers of the other length (LP64, ILP64). */
 FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 
 /* ---- what every call takes ------------------------------------------------------------------------------------- */
@@ -170,29 +169,30 @@ typedef struct fastfs_matrix {
 } fastfs_matrix;
 #define FASTFS_MATRIX_INIT {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
 
-/* FASTFS_EINVAL unless X is a matrix that calls accept: the indptr and indices of a sparse one are read, and must stay
- * within it; values aren't read. Every call checks this by itself: needed only if other code indexes X before. */
+/* FASTFS_EINVAL unless X is a matrix that calls accept: the indptr and indices of a sparse matrix are read, and must
+ * stay within it; values aren't read. Every call makes this check itself: use it only if other code indexes X before.
+ */
 FASTFS_API fastfs_status fastfs_check_matrix(const fastfs_matrix* X);
 
 /* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
- * in [0, 1]. A value other than 0 cancels: the call ends with FASTFS_ECANCELED within 0.2 s, or when the LAPACK
- * routine that is running returns. It must return: no exception, no longjmp. */
+ * in [0, 1]. Any value other than 0 cancels the call, which then returns FASTFS_ECANCELED within 0.2 s, or when the
+ * running LAPACK routine returns. The callback must return: no exception, no longjmp. */
 typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
 
 /* How to run a call. NULL means FASTFS_RUN_INIT.
  *
- * With bytes_needed the call is a question: it checks its arguments and its data's description, writes there the bytes
- * that it would take with these threads and this budget, its outputs included, and returns FASTFS_OK, or FASTFS_ENOMEM
- * if they exceed the budget, as the bound may where the call itself still fits. Outputs aren't touched and may be NULL.
- * The answer is an upper bound (4 MiB, and half a MiB a thread, stand for what doesn't grow with the data), except
- * where what a method takes depends on values that only the call itself finds; its comment says so. */
+ * With bytes_needed the call only estimates its memory: it checks its arguments and the description of its data, writes
+ * the bytes that it would take with these threads and this budget, outputs included, and returns FASTFS_OK, or
+ * FASTFS_ENOMEM if they exceed the budget. Outputs aren't touched and may be NULL. The estimate is an upper bound, so
+ * the call itself might still fit; it includes 4 MiB plus half a MiB per thread for memory that doesn't grow with the
+ * data. If the memory of a method depends on values that only the call finds, the comment of the method says so. */
 typedef struct fastfs_run {
     size_t struct_size;
     int32_t n_threads;        /* 0: see fastfs_thread_count */
     int64_t max_memory;       /* bytes for outputs and workspace; 0: see fastfs_memory_budget */
     fastfs_progress progress; /* may be NULL */
     void* user;               /* handed to progress */
-    int64_t* bytes_needed;    /* NULL: run the call; else out, and don't */
+    int64_t* bytes_needed;    /* NULL: run the call; otherwise only write the estimate */
 } fastfs_run;
 #define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL, NULL}
 
@@ -205,10 +205,10 @@ enum {
     FASTFS_CUSTOM = 3       /* a function of the caller's */
 };
 
-/* A kernel of the caller's, a tile at a time. tile (n_rows x n_cols, row a at tile + a * ld) holds squared distances
- * |x_i - x_j|^2 and is to be overwritten by kernel values; row_norms and col_norms hold |x_i|^2 and |x_j|^2, so that
- * x_i' x_j = (row_norms[a] + col_norms[b] - tile[a * ld + b]) / 2. Values must be finite, symmetric in i and j, and
- * positive semidefinite as a matrix. Called from several threads at once; it must return: no exception, no longjmp. */
+/* A custom kernel, called for a tile at a time. tile (n_rows x n_cols, row a at tile + a * ld) holds squared distances
+ * |x_i - x_j|^2, to be overwritten by kernel values; row_norms and col_norms hold |x_i|^2 and |x_j|^2, so that x_i' x_j
+ * = (row_norms[a] + col_norms[b] - tile[a * ld + b]) / 2. Values must be finite, symmetric in i and j, and positive
+ * semidefinite as a matrix. Called from several threads at once; it must return: no exception, no longjmp. */
 typedef void (*fastfs_tile_kernel)(double* tile, int64_t ld, int64_t n_rows, int64_t n_cols, const double* row_norms,
                                    const double* col_norms, double sigma, void* user);
 
@@ -230,8 +230,8 @@ FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_af
 FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix* X, const fastfs_affinity_options* options,
                                                  const void* V, int64_t p, const fastfs_run* run, void* out);
 
-/* The same kernels over a sum of row chunks: new, update (once a chunk, any mix of storage and dtype), merge (of
- * parts made elsewhere), affinity. Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be
+/* The same kernels from sums over row chunks: new, update (once a chunk, any mix of storage and dtype), merge (with
+ * sums made elsewhere), affinity. Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be
  * told from zero once the rows are gone, and count as zero. */
 typedef struct fastfs_gram fastfs_gram;
 FASTFS_API fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run, fastfs_gram** gram);
@@ -520,19 +520,20 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
-    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median of the positive distances of samples to their nearest hit
-                                       under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_NEAREST = 1, /* sigma times the median of the positive distances of samples to their nearest hit
+                                        under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_AUTO = 2     /* the same with 2 (IM4E) or 4 (IMMIGRATE) in place of sigma */
 };
 
 typedef struct fastfs_im4e_options {
     size_t struct_size;
-    double sigma;                /* > 0, of the softmax; or its factor, by sigma_rule */
+    double sigma;                /* > 0: the scale of the softmax, or its factor, by sigma_rule */
     int32_t sigma_rule;          /* FASTFS_MARGIN_SIGMA_* */
     int32_t max_iter;            /* >= 1 */
     double tol;                  /* >= 0: stops when the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
@@ -553,6 +554,15 @@ FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t*
                                      const fastfs_im4e_options* options, const fastfs_run* run,
                                      fastfs_im4e_result* result);
 
+enum { /* whether IM4E, with the same sigma, sigma_rule, max_iter and tol, runs before IMMIGRATE */
+       FASTFS_PREFILTER_NONE = 0,
+       FASTFS_PREFILTER_IM4E = 1, /* it does: W is of the features that reach the mean weight, and starts as the
+                                     diagonal of their weights */
+       FASTFS_PREFILTER_AUTO = 2  /* it does if more than 1000 features vary, and W is of the 1000 of largest weight at
+                                     most; not if features, start or start_matrix is given */
+};
+enum { FASTFS_SMALLEST_AUTO = -1 }; /* 1 / (number of features of W), the paper's choice */
+
 typedef struct fastfs_immigrate_options {
     size_t struct_size;
     double sigma;
@@ -560,8 +570,9 @@ typedef struct fastfs_immigrate_options {
     int32_t max_iter;
     double tol;                 /* as of fastfs_im4e_options */
     int32_t clip;               /* 1: negative entries of W become 0, as in the authors' package; then W isn't PSD */
-    int32_t reserved;           /* 0 */
-    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none */
+    int32_t prefilter;          /* FASTFS_PREFILTER_* */
+    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none;
+                                   or FASTFS_SMALLEST_AUTO */
     double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma, which then
                                    changes by up to this times the sum of their |d|^2; those below the machine epsilon
                                    of the kernels / n_rows, lost in rounding, always are; >= 0 */
@@ -569,10 +580,23 @@ typedef struct fastfs_immigrate_options {
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
                                    normalised; NULL: all equal */
-    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns; NULL */
+    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns, which has no negative
+                                   eigenvalue unless clip is 1; NULL */
 } fastfs_immigrate_options;
-#define FASTFS_IMMIGRATE_OPTIONS_INIT \
-    {sizeof(fastfs_immigrate_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, 0, 0, 0.0, 0.0, NULL, 0, NULL, NULL}
+#define FASTFS_IMMIGRATE_OPTIONS_INIT  \
+    {sizeof(fastfs_immigrate_options), \
+     1.0,                              \
+     FASTFS_MARGIN_SIGMA_AUTO,         \
+     10,                               \
+     1e-4,                             \
+     0,                                \
+     FASTFS_PREFILTER_AUTO,            \
+     0.0,                              \
+     0.0,                              \
+     NULL,                             \
+     0,                                \
+     NULL,                             \
+     NULL}
 
 /* A fitted W = sum_k values[k] v_k v_k', and W itself where features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate fastfs_immigrate;
@@ -593,9 +617,10 @@ typedef struct fastfs_immigrate_result {
     const double* scores;    /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
     const double* cost;      /* n_iter */
     const double* objective; /* n_iter */
+    const double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
 } fastfs_immigrate_result;
 #define FASTFS_IMMIGRATE_RESULT_INIT \
-    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
  * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
@@ -798,7 +823,7 @@ typedef struct fastfs_ikdr_options {
     const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each is solved from the solution before */
     int64_t n_lambdas;     /* >= 1; NULL lambdas: one, of 0.1 */
     double mu;             /* >= 0, in units of 1 / n_samples */
-    double tau;            /* penalties of the slack variables, > 0; 0: infinite */
+    double tau;            /* penalties of the slack variables, > 0, up to INFINITY */
     double zeta;
     int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
     int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
@@ -811,7 +836,7 @@ typedef struct fastfs_ikdr_options {
     uint64_t seed;            /* of the features that make the first kernel when there are very many */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
-    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, INFINITY, INFINITY, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
@@ -882,17 +907,6 @@ FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, con
 /* Of lambdas[step]. The arrays are those of `fitted` and live as long. */
 FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
 FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
-
-/* F of the reduced problem for a kernel (n x n, float32 or float64) at A (n x n_components), with options.lambdas[0],
- * and its gradient (n x n_components; may be NULL). repeats: 1; more for benchmarks. */
-FASTFS_API fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K, const int64_t* labels, int64_t n_classes,
-                                              const fastfs_ikdr_options* options, const double* A, int32_t repeats,
-                                              const fastfs_run* run, double* objective, double* gradient);
-
-/* dF/dbeta_m of every kernel at A and weights (n_kernels). */
-FASTFS_API fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64_t* labels,
-                                            int64_t n_classes, const fastfs_ikdr_options* options, const double* A,
-                                            const double* weights, const fastfs_run* run, double* prices);
 
 /* What new samples are embedded with: the support (samples with a coefficient) in the columns that have weight. */
 typedef struct fastfs_ikdr_model {

@@ -436,10 +436,11 @@ struct im4e_result {
 using immigrate_options = fastfs_immigrate_options;
 inline immigrate_options default_immigrate_options() { return FASTFS_IMMIGRATE_OPTIONS_INIT; }
 
-// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only.
+// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only, prefilter_weights if IM4E didn't
+// run.
 struct immigrate_result {
     std::vector<std::int64_t> features;
-    std::vector<double> values, vectors, W, scores, cost, objective;
+    std::vector<double> values, vectors, W, scores, cost, objective, prefilter_weights;
     double sigma;
     int warnings;  // FASTFS_MARGIN_*
     bool stored, converged;
@@ -515,6 +516,9 @@ class margin {
         result.scores.assign(out.scores, out.scores + n_features_);
         result.cost.assign(out.cost, out.cost + out.n_iter);
         result.objective.assign(out.objective, out.objective + out.n_iter);
+        if (out.prefilter_weights != nullptr) {
+            result.prefilter_weights.assign(out.prefilter_weights, out.prefilter_weights + n_features_);
+        }
         result.sigma = out.sigma;
         result.warnings = out.warnings;
         result.stored = out.stored != 0;
@@ -681,22 +685,6 @@ class ikdr {
     std::int64_t n_steps_;
     std::unique_ptr<fastfs_ikdr, free> handle_;
 };
-
-// F at A (n x n_components, row-major), and its gradient where that isn't null.
-inline double ikdr_evaluate(const matrix& K, const std::int64_t* labels, std::int64_t n_classes,
-                            const ikdr_options& options, const double* A, double* gradient = nullptr, int repeats = 1,
-                            const run& how = default_run()) {
-    double objective = 0;
-    check(fastfs_ikdr_evaluate(K.get(), labels, n_classes, &options, A, repeats, &how, &objective, gradient));
-    return objective;
-}
-
-// prices: of each kernel.
-inline void ikdr_prices(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
-                        const ikdr_options& options, const double* A, const double* weights, double* prices,
-                        const run& how = default_run()) {
-    check(fastfs_ikdr_prices(&kernels, labels, n_classes, &options, A, weights, &how, prices));
-}
 
 using ikdr_model = fastfs_ikdr_model;
 inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }

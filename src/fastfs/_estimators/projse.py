@@ -1,4 +1,4 @@
-"""The scikit-learn estimator of ProjSe, over the functions in ``_projse.py``."""
+"""The scikit-learn estimator of ProjSe."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,10 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
 from fastfs._functions import projse as _projse
+from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
 from fastfs._inputs.labels import encode_labels
-from fastfs._machine.run import as_progress, count_threads, warn
+from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.streams import is_stream
+from fastfs._inputs.targets import read_chunk, read_classes
+from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
+
+_SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at once
 
 
 class ProjSe(_Selector):
@@ -183,19 +189,20 @@ class ProjSe(_Selector):
         ProjSe
             Itself.
         """
-        options, call = self._options(), self._call()
+        options, run = _projse.Options.of(self), Run.of(self)
         with self._all_or_nothing():
             self._forget()
-            stream = _projse.is_stream(X)
-            if not stream:
-                X = self._validate_matrix(X)
+            check = None
+            if not is_stream(X):
+                X = self._validate_matrix(X, run)
+            elif hasattr(X, "__next__"):
+                check = partial(self._validate_matrix, run=run)
             elif hasattr(X, "shape"):
                 self.n_features_in_ = int(X.shape[1]) if len(X.shape) == 2 else 0
-            check = self._validate_matrix if hasattr(X, "__next__") else None
-            result, messages, classes = _projse.score_target(X, y, self.n_features_to_select, options, call, check)
+            outcome, classes = _projse.fit(X, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
-            self._keep(result, messages)
+            self._keep(outcome)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> "ProjSe":
@@ -216,36 +223,36 @@ class ProjSe(_Selector):
         ProjSe
             Itself.
         """
-        self._options()
+        _projse.Options.of(self)  # its checks
         with self._all_or_nothing(forget=False):
-            self._add(X, y, classes, self._call())
+            self._add(X, y, classes, Run.of(self))
         return self
 
-    def _add(self, X: Any, y: Any, classes: Any, call: _projse.Call) -> None:
+    def _add(self, X: Any, y: Any, classes: Any, run: Run) -> None:
         own = self.__dict__
         first = "_sums" not in own
         if first:
             self._forget()
         known = own.get("_classes")
         if classes is not None:
-            given = _projse.read_classes(classes)
+            given = read_classes(classes)
             if not first and (known is None or not np.array_equal(known, given)):
                 raise ValueError("classes must be those of the first call of partial_fit")
             known = given
-        read = partial(_projse.read_chunk, classes=known)
-        if _projse.is_stream(X):
-            check = self._validate_matrix if first else None
+        read = partial(read_chunk, classes=known)
+        if is_stream(X):
+            check = partial(self._validate_matrix, run=run) if first else None
             names = None if first else own.get("feature_names_in_")
-            sums, _ = _projse.collect(X, y, call, whole=read, chunk=read, check=check, names=names)
+            sums, _ = _projse.collect(X, y, run, whole=read, chunk=read, check=check, names=names)
             if not first:
                 own["_sums"].merge(sums)
         else:
-            X = call.matrix(self._validate_matrix(X, reset=first))
+            X = as_matrix(self._validate_matrix(X, run, reset=first), run)
             if hasattr(y, "columns") and own.setdefault("_target_names", list(y.columns)) != list(y.columns):
                 raise ValueError("y must have the columns of the first chunk, in the same order")
-            target = read(y, X.shape, call)
-            sums = _projse.new_sums(target, X.shape[1], call) if first else own["_sums"]
-            sums.update(X, *target.arguments(), *call.arguments)
+            target = read(y, X.shape, run)
+            sums = _projse.new_sums(X, target, run) if first else own["_sums"]
+            _projse.add(sums, X, target, run)
         if first:
             self._sums = sums
             self._classes = known
@@ -258,37 +265,36 @@ class ProjSe(_Selector):
     def __getattr__(self, name: str) -> Any:
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        self._keep(*_projse.select(self.__dict__["_sums"], self.n_features_to_select, self._options(), self._call()))
+        options, run = _projse.Options.of(self), Run.of(self)
+        self._keep(_projse.select(self.__dict__["_sums"], self.n_features_to_select, options, run))
         return self.__dict__[name]
 
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        options = self._options()
-        if not options.is_linear() or _projse.is_stream(X):
+        options, run = _projse.Options.of(self), Run.of(self)
+        if not options.is_linear or is_stream(X):
             return refit(self, X, y)
-        data = self._call().matrix(self._validate_matrix(X))
-        classes, codes = encode_labels(y, *data.shape)
+        data = as_matrix(self._validate_matrix(X, run), run)
+        classes, labels = encode_labels(y, *data.shape)
+        at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
-            for scores in _projse.scores_of_labels(data, labelings, len(classes), options):
-                yield scores, float(scores.max())
+            for begin in range(0, len(labelings), at_once):
+                some = np.stack(labelings[begin : begin + at_once])
+                for scores in core().projse_label_scores(data, some, len(classes), options.core(), run):
+                    yield scores, float(scores.max())
 
-        return codes, scorer
-
-    def _options(self) -> _projse.Options:
-        return _projse.Options(self.kernel, self.degree, self.sigma, self.center, self.normalize, self.eps)
-
-    def _call(self) -> _projse.Call:
-        return _projse.Call(count_threads(self.n_jobs), self.max_memory, as_progress(self.verbose))
+        return labels, scorer
 
     def _forget(self) -> None:
         for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):
             self.__dict__.pop(name, None)
 
-    def _keep(self, result: _projse.ProjSeResult, messages: list[str]) -> None:
+    def _keep(self, outcome: Outcome[_projse.ProjSeResult]) -> None:
+        result = outcome.result
         for name in (n for n in self._RESULTS if n != "n_selected_"):
             setattr(self, name, getattr(result, name.rstrip("_")))
         self.n_selected_ = len(result.selected)
-        warn(messages)
+        outcome.deliver()
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")

@@ -28,15 +28,23 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
     if len(y) != n_samples:
         hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
         raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}{hint}")
-    for sample, label in enumerate(y):
+    return number_labels(y, "y", "for sample")
+
+
+def number_labels(y: Array, name: str, where: str) -> tuple[Array, npt.NDArray[np.int64]]:
+    """Return the classes in sorted order and the number of each label's class.
+
+    Errors call the 1-D array `name`, and the position of a label `where`.
+    """
+    for position, label in enumerate(y):
         if is_missing(label):
-            raise ValueError(f"y has no label ({label}) for sample {sample}")
+            raise ValueError(f"{name} has no label ({label}) {where} {position}")
     if y.dtype.kind == "f":
         continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
         if len(continuous) or not np.isfinite(y).all():
             value = y[continuous[0]] if len(continuous) else np.inf
             raise ValueError(
-                f"Unknown label type: continuous. y must hold classes, but has values such as {value:g}: bin them "
+                f"Unknown label type: continuous. {name} must hold classes, but has values such as {value:g}: bin them "
                 "first, or give labels as integers or strings"
             )
     try:
@@ -45,7 +53,7 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
     except TypeError:
         in_order = False
     if not in_order:
-        raise ValueError("y must hold labels of one kind, such as strings or integers, that can be sorted")
+        raise ValueError(f"{name} must hold labels of one kind, such as strings or integers, that can be sorted")
     return classes, codes.astype(np.int64).reshape(-1)
 
 

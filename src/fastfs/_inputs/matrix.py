@@ -13,35 +13,35 @@ from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
-def as_matrix(X: Any, run: Run) -> Any:
-    """Return X as the core takes it; a copy is taken off the budget of the run.
+def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
+    """Return X as the core takes it; a copy is taken off the budget of the run. Errors call it `name`.
 
     The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
     are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
     """
-    X = as_array(X, run)
+    X = as_array(X, run, name)
     if hasattr(X, "tocsr"):
         if X.format not in ("csr", "csc"):
-            _take_copy(run, X.nnz * (X.dtype.itemsize + 8))
+            _take_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
             X = X.tocsr()
         if not _is_native_float(X.dtype):
-            _take_copy(run, 8 * X.nnz)
-        data = np.ascontiguousarray(as_floats(X.data))
+            _take_copy(run, 8 * X.nnz, name)
+        data = np.ascontiguousarray(as_floats(X.data, name))
         indices, indptr = _indices(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X
         return type(X)((data, indices, indptr), shape=X.shape, copy=False)
     if not _is_native_float(X.dtype):
-        _take_copy(run, 8 * X.size)
-        X = as_floats(X)
+        _take_copy(run, 8 * X.size, name)
+        X = as_floats(X, name)
     if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
-        _take_copy(run, X.nbytes)
+        _take_copy(run, X.nbytes, name)
         X = X.copy()
     return X
 
 
-def _take_copy(run: Run, n_bytes: int, how: str = "as floats", advice: str = "give X as float32 or float64") -> None:
-    run.take(n_bytes, f"a copy of X {how} needs", advice)
+def _take_copy(run: Run, n_bytes: int, name: str) -> None:
+    run.take(n_bytes, f"a copy of {name} as floats needs", f"give {name} as float32 or float64")
 
 
 def _indices(X: Any) -> tuple[Array, Array]:
@@ -73,53 +73,55 @@ def as_dense(X: Any, run: Run) -> Array:
     X = as_matrix(X, run)
     if hasattr(X, "tocsr"):
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        _take_copy(run, n_bytes, "as dense values", "give fewer samples or features")
+        run.take(n_bytes, "a copy of X as dense values needs", "give fewer samples or features")
         X = X.toarray()
     dense: Array = X
     return dense
 
 
-def as_array(X: Any, run: Run) -> Any:
+def as_array(X: Any, run: Run, name: str = "X") -> Any:
     """Return X, if it is sparse, or else a 2-D array of it.
 
     Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named.
     """
-    require_table(X)
+    require_table(X, name)
     if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
         X = X.sparse.to_coo()
     if hasattr(X, "tocsr"):
-        _require_real(X)
+        _require_real(X, name)
         return X
     names = _column_names(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
             held = f"{_column(column, names)} holds dates or durations ({dtype})"
-            raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+            raise ValueError(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it")
     values = np.asarray(X)
-    _require_real(values)
+    _require_real(values, name)
     if values.dtype.kind in "OSU":
         if not isinstance(X, np.ndarray):
             values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
-        _take_copy(run, 8 * values.size)
-        values = _as_numbers(X, values, names)
+        _take_copy(run, 8 * values.size, name)
+        values = _as_numbers(X, values, names, name)
     return values
 
 
-def require_table(X: Any) -> None:
+def require_table(X: Any, name: str = "X") -> None:
     """Refuse a table that isn't 2-D, has masked values, points outside itself, or names two columns alike."""
     if np.ma.is_masked(X):
-        raise ValueError("X has masked values: impute or drop them first")
+        raise ValueError(f"{name} has masked values: impute or drop them first")
     try:
         n_dimensions = len(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
     except ValueError:
-        raise ValueError("X must be a 2-D array of samples x features, but its rows have different lengths") from None
+        raise ValueError(
+            f"{name} must be a 2-D array of samples x features, but its rows have different lengths"
+        ) from None
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
-        raise ValueError(f"Reshape your data: X must be a 2-D array of samples x features, not {n_dimensions}-D")
+        raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
     check_structure(X)
     names = _column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
-        raise ValueError(f"X must have unique column names, but repeats {some_of(twice)}: rename or drop them")
+        raise ValueError(f"{name} must have unique column names, but repeats {some_of(twice)}: rename or drop them")
 
 
 def _column_names(X: Any) -> list[Any] | None:
@@ -130,18 +132,18 @@ def _column(number: int, names: list[Any] | None) -> str:
     return f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
 
 
-def _require_real(values: Any) -> None:
+def _require_real(values: Any, name: str) -> None:
     if values.dtype.kind == "c":  # the first words are those that scikit-learn's checks of estimators look for
-        raise ValueError("Complex data not supported: X must be real, but holds complex numbers")
+        raise ValueError(f"Complex data not supported: {name} must be real, but holds complex numbers")
 
 
-def _as_numbers(X: Any, values: Array, names: list[Any] | None) -> Array:
+def _as_numbers(X: Any, values: Array, names: list[Any] | None, name: str) -> Array:
     """Objects as float64: those of X, or of the array that was made of it."""
     # Words first: beside one, NumPy makes strings of the numbers, too.
     if (found := _find(values, _is_text)) is not None:
         column, text = _find(values, _is_word) or found
         held = f"{_column(column, names)} holds strings, such as {str(text)[:30]!r}"
-        raise ValueError(f"X must hold numbers, but {held}: convert it to numbers, or drop it")
+        raise ValueError(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it")
     if hasattr(X, "convert_dtypes"):  # pandas: its missing values become NaN
         with contextlib.suppress(TypeError, ValueError):
             numbers: Array = X.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -153,7 +155,7 @@ def _as_numbers(X: Any, values: Array, names: list[Any] | None) -> Array:
         except (TypeError, ValueError, OverflowError) as error:
             held = f"{_column(column, names)} holds other values ({str(error).rstrip('.')})"
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"X must hold numbers, but {held}: convert it to numbers, or drop it") from None
+            raise kind(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it") from None
     return columns
 
 

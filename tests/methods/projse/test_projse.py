@@ -65,9 +65,7 @@ def assert_agrees(result, expected, dtype="float64"):
 def test_projector(m, n_x, n_y, seed, center, n_threads, form):
     X, Y = data(m, n_x, n_y, seed)
     n = min(n_x, n_y)
-    result = fastfs.projse_scores(
-        FORMS[form](X), FORMS[form](Y), n_features_to_select=n, center=center, n_threads=n_threads
-    )
+    result = fastfs.projse(FORMS[form](X), FORMS[form](Y), n_features_to_select=n, center=center, n_threads=n_threads)
     assert_agrees(result, oracle.by_projector(X, Y, n, center=center))
 
 
@@ -88,7 +86,7 @@ KERNELS = {
 def test_figure(form, dtype, kernel, center):
     X, Y = (A.astype(dtype) for A in data())
     options = KERNELS[kernel] | {"center": center}
-    result = fastfs.projse_scores(FORMS[form](X), FORMS[form](Y), n_features_to_select=4, **options)
+    result = fastfs.projse(FORMS[form](X), FORMS[form](Y), n_features_to_select=4, **options)
     name, rest = options.get("kernel", "linear"), {k: v for k, v in options.items() if k != "kernel"}
     assert_agrees(result, oracle.select(X, Y, 4, name, **rest), dtype)
     if name == "rbf":
@@ -105,7 +103,7 @@ def test_across_parts_and_tiles(shape, n_threads):
     m, n_x, n_y = shape
     X, Y = data(m, n_x, n_y)
     n = min(n_x, n_y, 12)
-    result = fastfs.projse_scores(X, Y, n_features_to_select=n, center=m > 2, n_threads=n_threads)
+    result = fastfs.projse(X, Y, n_features_to_select=n, center=m > 2, n_threads=n_threads)
     expected = oracle.by_projector(X, Y, n, center=m > 2)
     assert_agrees(result, expected)
 
@@ -113,7 +111,7 @@ def test_across_parts_and_tiles(shape, n_threads):
 @pytest.mark.parametrize("dtypes", [("float32", "float64"), ("float64", "float32")])
 def test_mixed_dtypes_are_summed_in_double(dtypes):
     X, Y = (A.astype(t) for A, t in zip(data(), dtypes, strict=True))
-    assert_agrees(fastfs.projse_scores(X, Y, n_features_to_select=4), oracle.select(X, Y, 4))
+    assert_agrees(fastfs.projse(X, Y, n_features_to_select=4), oracle.select(X, Y, 4))
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -125,7 +123,7 @@ def test_sparse(kernel, dtype, form, center):
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, X, 0).astype(dtype)
     X[:, 5] = 0
     options = KERNELS[kernel] | {"n_features_to_select": 5, "center": center}
-    result, dense = (fastfs.projse_scores(A, Y, **options) for A in (form(X), X))
+    result, dense = (fastfs.projse(A, Y, **options) for A in (form(X), X))
     np.testing.assert_allclose(result.scores, dense.scores, rtol=0, atol=1e-12)
     assert result.scores[5] == 0
     assert result.selected.tolist() == dense.selected.tolist()
@@ -142,13 +140,13 @@ def test_sparse_is_never_made_dense(target, form):
     entries = sp.coo_matrix(some)
     X = form((entries.data, (rows[entries.row], columns[entries.col])), shape=(100_000, 200_000))
     y = {"numbers": rng.normal(size=(100_000, 3)), "labels": np.arange(100_000) % 4, "none": None}[target]
-    result = fastfs.projse_scores(X, y, n_features_to_select=3)
+    result = fastfs.projse(X, y, n_features_to_select=3)
     if y is None:
-        expected = fastfs.projse_scores(some, n_features_to_select=3)
+        expected = fastfs.projse(some, n_features_to_select=3)
     else:
         dense = np.zeros((100_000, 50))
         dense[rows] = some
-        expected = fastfs.projse_scores(dense, y, n_features_to_select=3)
+        expected = fastfs.projse(dense, y, n_features_to_select=3)
     np.testing.assert_allclose(result.scores[columns], expected.scores, rtol=0, atol=1e-12)
     assert result.selected.tolist() == columns[expected.selected].tolist()
 
@@ -166,10 +164,10 @@ def test_sparse_entries_at_one_place_add_up_in_any_order(form):
     split = form((np.repeat(whole.data[order] / 2, 2), np.repeat(whole.indices[order], 2), 2 * whole.indptr))
     split.resize(X.shape)
     assert not split.has_canonical_format
-    expected = fastfs.projse_scores(X.toarray(), Y).scores
-    np.testing.assert_allclose(fastfs.projse_scores(split, Y).scores, expected, rtol=0, atol=1e-13)
-    unsupervised = fastfs.projse_scores(X.toarray(), n_features_to_select=5, center=True)
-    found = fastfs.projse_scores(split, n_features_to_select=5, center=True)
+    expected = fastfs.projse(X.toarray(), Y).scores
+    np.testing.assert_allclose(fastfs.projse(split, Y).scores, expected, rtol=0, atol=1e-13)
+    unsupervised = fastfs.projse(X.toarray(), n_features_to_select=5, center=True)
+    found = fastfs.projse(split, n_features_to_select=5, center=True)
     assert found.selected.tolist() == unsupervised.selected.tolist()
 
 
@@ -180,7 +178,7 @@ def test_labels_are_one_hot_targets(m, form, center):
     X, _ = data(m=m, n_x=25)
     y = np.array(["ill", "well", "other"])[np.random.default_rng(0).integers(0, 3, m)]
     n = 3 - center
-    found = fastfs.projse_scores(form(X), y, n_features_to_select=n, center=center)
+    found = fastfs.projse(form(X), y, n_features_to_select=n, center=center)
     assert_agrees(found, oracle.by_projector(X, oracle.one_hot(y), n, center=center))
 
 
@@ -190,7 +188,7 @@ def test_given_kernels(kernel, center):
     X, Y = data()
     options = dict(KERNELS[kernel])
     K_YY, K_YX, _ = oracle.kernels(X, Y, options.pop("kernel", "linear"), center=center, **options)
-    expected = fastfs.projse_scores(X, Y, n_features_to_select=4, center=center, **KERNELS[kernel])
+    expected = fastfs.projse(X, Y, n_features_to_select=4, center=center, **KERNELS[kernel])
     found = fastfs.projse_from_kernels(K_YY, K_YX, np.ones(20), n_features_to_select=4)
     assert_agrees(found, oracle.by_kernels(K_YY, K_YX, 4))
     assert found.selected.tolist() == expected.selected.tolist()
@@ -202,9 +200,7 @@ def test_given_kernels_are_normalized():
     assert_agrees(found, oracle.by_projector(X, Y, 4))
     raw = fastfs.projse_from_kernels(Y.T @ Y, Y.T @ X, (X**2).sum(axis=0), n_features_to_select=4, normalize=False)
     assert_agrees(raw, oracle.by_kernels(Y.T @ Y, Y.T @ X, 4))
-    assert_agrees(
-        fastfs.projse_scores(X, Y, n_features_to_select=4, normalize=False), oracle.by_kernels(Y.T @ Y, Y.T @ X, 4)
-    )
+    assert_agrees(fastfs.projse(X, Y, n_features_to_select=4, normalize=False), oracle.by_kernels(Y.T @ Y, Y.T @ X, 4))
 
 
 # ----------------------------------------------------------------------------------------------------- without a target
@@ -218,7 +214,7 @@ def test_without_target_it_is_qr_with_pivots(shape, form, center):
     X, _ = data(*shape)
     X = X * np.random.default_rng(0).random(shape[1])
     n = min(shape[0] - center, 12)
-    result = fastfs.projse_scores(form(X), n_features_to_select=n, center=center)
+    result = fastfs.projse(form(X), n_features_to_select=n, center=center)
     unit = oracle.unit_columns(X, center)
     # The first choice is a tie that QR breaks by rounding: it goes on from ours.
     first = unit[:, [0]]
@@ -239,7 +235,7 @@ def test_without_target_it_is_qr_with_pivots(shape, form, center):
 def test_without_target_it_equals_its_own_target(shape, kernel, center):
     X, _ = data(*shape)
     n = 6
-    alone = fastfs.projse_scores(X, n_features_to_select=n, center=center, **KERNELS[kernel])
+    alone = fastfs.projse(X, n_features_to_select=n, center=center, **KERNELS[kernel])
     K, _, sigma = oracle.kernels(X, X, **({"kernel": "linear"} | KERNELS[kernel]), center=center)
     expected = oracle.by_kernels(K + 0.0, K, n, eps=1e-10)
     np.testing.assert_allclose(alone.scores, 1, rtol=0, atol=1e-12)
@@ -247,7 +243,7 @@ def test_without_target_it_equals_its_own_target(shape, kernel, center):
     np.testing.assert_allclose(alone.selection_scores, expected.scores, rtol=1e-9)
     assert alone.sigma == (pytest.approx(sigma) if "rbf" in kernel else None)
     assert alone.kernel_rank is None
-    sparse = fastfs.projse_scores(sp.csr_matrix(X), n_features_to_select=n, center=center, **KERNELS[kernel])
+    sparse = fastfs.projse(sp.csr_matrix(X), n_features_to_select=n, center=center, **KERNELS[kernel])
     assert sparse.selected.tolist() == alone.selected.tolist()
 
 
@@ -262,7 +258,7 @@ def test_more_targets_than_samples(normalize, center):
     Y = rng.normal(size=(40, 6)) @ rng.normal(size=(6, 90)) + 3 * center
     X, _ = data(m=40, n_x=50)
     X[:, :10] += Y[:, :10]
-    result = fastfs.projse_scores(X, Y, n_features_to_select=5, center=center, normalize=normalize)
+    result = fastfs.projse(X, Y, n_features_to_select=5, center=center, normalize=normalize)
     K_YY, K_YX, _ = oracle.kernels(X, Y, center=center, normalize=normalize)
     if normalize:
         assert_agrees(result, oracle.by_projector(X, Y, 5, center=center))
@@ -276,7 +272,7 @@ def test_a_target_that_spans_all_samples_is_told(center):
     X, _ = data(m=30, n_x=12)
     Y = np.random.default_rng(0).normal(size=(30, 35))
     with pytest.warns(fastfs.DataWarning, match="spans all samples.*no influence") as warned:
-        result = fastfs.projse_scores(X, Y, center=center)
+        result = fastfs.projse(X, Y, center=center)
     assert len(warned) == 1
     np.testing.assert_allclose(result.scores, 1, rtol=0, atol=1e-12)
     assert result.kernel_rank == 30 - center
@@ -286,7 +282,7 @@ def test_a_target_that_spans_all_samples_is_told(center):
 
 
 def found(X, Y, n=4, **options):
-    return fastfs.projse_scores(X, Y, n_features_to_select=n, **options)
+    return fastfs.projse(X, Y, n_features_to_select=n, **options)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -385,14 +381,14 @@ def test_a_duplicate_scores_nothing_afterwards():
     X, Y = data()
     second = found(X, Y, center=True).selected[1]
     twice = np.c_[X, X[:, second]]
-    result = fastfs.projse_scores(twice, Y, n_features_to_select=4, center=True)
+    result = fastfs.projse(twice, Y, n_features_to_select=4, center=True)
     assert 20 not in result.selected
     assert_agrees(result, oracle.by_projector(twice, Y, 4, center=True))
 
 
 def test_first_scores_grow_with_the_target():
     X, Y = data(n_y=6)
-    scores = [fastfs.projse_scores(X, Y[:, :k]).scores for k in range(1, 7)]
+    scores = [fastfs.projse(X, Y[:, :k]).scores for k in range(1, 7)]
     assert np.all(np.diff(scores, axis=0) >= -1e-12)
 
 
@@ -464,23 +460,33 @@ def test_ties_go_to_the_lowest_index():
     np.testing.assert_array_equal(result.selected, found(X[:, :20], Y).selected)
 
 
+def test_scores_alone():
+    """The same scores as with a choice, and no warnings of what concerns the choice."""
+    X, Y = data()
+    twice = np.c_[X, X]
+    for target in (Y, None):
+        scores = fastfs.projse_scores(twice, target, center=True)
+        np.testing.assert_array_equal(scores[:20], scores[20:])
+        np.testing.assert_array_equal(scores, fastfs.projse(twice, target, n_features_to_select=1, center=True).scores)
+
+
 # ------------------------------------------------------------------------------------------------- limits and warnings
 
 
 def test_never_more_features_than_the_rank():
     X, Y = data()
     with pytest.warns(fastfs.DataWarning, match="only 4 of the 7 features asked for.*rank 4") as warned:
-        result = fastfs.projse_scores(X, Y, n_features_to_select=7)
+        result = fastfs.projse(X, Y, n_features_to_select=7)
     assert len(warned) == 1
     assert len(result.selected) == 4
     assert sorted(result.ranking) == list(range(1, 21))
-    assert len(fastfs.projse_scores(X, Y).selected) == 4  # None asks for no number
+    assert len(fastfs.projse(X, Y).selected) == 4  # None asks for no number
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_all_features_may_be_selected(form):
-    result = fastfs.projse_scores(form(data()[0]), n_features_to_select=1.0)
+    result = fastfs.projse(form(data()[0]), n_features_to_select=1.0)
     assert sorted(result.selected) == list(range(20))
     assert result.kernel_rank == 20
     assert result.captured[-1] == pytest.approx(1, abs=1e-12)
@@ -490,14 +496,14 @@ def test_nearly_dependent_targets_are_told():
     X, _ = data()
     Y = np.ones((60, 6)) + 1e-4 * np.random.default_rng(0).normal(size=(60, 6))
     with pytest.warns(fastfs.DataWarning, match="nearly dependent.*rank 1"):
-        assert fastfs.projse_scores(X, Y).kernel_rank == 1
-    assert fastfs.projse_scores(X, Y, eps=1e-12).kernel_rank == 6
+        assert fastfs.projse(X, Y).kernel_rank == 1
+    assert fastfs.projse(X, Y, eps=1e-12).kernel_rank == 6
 
 
 def test_a_kernel_of_the_wrong_scale_is_told():
     X, Y = data()
     with pytest.warns(fastfs.DataWarning, match="no score reaches 1e-8.*another sigma"):
-        fastfs.projse_scores(X, Y, kernel="rbf", sigma=0.5)
+        fastfs.projse(X, Y, kernel="rbf", sigma=0.5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -527,12 +533,12 @@ def test_labels_alone_are_centered_by_default(form, kernel):
     X, y = form(X + 3), np.arange(len(X)) % 3
     options = {"n_features_to_select": 2} | KERNELS[kernel]
     for target, center in ((y, True), (oracle.one_hot(y), False), (Y, False), (None, False)):
-        result = fastfs.projse_scores(X, target, **options)
+        result = fastfs.projse(X, target, **options)
         assert result.center is center
-        assert_identical(result, fastfs.projse_scores(X, target, center=center, **options))
-    by_zero = fastfs.projse_scores(X, y, center=False, **options)
+        assert_identical(result, fastfs.projse(X, target, center=center, **options))
+    by_zero = fastfs.projse(X, y, center=False, **options)
     assert by_zero.center is False
-    assert not np.allclose(by_zero.scores, fastfs.projse_scores(X, y, **options).scores)
+    assert not np.allclose(by_zero.scores, fastfs.projse(X, y, **options).scores)
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -555,21 +561,21 @@ def test_views_and_given_kernels_are_not_centered_by_default():
 @pytest.mark.parametrize("name", ["colon", "srbct_khan", "glioma"])
 def test_the_default_starts_with_the_best_gene(load, name):
     X, y = load(name)
-    result = fastfs.projse_scores(X, y)
+    result = fastfs.projse(X, y)
     assert result.selected[0] == f_classif(X, y)[0].argmax()
     assert result.gaps[0] > 1e-3  # and that is no tie
 
 
 def test_colon(load):
     X, y = load("colon")
-    result = fastfs.projse_scores(np.log2(X), y, center=True)
+    result = fastfs.projse(np.log2(X), y, center=True)
     assert result.selected.tolist() == [492]
     assert result.selection_scores[0] == pytest.approx(0.4038, abs=5e-5)
 
 
 def test_wine(load):
     X, y = load("wine")
-    result = fastfs.projse_scores(X, y, center=True)
+    result = fastfs.projse(X, y, center=True)
     assert result.selected.tolist() == [6, 0]
     np.testing.assert_allclose(result.selection_scores, [0.7278, 0.5467], atol=5e-5)
     F = f_classif(X, y)[0]
@@ -579,12 +585,12 @@ def test_wine(load):
 def test_mnist_halves(load):
     X, _ = load("mnist_10x500")
     left, right = (X.reshape(-1, 28, 28)[:, :, half].reshape(-1, 392) for half in (slice(14), slice(14, 28)))
-    result = fastfs.projse_scores(left, right, n_features_to_select=100)
+    result = fastfs.projse(left, right, n_features_to_select=100)
     assert result.kernel_rank == 341
     assert result.selected[:6].tolist() == [223, 55, 363, 167, 83, 391]
     np.testing.assert_allclose(result.selection_scores[[0, 99]], [0.9117, 0.0197], atol=5e-5)
     assert (result.scores == 0).sum() == 72
-    centred = fastfs.projse_scores(left, right, n_features_to_select=6, center=True)
+    centred = fastfs.projse(left, right, n_features_to_select=6, center=True)
     assert centred.selected.tolist() == [83, 209, 293, 111, 167, 251]
     assert centred.selection_scores[0] == pytest.approx(0.8361, abs=5e-5)
 
@@ -593,7 +599,7 @@ def test_mnist_halves(load):
 def test_glioma_by_itself(load, center):
     X, _ = load("glioma")
     with pytest.warns(fastfs.DataWarning) as warned:
-        result = fastfs.projse_scores(X, n_features_to_select=100, center=center)
+        result = fastfs.projse(X, n_features_to_select=100, center=center)
     assert len(result.selected) == result.kernel_rank == 50 - center
     assert result.captured[-1] == pytest.approx(1, abs=1e-12)
     assert result.selected[0] == 0
@@ -604,7 +610,7 @@ def test_glioma_by_itself(load, center):
 def test_real_counts(load, name):
     X, y = load(name)
     X, y = X[:: len(y) // 300], y[:: len(y) // 300]
-    dense, csr, csc = (fastfs.projse_scores(A, y, center=True) for A in (X.toarray(), X, X.tocsc()))
+    dense, csr, csc = (fastfs.projse(A, y, center=True) for A in (X.toarray(), X, X.tocsc()))
     for sparse in (csr, csc):
         np.testing.assert_allclose(sparse.scores, dense.scores, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(sparse.selected, dense.selected)
@@ -631,7 +637,7 @@ def test_bits_do_not_depend_on_the_threads(make, dtype):
     X, Y = (A.astype(dtype) for A in data(m=9000, n_x=600, n_y=9))
     X, y = make(X, Y)
     results = [
-        fastfs.projse_scores(X, y, n_features_to_select=4, center=True, kernel=kernel, n_threads=n_threads)
+        fastfs.projse(X, y, n_features_to_select=4, center=True, kernel=kernel, n_threads=n_threads)
         for kernel in ("linear", "rbf")
         for n_threads in (1, 2, 3)
     ]
@@ -674,8 +680,8 @@ def test_kernels_of_your_own(own_kernels, name, center):
     X, Y = data(n_x=12)
     X[:, 5] = 0
     options = {"n_features_to_select": 3, "center": center}
-    expected = fastfs.projse_scores(X, Y, kernel=name, **options)
-    result = fastfs.projse_scores(X, Y, kernel=own_kernels[name], **options)
+    expected = fastfs.projse(X, Y, kernel=name, **options)
+    result = fastfs.projse(X, Y, kernel=own_kernels[name], **options)
     np.testing.assert_allclose(result.scores, expected.scores, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(result.selected, expected.selected)
     assert result.sigma == pytest.approx(oracle.kernels(X, Y, "rbf", center=center)[2])
@@ -684,8 +690,8 @@ def test_kernels_of_your_own(own_kernels, name, center):
     np.testing.assert_allclose(model.scores_, expected.scores, rtol=0, atol=1e-12)
     # Three times the kernel is three times the score, if it isn't normalised.
     factor = 3 if name == "rbf" else 1
-    raw = fastfs.projse_scores(X, Y, kernel=own_kernels[name], normalize=False, **options)
-    plain = fastfs.projse_scores(X, Y, kernel=name, normalize=False, **options)
+    raw = fastfs.projse(X, Y, kernel=own_kernels[name], normalize=False, **options)
+    plain = fastfs.projse(X, Y, kernel=name, normalize=False, **options)
     np.testing.assert_allclose(raw.scores, factor * plain.scores, rtol=1e-9, atol=1e-9)
 
 
@@ -693,7 +699,7 @@ def test_kernels_of_your_own(own_kernels, name, center):
 def test_kernels_of_your_own_without_target(own_kernels):
     X, _ = data(m=20, n_x=30)
     for name in ("linear", "rbf"):
-        expected = fastfs.projse_scores(X, kernel=name, n_features_to_select=4)
-        result = fastfs.projse_scores(X, kernel=own_kernels[name], n_features_to_select=4)
+        expected = fastfs.projse(X, kernel=name, n_features_to_select=4)
+        result = fastfs.projse(X, kernel=own_kernels[name], n_features_to_select=4)
         np.testing.assert_array_equal(result.selected, expected.selected)
         np.testing.assert_allclose(result.selection_scores, expected.selection_scores, rtol=1e-9)

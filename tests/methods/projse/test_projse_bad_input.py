@@ -29,7 +29,7 @@ def changed(A, row, column, value):
 
 
 def function(X, y, **options):
-    return fastfs.projse_scores(X, y, **options)
+    return fastfs.projse(X, y, **options)
 
 
 def estimator(X, y, **options):
@@ -156,8 +156,8 @@ def test_bad_parameters(call, options, error, parts):
 @pytest.mark.parametrize("targets", [np.ones((40, 3)) * [[1.0]], np.repeat(Y[:, :1], 3, axis=1)])
 def test_no_distances_to_take_sigma_from(targets):
     with pytest.raises(ValueError, match=r"all columns of the target are equal.*give a number"):
-        fastfs.projse_scores(X, targets, kernel="rbf")
-    assert len(fastfs.projse_scores(X, targets, kernel="rbf", sigma=3.0).selected) == 1
+        fastfs.projse(X, targets, kernel="rbf")
+    assert len(fastfs.projse(X, targets, kernel="rbf", sigma=3.0).selected) == 1
 
 
 K_YY, K_YX, K_XX = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
@@ -281,6 +281,6 @@ def test_progress_and_its_exceptions():
 
     wide = np.broadcast_to(1.0, (2000, 50_000))
     with pytest.raises(Stop):
-        fastfs.projse_scores(wide, RNG.normal(size=(2000, 200)), progress=stop)
+        fastfs.projse(wide, RNG.normal(size=(2000, 200)), progress=stop)
     with pytest.raises(TypeError, match="progress"):
-        fastfs.projse_scores(X, Y, progress=3)
+        fastfs.projse(X, Y, progress=3)

@@ -17,15 +17,15 @@ from sklearn.base import clone
 
 import fastfs
 from fastfs import ProjSe
-from fastfs._machine.run import core
+from fastfs._machine.run import Run, core
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=(500, 4)) + 5
 X = RNG.normal(size=(500, 20)) + 100
 X[:, :10] += Y @ RNG.normal(size=(4, 10))
 LABELS = np.array(["ill", "other", "well"])[RNG.integers(0, 3, 500)]
-WHOLE = fastfs.projse_scores(X, Y, center=True)
-BY_LABELS = fastfs.projse_scores(X, LABELS, center=True)
+WHOLE = fastfs.projse(X, Y, center=True)
+BY_LABELS = fastfs.projse(X, LABELS, center=True)
 
 
 def assert_same(found, expected=WHOLE):
@@ -58,11 +58,11 @@ def test_labels_alone_are_centered_by_default():
         for name in ProjSe._RESULTS:
             vars(again).pop(name)
         again.set_params(center=center)
-        assert_same(again, fastfs.projse_scores(X, LABELS, center=center))
+        assert_same(again, fastfs.projse(X, LABELS, center=center))
         assert again.center_ is (center is not False)
     for model in (ProjSe().partial_fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:]), ProjSe().partial_fit(X)):
         assert model.center_ is False
-    assert_same(ProjSe().fit(iter(pieces(X)), iter(pieces(Y))), fastfs.projse_scores(X, Y, center=False))
+    assert_same(ProjSe().fit(iter(pieces(X)), iter(pieces(Y))), fastfs.projse(X, Y, center=False))
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
@@ -94,7 +94,7 @@ def test_any_kernel_from_the_same_sums(kernel, center):
     for chunk, y in pieces(near, Y):
         if len(y):
             model.partial_fit(chunk, y)
-    assert_same(model, fastfs.projse_scores(near, Y, kernel=kernel, center=center))
+    assert_same(model, fastfs.projse(near, Y, kernel=kernel, center=center))
 
 
 @pytest.mark.parametrize("targets", ["array", "iterator"])
@@ -102,13 +102,13 @@ def test_iterators(targets):
     def given(chunks):
         return iter(chunks) if targets == "iterator" else np.concatenate(chunks)
 
-    assert_same(fastfs.projse_scores(iter(pieces(X)), given(pieces(Y)), center=True))
+    assert_same(fastfs.projse(iter(pieces(X)), given(pieces(Y)), center=True))
     model = ProjSe(center=True).fit(iter(pieces(X)), given(pieces(Y)))
     assert_same(model)
     assert model.n_features_in_ == 20
     of_x, of_y = fastfs.projse_two_view(iter(pieces(X)), given(pieces(Y)), center=True)
     assert_same(of_x)
-    assert_same(of_y, fastfs.projse_scores(Y, X, center=True))
+    assert_same(of_y, fastfs.projse(Y, X, center=True))
 
 
 def test_iterators_with_labels():
@@ -126,8 +126,8 @@ BY_CLASSES = np.unique(LABELS)
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
 def test_without_target():
-    expected = fastfs.projse_scores(X, center=True)
-    assert_same(fastfs.projse_scores(iter(pieces(X)), center=True), expected)
+    expected = fastfs.projse(X, center=True)
+    assert_same(fastfs.projse(iter(pieces(X)), center=True), expected)
     model = ProjSe(center=True)
     for chunk in pieces(X):
         if len(chunk):
@@ -137,8 +137,8 @@ def test_without_target():
 
 def test_numbers_in_chunks_that_could_be_labels():
     whole = np.arange(500.0) % 7
-    expected = fastfs.projse_scores(X, whole[:, None], center=True)
-    assert_same(fastfs.projse_scores(iter(pieces(X)), iter(pieces(whole[:, None])), center=True), expected)
+    expected = fastfs.projse(X, whole[:, None], center=True)
+    assert_same(fastfs.projse(iter(pieces(X)), iter(pieces(whole[:, None])), center=True), expected)
     assert_same(ProjSe(center=True).partial_fit(X, whole), expected)
     with pytest.warns(fastfs.DataWarning, match="taken as numbers.*give classes"):
         ProjSe().partial_fit(X, whole.astype(int))
@@ -147,9 +147,9 @@ def test_numbers_in_chunks_that_could_be_labels():
 @pytest.mark.parametrize("rows", [0, 123])
 def test_saved_sums_are_all_written(rows):
     """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
-    sums = core().ProjseSums(4, 20, True, 0)
+    sums = core().ProjseSums(4, 20, True, Run())
     if rows:
-        sums.update(X[:rows], Y[:rows], None, 1, 0, None)
+        sums.update(X[:rows], Y[:rows], None, Run(1))
     numbers = sums.__getstate__()[-1][2 + 3 * 24 :]
     yy, xx = numbers[:16].reshape(4, 4), numbers[-400:].reshape(20, 20)
     for matrix, values in ((yy, Y[:rows]), (xx, X[:rows])):
@@ -158,19 +158,19 @@ def test_saved_sums_are_all_written(rows):
 
 
 def test_merged_sums_and_pickles():
-    a, b = (core().ProjseSums(4, 20, False, 0) for _ in range(2))
-    a.update(X[:123], Y[:123], None, 1, 0, None)
-    b.update(X[123:], Y[123:], None, 1, 0, None)
+    a, b = (core().ProjseSums(4, 20, False, Run()) for _ in range(2))
+    a.update(X[:123], Y[:123], None, Run(1))
+    b.update(X[123:], Y[123:], None, Run(1))
     a = pickle.loads(pickle.dumps(a))
-    empty = pickle.loads(pickle.dumps(core().ProjseSums(4, 20, False, 0)))
+    empty = pickle.loads(pickle.dumps(core().ProjseSums(4, 20, False, Run())))
     empty.merge(a)
-    empty.merge(core().ProjseSums(4, 20, False, 0))
+    empty.merge(core().ProjseSums(4, 20, False, Run()))
     empty.merge(b)
     assert (empty.n_rows, empty.n_y, empty.n_x) == (500, 4, 20)
     model = pickle.loads(pickle.dumps(ProjSe(center=True).partial_fit(X[:300], Y[:300])))
     assert_same(model.partial_fit(X[300:], Y[300:]))
     assert not hasattr(clone(model), "scores_")
-    for other in (core().ProjseSums(3, 20, False, 0), core().ProjseSums(4, 20, True, 0)):
+    for other in (core().ProjseSums(3, 20, False, Run()), core().ProjseSums(4, 20, True, Run())):
         with pytest.raises(ValueError, match=r"can't be merged|two views"):
             a.merge(other)
     with pytest.raises(ValueError, match="themselves"):
@@ -195,20 +195,20 @@ def test_hdf5(tmp_path, chunks):
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file.create_dataset("X", data=X, chunks=chunks)
         file.create_dataset("Y", data=Y, chunks=None)
-        assert_same(fastfs.projse_scores(file["X"], file["Y"], center=True))
+        assert_same(fastfs.projse(file["X"], file["Y"], center=True))
         assert_same(ProjSe(center=True).fit(file["X"], LABELS), BY_LABELS)
 
 
 def test_zarr(tmp_path, monkeypatch):
-    monkeypatch.setattr(fastfs._functions.projse, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(fastfs._inputs.streams, "_CHUNK_BYTES", 20_000)
     array = zarr.create_array(store=str(tmp_path / "X.zarr"), shape=X.shape, chunks=(64, 20), dtype="f8")
     array[:] = X
-    assert_same(fastfs.projse_scores(array, Y, center=True))
+    assert_same(fastfs.projse(array, Y, center=True))
 
 
 def test_memory_map(tmp_path):
     np.save(tmp_path / "X.npy", X)
-    assert_same(fastfs.projse_scores(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, center=True))
+    assert_same(fastfs.projse(np.load(tmp_path / "X.npy", mmap_mode="r"), Y, center=True))
 
 
 # --------------------------------------------------------------------------------------------------------------- Dask
@@ -242,7 +242,7 @@ def assert_dask(**options):
         assert_same(model, BY_LABELS)
         assert model.classes_.tolist() == ["ill", "other", "well"]
     of_y = fastfs.projse_two_view(blocks, Y, center=True)[1]
-    assert_same(of_y, fastfs.projse_scores(Y, X, center=True))
+    assert_same(of_y, fastfs.projse(Y, X, center=True))
 
 
 def test_dask_in_threads():
@@ -316,7 +316,7 @@ FRAME, OTHER = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y).add_prefix("y")
     ids=["X", "y"],
 )
 def test_chunks_with_their_columns_in_another_order(chunks, targets):
-    for call in (fastfs.projse_scores, ProjSe().fit):
+    for call in (fastfs.projse, ProjSe().fit):
         with pytest.raises(ValueError, match=r"must have the columns of the first, but chunk 1"):
             call(iter(chunks), iter(targets))
     model = ProjSe(center=True).partial_fit(chunks[0], targets[0])
@@ -382,7 +382,7 @@ def test_copies_half_way():
     model = ProjSe(center=True).partial_fit(X[:250], Y[:250])
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert_same(twin.partial_fit(X[250:], Y[250:]))
-    assert_same(model, fastfs.projse_scores(X[:250], Y[:250], center=True))
+    assert_same(model, fastfs.projse(X[:250], Y[:250], center=True))
 
 
 @pytest.mark.filterwarnings("ignore:y is taken as numbers")

@@ -1,0 +1,18 @@
+// Sizes and positions: 64-bit integers outside, std::size_t where the standard library wants it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace fastfs::core {
+
+using Numbers = std::vector<double>;
+
+inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+inline Numbers numbers(std::int64_t size) { return Numbers(at(size)); }
+
+inline std::int64_t ceil_div(std::int64_t n, std::int64_t d) { return (n + d - 1) / d; }
+
+}  // namespace fastfs::core

@@ -1,0 +1,151 @@
+"""Targets: labels, columns of numbers, or none."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.labels import encode_labels, number_labels, require_classes
+from fastfs._inputs.matrix import as_matrix
+from fastfs._machine.run import Run, warn
+from fastfs._types import Array
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target as the core takes it: ``numbers`` (2-D), or ``labels`` below the number of ``classes``, or nothing."""
+
+    numbers: Any = None
+    labels: Any = None
+    classes: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of numbers, or of the one-hot labels."""
+        if self.classes is not None:
+            return len(self.classes)
+        return 0 if self.numbers is None else int(self.numbers.shape[1])
+
+    def rows(self, begin: int, end: int) -> "Target":
+        numbers = None if self.numbers is None else self.numbers[begin:end]
+        labels = None if self.labels is None else self.labels[begin:end]
+        return Target(numbers, labels, self.classes)
+
+
+# Reads a target of samples whose X has that shape.
+Reader = Callable[[Any, tuple[int, int], Run], Target]
+
+
+def as_target(y: Any, name: str = "y") -> Array:
+    """Return y as a 1-D or 2-D array of whatever it holds."""
+    if hasattr(y, "tocsr"):
+        raise ValueError(f"a sparse target isn't supported: give {name}.toarray()")
+    if hasattr(y, "__next__"):
+        raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} has masked values: impute or drop them first")
+    values = np.asarray(y)
+    if values.ndim not in (1, 2):
+        what = f"{values.ndim}-D" if values.ndim else type(y).__name__
+        raise ValueError(
+            f"{name} must be a 1-D array of labels or numbers, or a 2-D array of samples x targets, not {what}"
+        )
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, but holds complex numbers")
+    return values
+
+
+def as_columns(y: Array, run: Run, name: str = "y") -> Any:
+    """Return an array of `as_target` as the core takes columns of numbers: 2-D."""
+    try:
+        return as_matrix(y[:, None] if y.ndim == 1 else y, run, name)
+    except (TypeError, ValueError) as error:
+        if y.ndim == 2 and y.dtype.kind in "OSU":
+            error.args = (f"{error}; labels are given as a 1-D array",)
+        raise
+
+
+def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
+    """Tell labels from numbers as scikit-learn's `type_of_target` does: 1-D and not fractional are labels."""
+    if y is None:
+        return Target()
+    y = as_target(y)
+    if y.ndim == 2 or not _is_labels(y):
+        return _read_numbers(y, shape, run)
+    classes, labels = encode_labels(y, *shape)
+    require_classes(classes)
+    if len(classes) > max(20, len(y) / 2) and classes.dtype.kind in "iuf":
+        warn(
+            [
+                f"y is taken as labels, and has {len(classes)} different ones in {len(y)} samples: "
+                "if these are numbers, give y.reshape(-1, 1)"
+            ]
+        )
+    return Target(labels=labels, classes=classes)
+
+
+def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | None = None) -> Target:
+    """Read the target of a chunk that isn't the last: labels if the classes are known, else numbers."""
+    if y is None:
+        if classes is not None:
+            raise ValueError("y is None, but needed with every chunk: its classes were given")
+        return Target()
+    y = as_target(y)
+    if classes is not None:
+        encode_labels(y, *shape)  # its checks
+        return Target(labels=_encode_known(y, classes), classes=classes)
+    how = "give classes at the first call of partial_fit, or y as one array of all labels"
+    if y.ndim == 1 and y.dtype.kind in "OSU" and not all(isinstance(value, Real) for value in y):
+        raise ValueError(f"a chunk of labels doesn't tell which classes there are: {how}")
+    if y.ndim == 1 and y.dtype.kind != "f":
+        warn(
+            ["y is taken as numbers, because a chunk doesn't tell which classes there are: if these are labels, " + how]
+        )
+    return _read_numbers(y, shape, run)
+
+
+def read_classes(classes: Any) -> Array:
+    """Return the classes in sorted order."""
+    values = np.asarray(classes).ravel()
+    if len(values) == 0:
+        raise ValueError("classes must have at least two labels, not none")
+    known, _ = number_labels(values, "classes", "at position")
+    if len(known) < 2:
+        raise ValueError(f"classes must have at least two labels, not {known.tolist()}")
+    return known
+
+
+def _read_numbers(y: Array, shape: tuple[int, int], run: Run) -> Target:
+    values = as_columns(y, run)
+    if values.shape[0] != shape[0]:
+        raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {values.shape[0]}")
+    return Target(numbers=values)
+
+
+def _is_labels(y: Array) -> bool:
+    """Whether a 1-D target holds labels: anything but floats of which one is fractional or infinite."""
+    if y.dtype.kind == "O" and all(isinstance(value, Real) for value in y):
+        y = y.astype(np.float64)
+    if y.dtype.kind != "f":
+        return True
+    y = y[~np.isnan(y)]  # labels that are missing
+    return bool(np.all(np.isfinite(y) & (y == np.floor(y))))
+
+
+def _encode_known(y: Array, classes: Array) -> npt.NDArray[np.int64]:
+    """Return each label's position among the classes."""
+    if y.ndim != 1:
+        raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
+    labels = np.searchsorted(classes, y)
+    labels[labels == len(classes)] = 0
+    unknown = np.flatnonzero(classes[labels] != y)
+    if len(unknown):
+        raise ValueError(
+            f"y has the label {y[unknown].tolist()[0]!r} for sample {unknown[0]}, which isn't one of the classes "
+            f"{classes.tolist()}"
+        )
+    known: npt.NDArray[np.int64] = labels.astype(np.int64)
+    return known

@@ -1,0 +1,79 @@
+"""Errors of the core name classes, rows and columns by number, and say where, so that callers put in names."""
+
+import numpy as np
+import pytest
+
+from fastfs import _core
+from fastfs._machine.errors import Place, naming, places, rename
+from fastfs._machine.run import Run, core
+
+X = np.random.default_rng(0).normal(size=(6, 4))
+
+
+def broken():
+    error = ValueError("in matrix 1, chunk 2: no sample of class 3 is left")
+    error.places = (("kernel", 1, 3, 11), ("chunk", 2, 13, 20), ("class", 3, 35, 42))
+    return error
+
+
+def test_names_take_the_place_of_numbers():
+    error = broken()
+    rename(error, {"kernel": lambda m: f"kernel {'ab'[m]!r}", "class": lambda c: ["x", "y", "z", "tumour"][c]})
+    assert str(error) == "in kernel 'b', chunk 2: no sample of tumour is left"
+    for place, name in zip(places(error), ("kernel 'b'", "chunk 2", "tumour"), strict=True):
+        assert str(error)[place.begin : place.end] == name
+    rename(error, {"chunk": lambda c: f"block {c + 1}"})  # an outer caller knows more
+    assert str(error) == "in kernel 'b', block 3: no sample of tumour is left"
+
+
+def test_errors_without_places_stay_as_they_are():
+    error = ValueError("class 3 of {braces}")
+    rename(error, {"class": str})
+    assert str(error) == "class 3 of {braces}"
+    assert places(error) == []
+
+
+def test_the_core_tells_its_places():
+    bad = X.copy()
+    bad[2, 3] = np.nan
+    with pytest.raises(ValueError, match="^X contains NaN or infinity: first at row 2, column 3 ") as caught:
+        core().affinity(bad, "linear", 1.0, None, Run())
+    message = str(caught.value)
+    assert [(p.kind, p.number, message[p.begin : p.end]) for p in places(caught.value)] == [
+        ("matrix", 0, "X"),
+        ("row", 2, "row 2"),
+        ("column", 3, "column 3"),
+    ]
+    assert all(isinstance(place, Place) for place in places(caught.value))
+    with (
+        pytest.raises(ValueError, match="^X contains NaN or infinity: first at row 2, gene 'd' "),
+        naming({"column": lambda j: f"gene {'abcd'[j]!r}"}),
+    ):
+        core().affinity(bad, "linear", 1.0, None, Run())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda options: core().disc([], options, Run()),
+        lambda options: core().projse(X, None, None, 0, options, Run()),
+        lambda options: core().Margin(X, "none", "none", Run()).relief(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Margin(X, "none", "none", Run()).im4e(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Margin(X, "none", "none", Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, 0, Run()),
+        lambda options: core().ikdr_fit({"X": X, "n_kernels": 0}, np.arange(6) % 2, 2, options, Run()),
+    ],
+    ids=["disc", "projse", "relief", "im4e", "immigrate", "manifest", "ikdr"],
+)
+def test_unknown_options_are_errors(call):
+    with pytest.raises(ValueError, match="there is no option 'nonsense'"):
+        call({"nonsense": 1})
+
+
+def test_unknown_words_are_errors():
+    with pytest.raises(ValueError, match="^graph must be one of 'dense', 'knn', 'auto', not 'some'"):
+        core().disc([], {"graph": "some"}, Run())
+    with pytest.raises(ValueError, match="^scaling must be one of 'none', 'range', 'standard', not 'log'"):
+        _core.Margin(X, "log", "none", Run())
+    with pytest.raises(TypeError, match="^density must be a number, not 'much'"):
+        core().disc([], {"density": "much"}, Run())
