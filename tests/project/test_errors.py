@@ -36,7 +36,7 @@ def test_errors_without_places_stay_as_they_are():
 def test_the_core_tells_its_places():
     bad = X.copy()
     bad[2, 3] = np.nan
-    with pytest.raises(ValueError, match="^X contains NaN or infinity: first at row 2, column 3 ") as caught:
+    with pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 2, column 3 ") as caught:
         core().affinity(bad, "linear", 1.0, None, Run())
     message = str(caught.value)
     assert [(p.kind, p.number, message[p.begin : p.end]) for p in places(caught.value)] == [
@@ -46,7 +46,7 @@ def test_the_core_tells_its_places():
     ]
     assert all(isinstance(place, Place) for place in places(caught.value))
     with (
-        pytest.raises(ValueError, match="^X contains NaN or infinity: first at row 2, gene 'd' "),
+        pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 2, gene 'd' "),
         naming({"column": lambda j: f"gene {'abcd'[j]!r}"}),
     ):
         core().affinity(bad, "linear", 1.0, None, Run())
@@ -71,9 +71,9 @@ def test_unknown_options_are_errors(call):
 
 
 def test_unknown_words_are_errors():
-    with pytest.raises(ValueError, match="^graph must be one of 'dense', 'knn', 'auto', not 'some'"):
+    with pytest.raises(ValueError, match=r"^graph must be one of 'dense', 'knn', 'auto', not 'some'"):
         core().disc([], {"graph": "some"}, Run())
-    with pytest.raises(ValueError, match="^scaling must be one of 'none', 'range', 'standard', not 'log'"):
+    with pytest.raises(ValueError, match=r"^scaling must be one of 'none', 'range', 'standard', not 'log'"):
         _core.Margin(X, "log", "none", Run())
-    with pytest.raises(TypeError, match="^density must be a number, not 'much'"):
+    with pytest.raises(TypeError, match=r"^density must be a number, not 'much'"):
         core().disc([], {"density": "much"}, Run())
