@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fastfs._inputs.checks import as_int, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
 from fastfs._machine.run import DataWarning, warn
+from fastfs._methods import METHODS
 from fastfs._types import Array
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ __all__ = ["disc", "ikdr", "im4e", "immigrate", "manifest", "multisurf", "projse
 # Rows of a matrix on disk that are read at once.
 _CHUNK_BYTES = 1 << 26
 
-# What the scores of a group are.
+_ONCE = "All groups against their rests come from one fit."
+_DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
+
+# The scores of a group.
 _OWN = """its own, `class_scores_`, from the fit of all
     groups or, with a `reference`, of these two."""
 _SHARED = """`scores_` of this comparison, which both sides share:
@@ -107,17 +111,9 @@ _DOC = """{summary}
     """
 
 
-def _tool(
-    word: str,
-    estimator: str,
-    summary: str,
-    *,
-    dense: bool = True,
-    own: bool = False,
-    streams: bool = False,
-    call: str = "",
-    notes: str = "",
-) -> Callable[..., AnnData | None]:
+def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
+    method = METHODS[word]
+
     def tool(
         adata: AnnData,
         groupby: str,
@@ -135,13 +131,13 @@ def _tool(
     ) -> AnnData | None:
         import fastfs
 
-        model = getattr(fastfs, estimator)(**parameters)
+        model = getattr(fastfs, method.estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
         adata = adata.copy() if copy else adata
-        source = _Source(adata, layer, use_raw, mask_var, word if not streams else "")
+        source = _Source(adata, layer, use_raw, mask_var, "" if method.streams else word)
         if source.is_backed and n_permutations:
             raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
         reference = str(reference)
@@ -154,15 +150,15 @@ def _tool(
 
     tool.__name__ = tool.__qualname__ = word
     data = "Sparse values are made dense, those of the cells and genes that are compared."
-    if not dense:
-        data = "Sparse values stay sparse" + ("; read in chunks of cells if on disk." if streams else ".")
+    if method.sparse:
+        data = "Sparse values stay sparse" + ("; read in chunks of cells if on disk." if method.streams else ".")
     tool.__doc__ = _DOC.format(
-        summary=summary,
-        estimator=estimator,
+        summary=method.genes,
+        estimator=method.estimator,
         word=word,
         data=data,
-        notes=notes or "Nothing is shared between the fits but the memory of X.",
-        score=_OWN if own else _SHARED,
+        notes=notes,
+        score=_OWN if method.class_scores else _SHARED,
         call=call,
     )
     return tool
@@ -234,12 +230,12 @@ class _Source:
         check_structure(rows)
         return rows
 
-    def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
+    def sums(self, cells: Array, labels: Array, n_groups: int) -> Array:
         """Sums of the genes over the cells of each group, in one pass."""
         from scipy.sparse import csr_matrix
 
         n_cells, n_genes = self.X.shape
-        members = csr_matrix((np.ones(len(cells)), (codes, cells)), shape=(n_groups, n_cells))
+        members = csr_matrix((np.ones(len(cells)), (labels, cells)), shape=(n_groups, n_cells))
         if self.is_dask:
             from dask.array import from_array
 
@@ -355,7 +351,7 @@ def _compare(
     from sklearn.exceptions import ConvergenceWarning
 
     whole = clone(model).fit(source.of(cells), labels)
-    names, codes = np.unique(labels, return_inverse=True)
+    names, numbers = np.unique(labels, return_inverse=True)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
         of_groups = _scores(whole, source.of(cells), labels, n_permutations)
         found = [of_groups[group] for group, _ in pairs]
@@ -378,7 +374,7 @@ def _compare(
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
             warn([message + "parameters say how long it may take"], ConvergenceWarning)
-    sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
+    sums, sizes = source.sums(cells, numbers, len(names)), np.bincount(numbers)
     if sums.any() and np.array_equal(sums, np.rint(sums)):
         warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
     by_group = {}
@@ -405,15 +401,17 @@ def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> t
 def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dict[str, Array]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted."""
     from scipy.stats import false_discovery_control
+    from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
 
-    from fastfs._inference.permutation import permutation_test
+    from fastfs._inference.permutation import permutation_test, settle
 
     names = np.unique(y).tolist()
     scores = _scores_of_groups(fitted)
     pvalues = adjusted = np.full(scores.shape, np.nan)
     if n_permutations:
-        tested = _ByGroup(fitted) if hasattr(fitted, "class_scores_") else fitted
+        model = settle(clone(fitted), fitted)
+        tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
@@ -507,52 +505,16 @@ def _write(
     adata.uns[key] = results
 
 
-_ONCE = "All groups against their rests come from one fit."
-_DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
-
-manifest = _tool(
-    "manifest",
-    "ManiFeSt",
-    "Genes whose relations to the other genes differ between groups.",
-    dense=False,
-    own=True,
-    notes=_ONCE,
-)
-projse = _tool(
-    "projse",
-    "ProjSe",
-    "Few genes that together tell the groups apart, without saying the same thing twice.",
-    dense=False,
-    streams=True,
-    notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.",
-)
-relief = _tool(
-    "relief",
-    "Relief",
-    "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
-    notes=_DISTANCES,
-)
-relieff = _tool(
-    "relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther.", notes=_DISTANCES
-)
-multisurf = _tool("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose.", notes=_DISTANCES)
-im4e = _tool("im4e", "IM4E", "Weights of genes that enlarge the margins between groups.", notes=_DISTANCES)
-immigrate = _tool(
-    "immigrate", "Immigrate", "Genes, and pairs of genes, that enlarge the margins between groups.", notes=_DISTANCES
-)
-disc = _tool(
-    "disc",
-    "DiSC",
-    "Groups of genes that are connected in one group of cells and not in the others.",
-    dense=False,
-    own=True,
-    call=", n_components=3, bandwidth_neighbors=5",
-    notes=_ONCE,
-)
+manifest = _tool("manifest", notes=_ONCE)
+projse = _tool("projse", notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.")
+relief = _tool("relief", notes=_DISTANCES)
+relieff = _tool("relieff", notes=_DISTANCES)
+multisurf = _tool("multisurf", notes=_DISTANCES)
+im4e = _tool("im4e", notes=_DISTANCES)
+immigrate = _tool("immigrate", notes=_DISTANCES)
+disc = _tool("disc", notes=_ONCE, call=", n_components=3, bandwidth_neighbors=5")
 ikdr = _tool(
     "ikdr",
-    "IKDR",
-    "Few genes whose kernels let mixtures of cells tell the groups apart.",
     notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
     f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
     f"groups of genes are for the estimator alone. {_DISTANCES}",

@@ -1,5 +1,6 @@
 """Rules of the code base that a machine can check, and every example in its documents."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -80,6 +81,15 @@ def test_public_names():
         assert getattr(fastfs, name) is getattr(fastfs, name)
     with pytest.raises(AttributeError, match="module 'fastfs' has no attribute 'nonsense'"):
         fastfs.nonsense  # noqa: B018
+
+
+def test_type_checkers_know_the_same_names():
+    tree = ast.parse(Path(fastfs.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    found = {alias.asname: node.module for node in imports for alias in node.names}
+    homes = {name: f"fastfs.{home}" for name, home in fastfs._HOMES.items()}
+    assert found == homes | dict.fromkeys(("io", "pl", "tl"), "fastfs")
 
 
 def test_version_is_that_of_the_core():

@@ -55,7 +55,7 @@ def group(
     Raises
     ------
     ValueError
-        The selector isn't a fitted DiSC; the group has fewer than two features, or features that X lacks; a class has no
+        The selector isn't a fitted DiSC; the group has fewer than two features, or some that X lacks; a class has no
         samples.
 
     Examples

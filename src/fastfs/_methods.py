@@ -1,0 +1,167 @@
+"""What the command line, the tools for AnnData and the demo need to know about each method."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Picture(NamedTuple):
+    """A plot of `fastfs.pl` beside the ranking."""
+
+    function: str
+    title: str
+    of_features: bool = False  # takes their names and how many to draw
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Parameters
+    ----------
+    word : str
+        Its name on the command line and in `fastfs.tl`.
+    estimator : str
+        The name of its class in `fastfs`. Its parameters say which options the method has.
+    genes : str
+        The genes that it finds, in one sentence.
+    sparse : bool
+        Sparse data stay sparse.
+    streams : bool
+        Reads data in chunks, in one pass.
+    class_scores : bool
+        One fit scores the features for each class.
+    targets : bool
+        Explains columns of numbers, too.
+    selects : bool
+        Looks for as many features as it is asked for; the others rank all.
+    pairs : bool
+        Finds pairs of features.
+    pair_of_sigmas : bool
+        sigma may be two numbers.
+    unranked : tuple of (parameter, value)
+        Leave no features to rank.
+    table : tuple of str
+        Columns of its table `sensitivity_` that JSON holds.
+    of_fit, by_class : tuple of str
+        Attributes, without their underscores, that JSON holds under the word of the method; those of `by_class` have a
+        row a class.
+    of_classes : tuple of str
+        Attributes that JSON holds under the word of the method and the name of the class.
+    picture : Picture, optional
+    """
+
+    word: str
+    estimator: str
+    genes: str = ""
+    sparse: bool = False
+    streams: bool = False
+    class_scores: bool = False
+    targets: bool = False
+    selects: bool = False
+    pairs: bool = False
+    pair_of_sigmas: bool = False
+    unranked: tuple[tuple[str, Any], ...] = ()
+    table: tuple[str, ...] = ()
+    of_fit: tuple[str, ...] = ()
+    by_class: tuple[str, ...] = ()
+    of_classes: tuple[str, ...] = ()
+    picture: Picture | None = None
+
+
+_ALL = (
+    Method(
+        "manifest",
+        "ManiFeSt",
+        "Genes whose relations to the other genes differ between groups.",
+        sparse=True,
+        class_scores=True,
+        pair_of_sigmas=True,
+        table=("scale", "normalize", "spearman_next", "overlap_next", "contrast"),
+    ),
+    Method(
+        "projse",
+        "ProjSe",
+        "Few genes that together tell the groups apart, without saying the same thing twice.",
+        sparse=True,
+        streams=True,
+        targets=True,
+        selects=True,
+    ),
+    Method(
+        "relief",
+        "Relief",
+        "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
+    ),
+    Method("relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther."),
+    Method("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose."),
+    Method("im4e", "IM4E", "Weights of genes that enlarge the margins between groups."),
+    Method(
+        "immigrate",
+        "Immigrate",
+        "Genes, and pairs of genes, that enlarge the margins between groups.",
+        pairs=True,
+        picture=Picture("interactions", "weights of pairs", of_features=True),
+    ),
+    Method(
+        "disc",
+        "DiSC",
+        "Groups of genes that are connected in one group of cells and not in the others.",
+        sparse=True,
+        class_scores=True,
+        of_classes=("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components"),
+        picture=Picture("significance", "how many vectors matter"),
+    ),
+    Method(
+        "ikdr",
+        "IKDR",
+        "Few genes whose kernels let mixtures of cells tell the groups apart.",
+        unranked=(("groups", "all"), ("kernel", "precomputed")),
+        of_fit=("interpretability", "objective", "similarity", "n_iter", "converged"),
+        by_class=("class_profile",),
+        picture=Picture("class_profile", "classes of each dimension"),
+    ),
+)
+
+METHODS = {method.word: method for method in _ALL}
+
+# Attributes, without their underscores, that tell which form of a method ran, and what a rule came to.
+FORM = ("accuracy", "accuracy_reason", "graph", "graph_reason")
+RULES = ("sigma", "center")
+
+
+class Flag(NamedTuple):
+    """A parameter of estimators that is an option of the command line, for each method that has the parameter.
+
+    All others are within reach of ``--method-option``.
+    """
+
+    name: str
+    kind: type
+    metavar: str
+    help: str
+    low: int | None = None
+    or_number: bool = False  # a word, or a number
+    sigmas: tuple[str, ...] = ()  # the rules of sigma under which it has an effect; it chooses the first by itself
+
+
+FLAGS = (
+    Flag(
+        "sigma",
+        str,
+        "RULE",
+        "Scale: for manifest median, percentile, grid (compares many), or 0.5,0.7; for projse mean, sqrt_m or a "
+        "number; for im4e and immigrate auto or a number.",
+        or_number=True,
+    ),
+    Flag("sigma_factor", float, "F", "For manifest: the median distance times this.", sigmas=("median", "grid")),
+    Flag("sigma_percentile", float, "Q", "For manifest: this percentile of the distances.", sigmas=("percentile",)),
+    Flag("normalize", int, "N", "For manifest: symmetric normalisations of the kernels, such as 3."),
+    Flag("n_components", int, "K", "For ikdr: dimensions (default: as many as classes).", low=1),
+    Flag("lam", float, "L", "For ikdr: weight of the term that keeps classes apart."),
+    Flag("mu", float, "M", "For ikdr: weight of interpretability."),
+    Flag("tau", float, "T", "For ikdr: penalty of a slack variable."),
+    Flag("zeta", float, "Z", "For ikdr: penalty of the other."),
+    Flag("interpretability", str, "TERM", "For ikdr: laplacian or distance."),
+    Flag("solver", str, "NAME", "For ikdr: projected_gradient or admm."),
+    Flag("width", str, "RULE", "For ikdr: mean_squared, mean, or the width of the kernels.", or_number=True),
+)

@@ -1,0 +1,80 @@
+"""The command line: ``fastfs score``, ``fastfs demo``, ``fastfs info``."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import fastfs
+from fastfs import io
+from fastfs.cli import demo, info, score
+from fastfs.cli.method import METHODS, flag
+from fastfs.cli.terminal import say_kind
+
+__all__ = ["METHODS", "run"]
+
+# The class of usage errors, under this name in old versions of Typer (on Click) and new ones (with a copy of Click).
+_UsageError: type[Any] = typer.BadParameter.__bases__[0]
+
+_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+for _name, _command in (("score", score.score), ("demo", demo.demo), ("info", info.info)):
+    _app.command(_name)(_command)
+
+
+@_app.callback(invoke_without_command=True)
+def _fastfs(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Multivariate feature selection for wide data.
+
+    Builds ask for paths by --includes, --cflags, --libs, --cmakedir and --pkgconfigdir.
+    """
+    if version:
+        print(fastfs.__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command. Wrong input ends in one sentence on stderr and 2; a fault of fastfs itself, in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without Greek letters must not stop a ranking that has them.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = _app(list(arguments), prog_name="fastfs", standalone_mode=False)
+        except _UsageError as error:
+            message = error.format_message()
+        except typer.Abort:
+            raise KeyboardInterrupt from None
+        except OSError as error:
+            # `io` names the files that it reads and writes.
+            used = f"'{error.filename}'" if error.filename else "standard output"
+            message = f"Cannot use {used}: {error.strerror or error}"
+        except io.TableError as error:
+            message = error.spelled(_as_option)
+        except (ValueError, MemoryError) as error:
+            message = str(error) or "There is not enough memory"
+        else:
+            if code == 130:  # how newer versions of Typer report Ctrl-C
+                raise KeyboardInterrupt
+            return code or 0
+    say_kind("Error", "red", message)
+    return 2
+
+
+def _as_option(parameter: io.Parameter) -> str:
+    """A parameter of `io.read_table` as the option of the same name."""
+    if parameter.value is None or parameter.value is True:
+        return flag(parameter.name)
+    values = parameter.value if isinstance(parameter.value, list) else [parameter.value]
+    return " ".join(f"{flag(parameter.name)} '{value}'" for value in values)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say_kind("Warning", "yellow", str(message))

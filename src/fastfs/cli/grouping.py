@@ -1,0 +1,34 @@
+"""Commands whose options come in groups."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let Typer see each field of the dataclasses that a command takes as a parameter of its own."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: dict[str, inspect.Parameter] = {}
+    for name, own in inspect.signature(command).parameters.items():
+        found = [(name, hints[name], own.default)]
+        if name in groups:
+            of = get_type_hints(groups[name], include_extras=True)
+            found = [
+                (f.name, of[f.name], own.empty if f.default is MISSING else f.default) for f in fields(groups[name])
+            ]
+        for field, hint, default in found:
+            parameters[field] = inspect.Parameter(
+                field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+            )
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        made = {name: of(**{f.name: given.pop(f.name) for f in fields(of)}) for name, of in groups.items()}
+        command(**made, **given)
+
+    call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    return call

@@ -1,0 +1,123 @@
+"""The options of the methods, and estimators from them."""
+
+import ast
+import difflib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import fastfs
+from fastfs import _methods
+from fastfs._methods import FLAGS, Method
+
+# Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
+METHODS = {word: method.estimator for word, method in _methods.METHODS.items()}
+
+# Parameters of all estimators that options of the command set.
+_SET_BY_OPTION = {
+    "n_features_to_select": "--top",
+    "n_jobs": "--threads",
+    "max_memory": "--max-memory",
+    "verbose": "a terminal, which shows progress by itself",
+}
+
+# One field a flag, in the order of the help: Typer reads them through `grouped`.
+_FIELDS: list[tuple[str, Any]] = [
+    (
+        "threads",
+        Annotated[int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")],
+    ),
+    (
+        "max_memory",
+        Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")],
+    ),
+    *((f.name, Annotated[f.kind | None, typer.Option(min=f.low, metavar=f.metavar, help=f.help)]) for f in FLAGS),
+    (
+        "method_option",
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="NAME=VALUE", help="Any parameter of the method's estimator, as in Python; may be repeated."
+            ),
+        ],
+    ),
+]
+if TYPE_CHECKING:
+    MethodOptions = Any
+else:
+    MethodOptions = make_dataclass("MethodOptions", [(*of, field(default=None)) for of in _FIELDS], frozen=True)
+
+
+def facts(word: str) -> Method:
+    """What is known of a method; of one that only has an estimator, nothing more."""
+    return _methods.METHODS.get(word) or Method(word, METHODS[word])
+
+
+def flag(name: str) -> str:
+    """The option for a parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def make_selector(method: Method, given: MethodOptions) -> Any:
+    """The method's estimator with these options."""
+    make = getattr(fastfs, method.estimator)
+    own = make().get_params()
+    options = {"n_jobs": given.threads, "max_memory": given.max_memory}
+    options |= {f.name: _converted(method, f, getattr(given, f.name)) for f in FLAGS}
+    options = {name: value for name, value in options.items() if value is not None}
+    for name in options:
+        if name not in own or isinstance(own[name], bool):  # a switch of the same name is for --method-option
+            raise ValueError(f"Method '{method.word}' has no option {flag(name)}")
+    for name, value in _method_options(method, own, given.method_option or []).items():
+        if name in options:
+            raise ValueError(f"{flag(name)} and --method-option {name} are the same: give one of them")
+        options[name] = value
+    for name, unranked in method.unranked:
+        value = options.get(name)
+        if isinstance(value, str) and value == unranked:
+            raise ValueError(f"--method-option {name}={value} leaves no features to rank: use it from Python")
+    # An option without effect would mislead.
+    for f in FLAGS:
+        if f.name in options and f.sigmas and options.setdefault("sigma", f.sigmas[0]) not in f.sigmas:
+            raise ValueError(f"{flag(f.name)} needs --sigma {f.sigmas[0]}, not --sigma {options['sigma']}")
+    return make(**options)
+
+
+def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
+    if value is None or not f.or_number:
+        return value
+    if method.pair_of_sigmas and "," in value:
+        try:
+            return tuple(float(number) for number in value.split(","))
+        except ValueError as error:
+            raise ValueError(f"{flag(f.name)} needs numbers around its comma, not '{value}'") from error
+    with suppress(ValueError):
+        return float(value)
+    return value
+
+
+def _method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+    """The NAME=VALUE of --method-option, with values as Python reads them, or else as text."""
+    known = sorted(own.keys() - _SET_BY_OPTION.keys())
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise ValueError(f"--method-option needs NAME=VALUE, not '{text}'")
+        if name in _SET_BY_OPTION:
+            raise ValueError(f"--method-option cannot set {name}: that is for {_SET_BY_OPTION[name]}")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            raise ValueError(f"Method '{method.word}' has no parameter '{name}' (it has {', '.join(known)}){hint}")
+        if name in options:
+            raise ValueError(f"--method-option {name} is given twice")
+        try:
+            options[name] = ast.literal_eval(value.strip())
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            options[name] = value.strip()
+    return options

@@ -1,0 +1,279 @@
+"""``fastfs score``."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import fastfs
+from fastfs import _methods, io
+from fastfs._machine.errors import places, rename
+from fastfs._methods import Method
+from fastfs.cli import results
+from fastfs.cli.grouping import grouped
+from fastfs.cli.method import METHODS, MethodOptions, facts, make_selector
+from fastfs.cli.show import draw, print_pairs, print_ranking
+from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
+
+# Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
+_ROWS_SHOWN = 20
+_BARS_AT_MOST = 50
+
+# The summary names no more classes than this.
+_CLASSES_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Input:
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad or .npz.",
+            show_default=False,
+        ),
+    ]
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of the labels: of FILE, of obs in H5AD, or of the file of --labels; with --transpose, "
+            "their row; in NPZ, their array (if not given: y).",
+        ),
+    ] = None
+    targets: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="For projse, in place of --label: columns of numbers to explain."),
+    ] = None
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Labels that stand apart: text, one a line, or with --label a table with header."
+        ),
+    ] = None
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Keep the samples of these classes only. Default: all.")
+    ] = None
+    transpose: Annotated[bool, typer.Option("--transpose", help="FILE has features in rows, samples in columns.")] = (
+        False
+    )
+    feature_names: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
+        ),
+    ] = None
+    layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Output:
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help=f"How many of the best features to keep. Default: all in a file, {_ROWS_SHOWN} to look at.",
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv, .json or .parquet.")] = None
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="For immigrate: write the strongest pairs of features: .csv, .json or .parquet."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The table, how it was read, and the columns that are explained in place of labels."""
+
+    table: io.Table
+    reading: dict[str, Any]
+    targets: list[str]
+
+
+@grouped
+def score(
+    method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
+    source: Input,
+    output: Output,
+    options: MethodOptions,
+) -> None:
+    """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
+    word = method.lower()  # ReliefF is how it is written
+    if word not in METHODS:
+        raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
+    chosen = facts(word)
+    _check_outputs(chosen, source, output)
+    selector = make_selector(chosen, options)
+    targets = _targets(chosen, source)
+    with progress(f"reading {source.file.name}") as report:
+        data = _read(source, targets)
+        if chosen.selects and output.top is not None:
+            selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
+        with _names_of_the_file(data, source.transpose):
+            try:
+                selector.set_params(verbose=report or False).fit(data.table.X, data.table.y)
+            except TypeError as error:
+                if not options.method_option:  # the types of all others are right
+                    raise
+                raise ValueError(str(error)) from error
+    samples_of = {} if targets else _samples_of(data.table.y)
+    with signals_as_exits():
+        written = _write(chosen, selector, data, samples_of, output)
+    say(_summary(chosen, selector, data, samples_of) + (f"; wrote {' and '.join(written)}." if written else "."))
+
+
+def _check_outputs(method: Method, source: Input, output: Output) -> None:
+    """Refuse, before any work, files that could not be written in the end."""
+    if output.pairs is not None and not method.pairs:
+        raise ValueError(f"--pairs is for --method {_words('pairs')}, the one that finds pairs")
+    inputs = [path.resolve() for path in (source.file, source.labels, source.feature_names) if path is not None]
+    endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.RANKING_ENDINGS), (output.plot, PLOT_ENDINGS))
+    for target, understood in endings:
+        if target is not None:
+            io.check_output(target, understood)
+            if target.resolve() in inputs:
+                raise ValueError(f"'{target}' is the input; choose another name to write to")
+    if output.out is not None and output.pairs is not None and output.out.resolve() == output.pairs.resolve():
+        raise ValueError(f"--out and --pairs are the same file '{output.out}': the ranking and the pairs need one each")
+    if any(target is not None and target.suffix.lower() == ".parquet" for target in (output.out, output.pairs)):
+        import pyarrow.parquet  # noqa: F401  (if it is missing, say so now and not after the work)
+    if output.plot is not None:
+        import matplotlib.figure  # noqa: F401
+
+
+def _words(fact: str) -> str:
+    return " or ".join(word for word, method in _methods.METHODS.items() if getattr(method, fact))
+
+
+def _targets(method: Method, source: Input) -> list[str]:
+    if source.targets is None:
+        return []
+    targets = _names(source.targets, "--targets")
+    if not method.targets or source.label is not None or source.classes is not None:
+        raise ValueError(f"--targets is for --method {_words('targets')}, without --label and --classes")
+    return targets
+
+
+def _names(text: str, option: str) -> list[str]:
+    if not text.strip():
+        raise ValueError(f"{option} needs names with commas between them")
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _read(source: Input, targets: list[str]) -> _Data:
+    reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
+    reading |= {"ignore": source.ignore, "transpose": source.transpose}
+    reading |= {"feature_names": source.feature_names, "layer": source.layer}
+    reading = {name: value for name, value in reading.items() if value}
+    table = io.read_table(source.file, **reading)
+    if source.classes is not None:
+        reading["classes"] = _names(source.classes, "--classes")
+        table = io.keep_classes(table, reading["classes"])
+    if targets:
+        reading["targets"] = targets
+        table = io.take_targets(table, targets)
+    else:
+        _require_classes(table.y)
+    return _Data(table, reading, targets)
+
+
+def _require_classes(labels: Any) -> None:
+    """Refuse numbers that differ in nearly all samples: a measurement, which no method can take for classes."""
+    different = np.unique(labels)
+    if len(different) <= max(20, len(labels) / 2):
+        return
+    try:
+        different.astype(float)
+    except ValueError:
+        return
+    raise ValueError(
+        f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
+        f"classes: bin them first, or explain them by --method {_words('targets')} with --targets in place of --label"
+    )
+
+
+@contextmanager
+def _names_of_the_file(data: _Data, transposed: bool) -> Iterator[None]:
+    """The core knows the columns of X by number; add their names, and say what they are in the file."""
+    try:
+        yield
+    except ValueError as error:
+        of_targets = any(place.kind == "matrix" and place.number == 1 for place in places(error))
+        names = data.targets if of_targets else data.table.feature_names
+        row, column = ("sample", "feature") if transposed else ("row", "column")
+        rename(error, {"row": lambda i: f"{row} {i}", "column": lambda j: f"{column} {j} '{names[j]}'"})
+        raise
+
+
+def _samples_of(labels: Any) -> dict[str, int]:
+    """How many samples each class has."""
+    found, counts = np.unique(labels, return_counts=True)
+    return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
+
+
+def _write(method: Method, selector: Any, data: _Data, samples_of: dict[str, int], output: Output) -> list[str]:
+    """Write or print what was found, and return what was written."""
+    names = data.table.feature_names
+    n_samples, n_features = data.table.X.shape
+    top = output.top
+    about = {"method": method.word, "parameters": results.parameters(selector), "version": fastfs.__version__}
+    about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
+    about |= {"classes": samples_of} | results.form(selector) | results.rules(selector)
+    pairs = results.pairs(selector, names)
+    written = []
+    if output.out is None:
+        print_ranking(results.ranking(selector, names, top or _ROWS_SHOWN, to_read=True))
+        if pairs and output.pairs is None:
+            print_pairs(pairs)
+    else:
+        ranking = results.ranking(selector, names, top or n_features)
+        io.write_ranking(output.out, ranking, about | results.findings(method, selector, names))
+        written.append(f"{len(ranking['rank'])} features to {output.out}")
+    if output.pairs is not None:
+        io.write_ranking(output.pairs, pairs, about)
+        written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
+    if output.plot is not None:
+        bars = min(top or _ROWS_SHOWN, _BARS_AT_MOST, n_features)
+        draw(output.plot, method, selector, names, bars, Path(data.table.source).name)
+        written.append(f"a picture to {output.plot}")
+    return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
+
+
+def _summary(method: Method, selector: Any, data: _Data, samples_of: dict[str, int]) -> str:
+    """One sentence without its end: how many features and samples, which form of the method, how many were selected."""
+    of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(data.targets)}"]
+    if len(of_each) > _CLASSES_SHOWN:
+        of_each[_CLASSES_SHOWN:] = [f"and {len(of_each) - _CLASSES_SHOWN} classes more"]
+    form = results.form(selector)
+    how = ""
+    if form.get("accuracy", "exact") != "exact":
+        how = f" in the {form['accuracy']} form"
+        if "accuracy_reason" in form:
+            how += f" ({form['accuracy_reason']})"
+    if form.get("graph", "dense") != "dense":
+        how = f" on the {form['graph']} graph ({form['graph_reason']})"
+    if getattr(selector, "prefilter_weights_", None) is not None:
+        how = f", and the pairs of the {len(selector.kept_features_)} that IM4E kept (the others score 0)"
+    if getattr(selector, "sigma", None) == "auto":
+        how += f", with sigma = {selector.sigma_:.4g}"
+    if (n_selected := getattr(selector, "n_selected_", None)) is not None:
+        how += f" and selected {n_selected}"
+    n_samples, n_features = data.table.X.shape
+    return f"{method.estimator} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}"

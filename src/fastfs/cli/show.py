@@ -1,0 +1,68 @@
+"""Tables on the terminal, and pictures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from fastfs import io
+from fastfs._methods import Method
+from fastfs.cli.terminal import output
+
+# Pairs of features in the terminal.
+_PAIRS_SHOWN = 10
+
+
+def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for name in ranking:
+        table.add_column(name, justify="left" if name in ("feature", "highest in") else "right", overflow="fold")
+    table.add_column("share of the best score", no_wrap=True)
+    console = output()
+    block = "█" if console.encoding.startswith("utf") else "#"
+    best = max(ranking["score"])
+    for row in zip(*ranking.values(), strict=True):
+        cells = [f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v) for v in row]
+        bar = block * round(20 * ranking["score"][len(table.rows)] / best) if best > 0 else ""
+        table.add_row(*map(Text, cells), Text(bar, style="cyan"))
+    console.print(table)
+
+
+def print_pairs(pairs: Mapping[str, Sequence[Any]]) -> None:
+    table = Table(title="the strongest pairs of features", title_justify="left", title_style="bold")
+    shown = [name for name in pairs if not name.startswith("index")]
+    for name in shown:
+        table.add_column(name, justify="left" if name.startswith("feature") else "right", overflow="fold")
+    for row in list(zip(*(pairs[name] for name in shown), strict=True))[:_PAIRS_SHOWN]:
+        table.add_row(*(Text(f"{cell:.6g}" if isinstance(cell, float) else str(cell)) for cell in row))
+    output().print(table)
+
+
+def draw(path: Path, method: Method, selector: Any, feature_names: Sequence[str], bars: int, source: str) -> None:
+    """Draw the ranking as bars and, for methods that have one, the picture of theirs beside it."""
+    from matplotlib.figure import Figure
+
+    from fastfs import pl
+
+    # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
+    height = 1.4 + 0.25 * bars
+    picture = method.picture
+    if picture is None:
+        figure = Figure(figsize=(8, height), layout="constrained")
+        left = figure.add_subplot()
+    elif picture.of_features:
+        # Subfigures, so that long names below the map take no height from the bars.
+        figure = Figure(figsize=(10.5 + height, max(height, 4.0) + 1.2), layout="constrained")
+        halves = figure.subfigures(1, 2, squeeze=False, width_ratios=(8, 2.5 + height))[0]
+        left, right = (half.add_subplot() for half in halves)
+        getattr(pl, picture.function)(selector, feature_names, top=bars, ax=right, title=picture.title)
+    else:
+        figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(8, 5))
+        getattr(pl, picture.function)(selector, ax=right, title=picture.title)
+    how = {"ranks": selector.ranking_, "n_selected": getattr(selector, "n_selected_", None)}
+    pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=f"{method.estimator}: {source}", **how)
+    with io.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
