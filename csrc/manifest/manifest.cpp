@@ -186,10 +186,11 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     // for the eigenvectors; the distances of both sides while several scales share them, and those of all rows while
     // several problems do; and the results, components as arrays and once more by the caller's language, scores of each
     // problem if it is a share of them.
-    const double handed_out = 8.0 * static_cast<double>(d * n_scales) *
-                              (static_cast<double>(n_classes + 2) +
-                               (4.0 * static_cast<double>(n_components) + (o.n_problems > 0 ? 2.0 : 0.0)) *
-                                   static_cast<double>(plan.n_problems));
+    const double handed_out =
+        8.0 * static_cast<double>(d * n_scales) *
+        (static_cast<double>(n_classes + 2) +
+         (4.0 * static_cast<double>(n_components) + (o.first_problem > 0 || o.n_problems > 0 ? 2.0 : 0.0)) *
+             static_cast<double>(plan.n_problems));
     // Rows by class and against the rest; more than any budget is enough.
     const auto results =
         static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(X_.n_rows()), 1e17));

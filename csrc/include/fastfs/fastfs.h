@@ -256,10 +256,10 @@ FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, 
 
 /* ---- ManiFeSt -------------------------------------------------------------------------------------------------- */
 
-/* The label-free stage: what fits with different labels have in common. Any number of fits may run on one at once. */
+/* The label-free stage, which fits with different labels share. Any number of fits may run on one at once. */
 typedef struct fastfs_manifest fastfs_manifest;
 
-/* X as row chunks of equal width, all dense or all sparse; mostly one. Checks that they are finite. The handle keeps
+/* X as one or more row chunks of equal width, all dense or all sparse, whose values must be finite. The handle keeps
  * pointers to the chunks' arrays, which must outlive it. keep_distances: 0, or 1 to compute the distances over all rows
  * now (8 d^2 bytes), so that each exact fit has only those of the smaller side left to do. */
 FASTFS_API fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks, int32_t keep_distances,
@@ -280,8 +280,8 @@ typedef struct fastfs_manifest_options {
     uint64_t seed;      /* of everything drawn: landmarks, test vectors, features to take sigma from */
     fastfs_tile_kernel custom; /* NULL: the Gaussian kernel */
     void* user;                /* handed to custom */
-    int64_t first_problem;     /* a share of the problems, for callers who spread them: the first one, and how many; */
-    int64_t n_problems;        /* 0: all that follow. Results of shares: see fastfs_manifest_mean_scores */
+    int64_t first_problem;     /* to solve a share of the problems: the number of its first one, */
+    int64_t n_problems;        /* and how many it has; 0: all from there on. See fastfs_manifest_mean_scores */
 } fastfs_manifest_options;
 #define FASTFS_MANIFEST_OPTIONS_INIT  \
     {sizeof(fastfs_manifest_options), \
@@ -309,7 +309,7 @@ typedef struct fastfs_manifest_scale {
 } fastfs_manifest_scale;
 #define FASTFS_MANIFEST_SCALE_INIT {sizeof(fastfs_manifest_scale), FASTFS_MANIFEST_SIGMA_MEDIAN, 0, 0.5, NULL}
 
-enum {                            /* why the form of ManiFeSt, or the graph of DiSC, is what it is */
+enum {                            /* the reason for the form of ManiFeSt, or for the graph of DiSC */
        FASTFS_BECAUSE_ASKED = 0,  /* options name it */
        FASTFS_BECAUSE_SIZE = 1,   /* auto: up to 5000 features are exact (dense), more are fast (knn) */
        FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact (dense), but that exceeds the budget */
@@ -317,7 +317,7 @@ enum {                            /* why the form of ManiFeSt, or the graph of D
        FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
 
-/* What a fit would do. Two classes or FASTFS_MANIFEST_OVO: one kernel a class, a problem for each pair of classes a < b
+/* The plan of a fit. Two classes or FASTFS_MANIFEST_OVO: one kernel a class, a problem for each pair of classes a < b
  * in the order (0, 1), (0, 2), ..., (1, 2), ... More classes and FASTFS_MANIFEST_OVR: problem c compares kernels 2 c
  * (class c) and 2 c + 1 (all others). Messages name kernels by these numbers (FASTFS_PLACE_KERNEL). */
 typedef struct fastfs_manifest_plan {
@@ -331,7 +331,7 @@ typedef struct fastfs_manifest_plan {
 } fastfs_manifest_plan;
 #define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0}
 
-/* FASTFS_ENOMEM if the budget of run is smaller than what the fit takes. */
+/* FASTFS_ENOMEM if the fit takes more than the budget of run. */
 FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
                                                   const fastfs_manifest_options* options, int64_t n_scales,
                                                   int64_t n_components, const fastfs_run* run,
@@ -340,16 +340,16 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
 enum {                                      /* bits of the warnings of a kernel */
        FASTFS_MANIFEST_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
        FASTFS_MANIFEST_WARN_ONE_SAMPLE = 2, /* the class has one sample */
-       FASTFS_MANIFEST_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of the trace: sigma is too small */
+       FASTFS_MANIFEST_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of its trace: sigma is too small */
                                        /* and of a problem */
        FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
        FASTFS_MANIFEST_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank in another order than
                                                 the exact ones */
 };
 
-/* Of one scale. Arrays may be NULL, but scores. A question of bytes_needed reads n_components. A share of the problems
- * writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold what its problems
- * add to them. */
+/* Of one scale. All arrays but scores may be NULL. A question of bytes_needed reads n_components. A share of the
+ * problems writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold what its
+ * problems add to them. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
     double* scores;            /* out, d: larger is better; the mean over the problems */
@@ -380,7 +380,7 @@ FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, co
                                              const fastfs_manifest_scale* scales, int64_t n_scales,
                                              const fastfs_run* run, fastfs_manifest_result* results);
 
-/* The scores and class_scores (or NULL) of a whole fit from the scores of each problem, to the bit: what is left to do
+/* The scores and class_scores (or NULL) of a whole fit from the scores of each problem, to the bit: the last step
  * after shares of the problems have been solved apart. */
 FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                                      const double* problem_scores, double* scores,
