@@ -45,6 +45,7 @@ struct Set {
         core.n_components = given["n_components"].cast<std::int64_t>();
         core.custom = reinterpret_cast<fastfs_tile_kernel>(given["kernel"].cast<std::uintptr_t>());
     }
+    py::ssize_t n_features() const { return samples ? static_cast<py::ssize_t>(samples->view.n_cols()) : 0; }
     Set(const Set&) = delete;  // `core` points into it
     Set& operator=(const Set&) = delete;
 
@@ -74,19 +75,41 @@ py::dict to_dict(const fastfs::disc_result& r) {
     result["diffusion"] = to_array(r.diffusion, {d, p});
     result["bandwidths"] = to_array(r.bandwidths, {p});
     result["scores"] = to_array(r.scores, {p});
+    result["mean"] = to_array(r.mean, {p});
+    result["scale"] = to_array(r.scale, {p});
     result["indptr"] = to_array(r.indptr, {p + 1});
     result["indices"] = to_array(r.indices, {stored});
     result["weights"] = to_array(r.weights, {stored});
     return result;
 }
 
-py::list disc(const py::list& sets, const py::dict& options_, const py::object& run_) {
+// Sets, and what the core reads of them.
+struct Sets {
+    explicit Sets(const py::list& given) {
+        for (const auto& set : given) {
+            owners.push_back(std::make_unique<Set>(set.cast<py::dict>()));
+            views.push_back(owners.back()->core);
+        }
+    }
     std::vector<std::unique_ptr<Set>> owners;
     std::vector<fastfs::disc_set> views;
-    for (const auto& set : sets) {
-        owners.push_back(std::make_unique<Set>(set.cast<py::dict>()));
-        views.push_back(owners.back()->core);
-    }
+};
+
+py::tuple disc_scale(const py::list& given, const py::object& run_) {
+    const Sets sets(given);
+    const auto p = sets.owners.empty() ? 0 : sets.owners.front()->n_features();
+    py::array_t<double> mean(p), scale(p);
+    double *mean_data = mean.mutable_data(), *scale_data = scale.mutable_data();
+    Call call(run_);
+    call([&](const fastfs::run& run) {
+        fastfs::check(fastfs_disc_scale(sets.views.data(), static_cast<std::int64_t>(sets.views.size()), &run,
+                                        mean_data, scale_data));
+    });
+    return py::make_tuple(mean, scale);
+}
+
+py::list disc(const py::list& given, const py::dict& options_, const py::object& run_) {
+    const Sets sets(given);
     const auto options = read_options<fastfs_disc_options>(
         fastfs::default_disc_options(), options_,
         {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
@@ -97,9 +120,11 @@ py::list disc(const py::list& sets, const py::dict& options_, const py::object& 
          {"density", &fastfs_disc_options::density},
          {"n_vectors", &fastfs_disc_options::n_vectors},
          {"n_differential", &fastfs_disc_options::n_differential},
-         {"seed", &fastfs_disc_options::seed}});
+         {"seed", &fastfs_disc_options::seed},
+         {"scaling", choice(&fastfs_disc_options::scaling,
+                            {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
     Call call(run_);
-    const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(views, options, run); });
+    const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(sets.views, options, run); });
     py::list results;
     for (std::int64_t s = 0; s < fitted.n_sets(); ++s) results.append(to_dict(fitted.result(s)));
     return results;
@@ -119,6 +144,7 @@ void bind_disc(py::module_& m) {
     m.attr("DISC_FLAT") = int{FASTFS_DISC_FLAT};
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
+    m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }
 

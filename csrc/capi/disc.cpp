@@ -1,10 +1,12 @@
 // The C interface of DiSC.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "disc/disc.hpp"
+#include "disc/scaling.hpp"
 #include "support/errors.hpp"
 
 struct fastfs_disc {
@@ -40,6 +42,29 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     return s;
 }
 
+std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
+    require(n_sets >= 2, Message() << "DiSC needs at least two sets, not " << n_sets);
+    std::vector<DiscSet> read;
+    for (const auto& given : read_all(sets, n_sets, FASTFS_DISC_SET_INIT, "sets")) {
+        const auto number = static_cast<std::int64_t>(read.size());
+        read.push_back(read_set(given, number));
+        const std::int64_t first = read.front().n_features, n = read.back().n_features;
+        require(n == first, Message() << "all sets must have the same features, but " << Name::set(0) << " has "
+                                      << first << " and " << Name::set(number) << " has " << n);
+    }
+    return read;
+}
+
+void require_scalable(const std::vector<DiscSet>& sets) {
+    for (std::size_t s = 0; s < sets.size(); ++s) {
+        const Name name = Name::set(static_cast<std::int64_t>(s));
+        require(!sets[s].W, Message() << "the affinities of " << name << " are given: scaling has no use");
+        require(sets[s].X.has_value(), Message() << "scaling needs X of " << name);
+        require(!sets[s].X->is_sparse(),
+                "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale it yourself");
+    }
+}
+
 template <class T>
 const T* data_or_null(const std::vector<T>& values) {
     return values.empty() ? nullptr : values.data();
@@ -58,7 +83,6 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, fitted != nullptr, "fitted is null");
-        require(n_sets >= 2, Message() << "DiSC needs at least two sets, not " << n_sets);
         const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
         require(
             o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
@@ -72,14 +96,11 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
                 Message() << "n_differential must lie between 1 and n_vectors=" << o.n_vectors << ", but is "
                           << o.n_differential);
         require(o.density >= 0 && o.density <= 1, Message() << "density must lie in [0, 1], but is " << o.density);
-        std::vector<DiscSet> conditions;
-        for (const auto& given : read_all(sets, n_sets, FASTFS_DISC_SET_INIT, "sets")) {
-            const auto number = static_cast<std::int64_t>(conditions.size());
-            conditions.push_back(read_set(given, number));
-            const std::int64_t first = conditions.front().n_features, n = conditions.back().n_features;
-            require(n == first, Message() << "all sets must have the same features, but " << Name::set(0) << " has "
-                                          << first << " and " << Name::set(number) << " has " << n);
-        }
+        require(o.scaling == FASTFS_DISC_SCALING_NONE || o.scaling == FASTFS_DISC_SCALING_STANDARD,
+                Message() << "scaling must be one of FASTFS_DISC_SCALING_*, not " << o.scaling);
+        require(o.reserved == 0, Message() << "the reserved field of the options must be 0, but is " << o.reserved);
+        const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
+        if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
         *fitted = new fastfs_disc{disc(conditions, o, run)};
     });
 }
@@ -115,8 +136,25 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .weights = data_or_null(f.weights),
                  .graph = f.graph,
                  .graph_reason = f.graph_reason,
-                 .dense_bytes = f.dense_bytes};
+                 .dense_bytes = f.dense_bytes,
+                 .mean = data_or_null(f.mean),
+                 .scale = data_or_null(f.scale)};
         });
+    });
+}
+
+fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run_, double* mean,
+                                double* scale) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require_output(run, mean != nullptr && scale != nullptr, "mean or scale is null");
+        const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
+        require_scalable(conditions);
+        run.require_memory(24 * conditions.front().n_features, "the scaling of features",
+                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+        const Scaling found = measure_scaling(conditions, run);
+        std::copy(found.mean.begin(), found.mean.end(), mean);
+        std::copy(found.scale.begin(), found.scale.end(), scale);
     });
 }
 

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "disc/operators.hpp"
+#include "disc/scaling.hpp"
 #include "engines/spectral.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -21,7 +23,7 @@ namespace {
 // vectors divided by the gap, and have to be right to ten digits.
 constexpr double kTolerance = 1e-12;
 
-// The same of what no vector is wanted of: the eigenvalue beyond the gap, and the significance after the last.
+// The same for values whose vectors aren't needed: the eigenvalue beyond the gap, the significance after the last.
 constexpr double kGapTolerance = 1e-5, kNextTolerance = 1e-6;
 
 // Below this gap n_components cuts a cluster of eigenvalues; below this ratio of significances there is no step.
@@ -266,6 +268,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
     vectors += std::max(making,
                         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
     if (least < kept) least += 8 * p * p;
+    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) vectors += scaled_memory(sets);
     return {kept + vectors, least + vectors};
 }
 
@@ -288,22 +291,33 @@ std::int32_t choose_graph(const std::vector<DiscSet>& sets, fastfs_disc_options 
 
 }  // namespace
 
-std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& given, Run& run) {
+std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& given, Run& run) {
     const SingleThreadedBlas held;
-    const std::size_t C = sets.size();
-    const std::int64_t p = sets.front().n_features;
+    const std::size_t C = unscaled.size();
+    const std::int64_t p = unscaled.front().n_features;
     DiscResult empty;
     fastfs_disc_options options = given;
-    options.graph = empty.graph = choose_graph(sets, given, run, empty);
+    options.graph = empty.graph = choose_graph(unscaled, given, run, empty);
     std::vector<DiscResult> results(C, empty);
-    check_sets(sets, options, results);
+    check_sets(unscaled, options, results);
 
-    const Needs needs = memory(sets, options, run);
+    const Needs needs = memory(unscaled, options, run);
     const bool keep = run.allows(needs.kept);
     run.require_memory(keep ? needs.kept : needs.least, "DiSC of " + std::to_string(p) + " features",
                        options.graph == FASTFS_GRAPH_DENSE
                            ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                            : "raise max_memory (or FASTFS_MAX_MEMORY)");
+
+    std::optional<ScaledSets> scaled;
+    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) {
+        const Scaling scaling = measure_scaling(unscaled, run);
+        scaled.emplace(unscaled, scaling, run);
+        for (DiscResult& result : results) {
+            result.mean = scaling.mean;
+            result.scale = scaling.scale;
+        }
+    }
+    const std::vector<DiscSet>& sets = scaled ? scaled->sets() : unscaled;
 
     std::vector<Graph> graphs(C);
     std::vector<Numbers> U(C), probes(C);

@@ -11,14 +11,14 @@
 
 namespace fastfs::core {
 
-// Of one set, as of fastfs_disc_result.
+// The result of one set; see fastfs_disc_result.
 struct DiscResult {
     int warnings = 0;
     std::int32_t graph = FASTFS_GRAPH_DENSE, graph_reason = FASTFS_BECAUSE_ASKED;
     std::int64_t dense_bytes = 0;
     std::int64_t n_connected = 0, n_differential = 0;
     double gap = 0, ratio = 0;
-    std::vector<double> significance, vectors, eigenvalues, diffusion, bandwidths, scores;
+    std::vector<double> significance, vectors, eigenvalues, diffusion, bandwidths, scores, mean, scale;
     std::vector<std::int32_t> trivial;
     std::vector<std::int64_t> indptr, indices;
     std::vector<double> weights;

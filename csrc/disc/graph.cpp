@@ -226,7 +226,7 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
-// The caller's neighbours, checked.
+// Checks neighbours that were given.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
     require(K < p, Message() << name << " has " << p - 1 << " other features, but " << K << " neighbors");
@@ -329,7 +329,7 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
     graph.sparse = symmetric_mean(E, transpose(E), diagonal, run);
 }
 
-// A graph of the caller's: as it is, but for entries at one place, which add up.
+// The graph that was given; entries at the same place add up.
 SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     const std::int64_t p = given.n_cols();
     Entries A;

@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// A condition as the C entry has checked it; one of W, neighbors and X is there.
+// A condition that the C entry has checked; it has at least one of W, neighbors and X.
 struct DiscSet {
     std::optional<Matrix> X, W;
     const std::int64_t* neighbors = nullptr;
@@ -29,7 +29,7 @@ struct Graph {
     DenseSymmetric dense;
     SparseSymmetric sparse;
     Numbers c, g;
-    Numbers bandwidths;  // none of a graph of the caller's
+    Numbers bandwidths;  // empty if W was given
     int warnings = 0;    // FASTFS_DISC_*
 
     // Y = diag(left) W diag(right) X for a block X, which is destroyed.

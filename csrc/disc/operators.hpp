@@ -1,4 +1,4 @@
-// Engine: leading eigenpairs of operators that are never formed, and what such operators are made of. Everything gives
+// Leading eigenpairs of operators that are never formed, and the products that make up such operators. All results have
 // the same bits for any number of threads.
 #pragma once
 
@@ -24,7 +24,7 @@ struct LeadingPairs {
 // The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
 // tolerance times the largest eigenvalue, those of the others to `rough` times that: their values are good to its
 // square over their distance to the next. By a block Lanczos method with full orthogonalisation, which knows its
-// residuals to rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK where n is
+// residuals to rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or by LAPACK if n is
 // small. Repeated eigenvalues come as often as they are repeated.
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
                            double tolerance, double rough, std::uint64_t seed, Run& run);

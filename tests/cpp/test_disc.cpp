@@ -107,6 +107,41 @@ void test_routes(int graph) {
     CHECK(same(found, fastfs::disc(by_graph, options, threads(2)), 1e-10));
 }
 
+// Scaling is the same as giving scaled samples.
+void test_scaling() {
+    const std::vector<std::vector<double>> X{samples<double>(30, 1), samples<double>(90, 2)};
+    auto scaled = X;
+    std::vector<double> mean(kFeatures), scale(kFeatures);
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+        auto mean_of = [&](auto&& f) {
+            double sum = 0;
+            for (const auto& x : X) {
+                for (std::size_t r = 0; r < kSamples; ++r) sum += f(x[r * kFeatures + j]);
+            }
+            return sum / (2 * kSamples);
+        };
+        mean[j] = mean_of([](double x) { return x; });
+        scale[j] = std::sqrt(mean_of([&](double x) { return (x - mean[j]) * (x - mean[j]); }));
+        for (auto& x : scaled) {
+            for (std::size_t r = 0; r < kSamples; ++r)
+                x[r * kFeatures + j] = (x[r * kFeatures + j] - mean[j]) / scale[j];
+        }
+    }
+    auto fit = [](const auto& values, std::int32_t scaling) {
+        const fastfs::matrix a(values[0].data(), kSamples, kFeatures), b(values[1].data(), kSamples, kFeatures);
+        auto options = fastfs::default_disc_options();
+        options.scaling = scaling;
+        return fastfs::disc({fastfs::disc_samples(a, 4), fastfs::disc_samples(b, 4)}, options, threads(2));
+    };
+    const auto found = fit(X, FASTFS_DISC_SCALING_STANDARD), by_hand = fit(scaled, FASTFS_DISC_SCALING_NONE);
+    CHECK(same(found, by_hand, 1e-10));
+    CHECK(by_hand.result(0).mean == nullptr && by_hand.result(0).scale == nullptr);
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+        CHECK(std::abs(found.result(1).mean[j] - mean[j]) <= 1e-12);
+        CHECK(std::abs(found.result(1).scale[j] - scale[j]) <= 1e-12 * scale[j]);
+    }
+}
+
 void test_refusals() {
     auto A = samples<double>(30, 1), B = samples<double>(90, 2);
     const fastfs::matrix a(A.data(), kSamples, kFeatures), b(B.data(), kSamples, kFeatures),
@@ -169,6 +204,7 @@ int main() {
         test_routes<float>(graph);
         test_routes<double>(graph);
     }
+    test_scaling();
     test_refusals();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures != 0;

@@ -701,12 +701,12 @@ FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t
 
 /* ---- DiSC -------------------------------------------------------------------------------------------------------- */
 
-/* One condition. Its graph comes from the first of these that is given: W; neighbors and distances; X. All sets have
- * the same features. */
+/* One condition. Its graph is W, or is made of neighbors and distances, or of X: the first of these that is given. All
+ * sets have the same features. */
 typedef struct fastfs_disc_set {
     size_t struct_size;
     const fastfs_matrix* X;   /* samples x features: dense, CSR or CSC */
-    const fastfs_matrix* W;   /* a graph of the caller's: features x features, CSR, symmetric, not negative */
+    const fastfs_matrix* W;   /* a graph: features x features, CSR, symmetric, not negative */
     const int64_t* neighbors; /* features x n_neighbors, as of fastfs_nearest_features (may be approximate) */
     const double* distances;
     int64_t n_neighbors;       /* of neighbors and distances */
@@ -725,27 +725,41 @@ enum {
 };
 enum { FASTFS_DISC_MOST_DENSE = 5000 };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
+enum { FASTFS_DISC_SCALING_NONE = 0, FASTFS_DISC_SCALING_STANDARD = 1 };
 
 typedef struct fastfs_disc_options {
     size_t struct_size;
     int32_t graph;               /* FASTFS_GRAPH_*, of X: all pairs of features, or each one's n_neighbors nearest */
     int32_t constant;            /* FASTFS_CONSTANT_*: whether the constant vector is among those projected out */
-    int64_t bandwidth_neighbors; /* eps_i is the distance to the so-many-th nearest other feature, >= 1 */
+    int64_t bandwidth_neighbors; /* k >= 1: eps_i is the distance to the k-th nearest other feature */
     int64_t n_neighbors;         /* of the graph knn, >= 1 */
     double density;              /* alpha in [0, 1]: affinities are divided by (q_i q_j)^alpha, q the row sums */
     int64_t n_vectors;           /* differential vectors of each set, >= 1 */
     int64_t n_differential;      /* of these, how many make the scores; 0: up to the largest ratio of significances */
     uint64_t seed;               /* of the start vectors of eigensolvers */
+    int32_t scaling;             /* FASTFS_DISC_SCALING_*: STANDARD subtracts the mean of each feature over the samples
+                                    of all sets, which have a dense X, and divides by its standard deviation */
+    int32_t reserved;            /* 0 */
 } fastfs_disc_options;
-#define FASTFS_DISC_OPTIONS_INIT \
-    {sizeof(fastfs_disc_options), FASTFS_GRAPH_AUTO, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
+#define FASTFS_DISC_OPTIONS_INIT  \
+    {sizeof(fastfs_disc_options), \
+     FASTFS_GRAPH_AUTO,           \
+     FASTFS_CONSTANT_DROP,        \
+     30,                          \
+     30,                          \
+     1.0,                         \
+     10,                          \
+     0,                           \
+     0,                           \
+     FASTFS_DISC_SCALING_NONE,    \
+     0}
 
 enum { /* warnings of a set, added up */
        FASTFS_DISC_ONE_SAMPLE = 1,
        FASTFS_DISC_CLAMPED = 2,      /* bandwidth_neighbors or n_neighbors exceeded the other features */
        FASTFS_DISC_DUPLICATES = 4,   /* eps_i was 0 for some feature: its smallest positive distance was taken */
        FASTFS_DISC_DISCONNECTED = 8, /* the graph falls apart: all its constant vectors are projected out */
-       FASTFS_DISC_SMALL_GAP = 16,   /* n_components cuts a cluster of eigenvalues: another number is as good */
+       FASTFS_DISC_SMALL_GAP = 16,   /* n_components splits a cluster of eigenvalues: another number is as good */
        FASTFS_DISC_NOT_CONVERGED = 32,
        FASTFS_DISC_IDENTICAL = 64, /* this set's graph is also that of another set: nothing is differential */
        FASTFS_DISC_FLAT = 128      /* no clear gap after n_differential vectors: where to cut is arbitrary */
@@ -763,22 +777,24 @@ typedef struct fastfs_disc_result {
     int64_t n_connected;        /* components of the graph */
     int64_t n_differential;     /* leading vectors that are not trivial and make the scores */
     double gap;                 /* between the last eigenvalue that is used and the next */
-    double ratio;               /* of the significances at n_differential and after it; 0 if one isn't there */
+    double ratio;               /* of the last significance counted by n_differential to the next; 0 without either */
     const double* significance; /* n_vectors: singular values, descending */
     const double* vectors;      /* n_vectors x n_features: differential vectors */
     const int32_t* trivial;     /* n_vectors: 1 if a vector is the constant one */
     const double* eigenvalues;  /* n_components + 1: of the diffusion, the constant's 1 first */
     const double* diffusion;    /* n_components x n_features: diffusion vectors, unit norm */
-    const double* bandwidths;   /* n_features: eps_i; NULL for a graph of the caller's */
+    const double* bandwidths;   /* n_features: eps_i; NULL if W was given */
     const double* scores;       /* n_features: of this set */
     /* the graph that was used, in symmetric form W: n_stored entries of CSR; NULL if dense */
     int64_t n_stored;
     const int64_t* indptr;
     const int64_t* indices;
     const double* weights;
-    int32_t graph;        /* FASTFS_GRAPH_DENSE or FASTFS_GRAPH_KNN, of all sets with X alone */
+    int32_t graph;        /* FASTFS_GRAPH_DENSE or FASTFS_GRAPH_KNN: the graph of the sets that have only X */
     int32_t graph_reason; /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
     int64_t dense_bytes;  /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
+    const double* mean;   /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
+    const double* scale;  /* n_features, of all sets: divided by */
 } fastfs_disc_result;
 #define FASTFS_DISC_RESULT_INIT  \
     {sizeof(fastfs_disc_result), \
@@ -804,15 +820,20 @@ typedef struct fastfs_disc_result {
      NULL,                       \
      0,                          \
      0,                          \
-     0}
+     0,                          \
+     NULL,                       \
+     NULL}
 
-/* Features whose graph differs between sets: two or more, in steps of the first one's struct_size. Dense: O(p^2 n) time
- * and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes. */
+/* Find features whose graph differs between sets: an array of two or more, struct_size bytes apart. Dense: O(p^2 n)
+ * time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes. */
 FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
                                          const fastfs_disc_options* options, const fastfs_run* run,
                                          fastfs_disc** fitted);
 /* The arrays are those of `fitted` and live as long. */
 FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result);
+/* The mean and scale (n_features each) of FASTFS_DISC_SCALING_STANDARD: for neighbors of scaled features. */
+FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
+                                           double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
 /* ---- I-KDR ------------------------------------------------------------------------------------------------------ */

@@ -236,8 +236,6 @@ class DiSC(_Selector):
         run.take(n_bytes, "a copy of X by classes needs", "give float32")
         sets = [table[labels == c] for c in range(len(classes))]
         names = [f"class {c}" for c in classes]
-        if self.scaling is not None:
-            sets, self.mean_, self.scale_ = _disc.standardize(sets, names, run)
         try:
             found = _disc.fit([{"X": X} for X in sets], names, options, run).deliver()
         except ValueError as error:
@@ -260,6 +258,8 @@ class DiSC(_Selector):
         self.graph_, self.graph_reason_ = found.graph, found.graph_reason
         if found.graph_recall is not None:
             self.graph_recall_ = found.graph_recall
+        if found.mean is not None:
+            self.mean_, self.scale_ = found.mean, found.scale
         if self.n_groups is not None:
             self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
 

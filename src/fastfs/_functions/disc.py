@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
-from fastfs._inputs.matrix import as_matrix, not_finite
+from fastfs._inputs.matrix import as_matrix
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
@@ -45,8 +45,8 @@ def _leading(name: str, value: Any) -> int:
     return 0 if value is None else as_int(name, value, low=1)
 
 
-def _scaling(name: str, value: Any) -> str | None:
-    return None if value is None else choose(name, value, ("standard",), "None")
+def _scaling(name: str, value: Any) -> str:
+    return "none" if value is None else choose(name, value, ("standard",), "None")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +62,13 @@ class DiSCOptions(Options):
     kernel: int | tuple[int, ...] = option(_one_or_each(_kernel))
     n_vectors: int = option(as_int)
     n_differential: int = option(_leading)
-    scaling: str | None = option(_scaling)
+    scaling: str = option(_scaling)
     random_state: int = option(lambda _, value: as_seed(value), "seed")
 
     def core(self) -> dict[str, Any]:
         """Return the options that the core takes for all sets together."""
         options = super().core()
-        del options["n_components"], options["kernel"], options["scaling"]
+        del options["n_components"], options["kernel"]
         if self.graph == "approximate":
             options["graph"] = "knn"  # of neighbours that the sets bring along
         return options
@@ -76,7 +76,7 @@ class DiSCOptions(Options):
 
 @dataclass(frozen=True)
 class DiSCResult:
-    """What DiSC found in each of several sets, as :func:`fastfs.disc` returns it.
+    """Result of :func:`fastfs.disc`: what DiSC found in each set.
 
     Parameters
     ----------
@@ -87,16 +87,16 @@ class DiSCResult:
     significance : ndarray of shape (n_sets, n_vectors)
         Singular values sigma_j, descending; 0 beyond the vectors that the space allows.
     vectors : ndarray of shape (n_sets, n_features, n_vectors)
-        Differential vectors v_j: what is connected in this set and not in the others. The entry of largest magnitude is
-        positive.
+        Differential vectors v_j: features that are connected in this set and not in the others. The entry
+        of largest magnitude is positive.
     trivial : ndarray of shape (n_sets, n_vectors), bool
-        Whether a vector is nearly constant, and says nothing.
+        Whether a vector is nearly constant and so carries no information.
     statistic : ndarray of shape (n_sets,)
-        The largest significance that is not trivial: what a permutation test compares.
+        The largest significance that is not trivial; a permutation test compares it.
     n_differential : ndarray of shape (n_sets,)
-        How many leading vectors, trivial ones left out, make the scores.
+        Number of leading vectors, without trivial ones, that make up the scores.
     ratio : ndarray of shape (n_sets,)
-        Of the significance of the last of these to the next one; 0 if there is none.
+        Significance of the last of these divided by that of the next vector; 0 if there is none.
     eigenvalues : list of ndarray of shape (n_components + 1,)
         Of each set's random walk, descending from 1.
     diffusion : list of ndarray of shape (n_features, n_components)
@@ -104,13 +104,15 @@ class DiSCResult:
     gap : ndarray of shape (n_sets,)
         Between the last eigenvalue used and the next.
     n_connected_components : ndarray of shape (n_sets,)
-        Pieces into which the graph falls.
+        Number of connected components of the graph.
     bandwidths : ndarray of shape (n_sets, n_features) or None
         Of the kernel of each feature; None for graphs of the caller's.
     graphs : list of scipy.sparse.csr_matrix, or None
         Affinities between features, if sparse.
     graph_recall : ndarray of shape (n_sets,) or None
-        ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
+        With ``graph="approximate"``: share of the nearest features that it found, for a sample of features.
+    mean, scale : ndarray of shape (n_features,) or None
+        With `scaling`: what each feature was centred and divided by.
     graph, graph_reason : str
         The kind of graph that was used, "dense", "knn", "approximate" or "given", and why.
 
@@ -141,6 +143,8 @@ class DiSCResult:
     bandwidths: npt.NDArray[np.float64] | None
     graphs: list[Any] | None
     graph_recall: npt.NDArray[np.float64] | None
+    mean: npt.NDArray[np.float64] | None
+    scale: npt.NDArray[np.float64] | None
     graph: str
     graph_reason: str
 
@@ -164,7 +168,7 @@ def disc(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> DiSCResult:
-    r"""DiSC: vectors over the features that are smooth on the graph of one set and not on those of the others.
+    r"""Run DiSC: find vectors over the features that are smooth on the graph of one set and not on the others'.
 
     Parameters
     ----------
@@ -276,13 +280,8 @@ def disc(
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
     names = [f"set {s}" for s in range(len(given))]  # as the core calls them
     if graphs is not None:
-        if options.scaling is not None:
-            raise ValueError("graphs hold affinities already, for which scaling has no use")
         return fit([{"W": _as_graph(W, run)} for W in graphs], names, options, run).deliver()
-    matrices = _as_sets(given, run)
-    if options.scaling is not None:
-        matrices, _, _ = standardize(matrices, names, run)
-    return fit([{"X": X} for X in matrices], names, options, run).deliver()
+    return fit([{"X": X} for X in _as_sets(given, run)], names, options, run).deliver()
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
@@ -313,7 +312,8 @@ def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, 
         )
     recall = None
     if "X" in sets[0] and options.graph == "approximate":
-        recall = np.array([_approximate(given, options, run) for given in sets])
+        scaling = core().disc_scale(sets, run) if options.scaling == "standard" else None
+        recall = np.array([_approximate(given, scaling, options, run) for given in sets])
     results = core().disc(sets, options.core(), run)
     if "W" in sets[0]:
         used, reason = "given", "graphs hold affinities already"
@@ -353,34 +353,11 @@ def _as_graph(W: Any, run: Run) -> Any:
     return csr_matrix(as_matrix(W, run))
 
 
-def standardize(sets: Sequence[Any], names: Sequence[str], run: Run) -> tuple[list[Any], Array, Array]:
-    """Return the sets with each feature centred and scaled over the rows of all of them, its means and its scales."""
-    if any(hasattr(X, "tocsr") for X in sets):
-        raise ValueError(
-            "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale by yourself"
-        )
-    widths = {X.shape[1] for X in sets}
-    if len(widths) > 1:
-        raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
-    n_rows = sum(len(X) for X in sets)
-    n_bytes = sum(X.nbytes for X in sets) + 16 * max(X.size for X in sets)
-    run.take(n_bytes, "a copy of X that is scaled needs", "scale X by yourself")
-    with np.errstate(all="ignore"):
-        mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
-        scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
-    if not np.isfinite(scale).all():
-        said = next(filter(None, map(not_finite, sets, names)), None)
-        raise ValueError(said or "the values are so large that their variance overflows")
-    # What is left of a constant is the rounding of its mean.
-    scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
-    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale
-
-
 # Features whose exact neighbours an approximate graph is compared with.
 RECALL_SAMPLE = 200
 
 
-def _approximate(given: dict[str, Any], options: DiSCOptions, run: Run) -> float:
+def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, options: DiSCOptions, run: Run) -> float:
     """Put approximate neighbours with exact distances into the set; return their recall on a sample."""
     try:
         from pynndescent import NNDescent
@@ -396,6 +373,9 @@ def _approximate(given: dict[str, Any], options: DiSCOptions, run: Run) -> float
         is_finite = np.isfinite(X.sum(dtype=np.float64))
     if p < 4 or k < 1 or not is_finite:  # the core says so
         return np.nan
+    if scaling is not None:
+        mean, scale = scaling
+        X = ((X - mean) / scale).astype(X.dtype, copy=False)
     seed = options.random_state % (1 << 32)
     if hasattr(X, "tocsr"):
         columns = X.T.tocsr().astype(np.float64)
@@ -545,6 +525,8 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, re
         bandwidths=None if results[0]["bandwidths"] is None else stacked("bandwidths"),
         graphs=[_to_csr(found) for found in results] if sparse else None,
         graph_recall=recall,
+        mean=results[0]["mean"],
+        scale=results[0]["scale"],
         graph=graph,
         graph_reason=reason,
     )

@@ -330,6 +330,22 @@ def test_scaled_features_do_matter():
     both = np.vstack([A, B])
     by_hand = [(X - both.mean(axis=0)) / both.std(axis=0) for X in (A, B)]
     np.testing.assert_allclose(fastfs.disc(by_hand, **options).significance, scaled.significance, rtol=0, atol=1e-10)
+    assert plain.mean is None
+    assert plain.scale is None
+
+
+@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray, np.float32, lambda X: X[::-1, ::2]])
+def test_scaling(form):
+    """Means and standard deviations over all rows; a constant feature stays as it is but for its mean."""
+    sets = [form(X + 100) for X in two_sets()]
+    for X in sets:
+        X[:, 4] = np.pi
+    found = fastfs.disc(sets, scaling="standard", n_components=3, bandwidth_neighbors=5, n_vectors=5)
+    both = np.vstack(sets).astype(float)
+    scale = both.std(axis=0)
+    scale[4] = 1
+    np.testing.assert_allclose(found.mean, both.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.scale, scale, rtol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------------------- planted
@@ -479,6 +495,16 @@ class Approximate:
         found[::3] = np.hstack([order, itself])[::3]
         found[7, -2:] = -1  # gave up on these
         self.neighbor_graph = found, None
+
+
+def test_scaled_approximate_graphs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynndescent", types.SimpleNamespace(NNDescent=Approximate))
+    units = np.geomspace(1, 10, 200)
+    sets = [np.random.default_rng(s).normal(size=(30, 200)) * units for s in range(2)]
+    options = {"n_components": 4, "bandwidth_neighbors": 10, "n_neighbors": 15, "n_vectors": 4, "scaling": "standard"}
+    found = fastfs.disc(sets, graph="approximate", **options)
+    exact = fastfs.disc(sets, graph="knn", **options)
+    np.testing.assert_allclose(found.significance, exact.significance, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

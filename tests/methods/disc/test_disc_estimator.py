@@ -127,7 +127,7 @@ def test_meta_features():
     np.testing.assert_allclose(scaled.meta_features(X), plain.meta_features(z), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"graph": "knn"}])
+@pytest.mark.parametrize("options", [{}, {"graph": "knn"}, {"scaling": "standard"}])
 def test_not_finite_names_rows_of_X(options):
     bad = X.copy()
     row = np.flatnonzero(Y == 1)[4]
