@@ -83,8 +83,9 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
 }
 
 void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
-    require(o.n_components >= 1 && o.n_components <= n_samples,
-            Message() << "n_components must lie between 1 and the " << n_samples << " samples, but is " << o.n_components);
+    require(o.n_components >= 1 && o.n_components <= n_samples, Message() << "n_components must lie between 1 and the "
+                                                                          << n_samples << " samples, but is "
+                                                                          << o.n_components);
     require(o.n_lambdas >= 1, Message() << "n_lambdas must be at least 1, but is " << o.n_lambdas);
     const auto require_not_negative = [](double value, const char* name) {
         require(value >= 0 && std::isfinite(value), Message()

@@ -80,7 +80,7 @@ class BetaStep {
     BetaStep(const MixtureObjective& F, const Products<T>& products, double tol, Run& run)
         : F_(F), products_(products), tol_(tol), run_(run) {}
 
-    // From `mixture`, whose x and v these are.
+    // Starts from `mixture`, which has this x and v.
     Mixture minimize(const Mixture& mixture, const Numbers& x, double v) {
         Active active;
         if (static_cast<std::int64_t>(mixture.which.size()) <= kSingle) {
@@ -98,7 +98,7 @@ class BetaStep {
             double value = 0, current = 0;
             const Numbers g = at_point(active, value, current);
             const Numbers prices = products_.prices(g);
-            // What the Frank-Wolfe gap leaves to gain, and those who gain most.
+            // The Frank-Wolfe gap bounds what is left to gain; the kernels with the lowest prices gain most.
             std::vector<std::int64_t> best(prices.size());
             std::iota(best.begin(), best.end(), 0);
             const auto end = best.begin() + std::min<std::ptrdiff_t>(kAdded, static_cast<std::ptrdiff_t>(best.size()));
@@ -124,7 +124,7 @@ class BetaStep {
     }
 
   private:
-    // dF/dx where the active ones' weights put x, F there, and the mean price of the active ones.
+    // Returns dF/dx at the x of the active kernels' weights; value: F there, current: their mean price.
     Numbers at_point(const Active& active, double& value, double& current) const {
         Numbers x = numbers(F_.size);
         std::vector<const double*> rows;
@@ -145,7 +145,7 @@ class BetaStep {
         return g;
     }
 
-    // The same without the whole mixture, if that costs no more than the tolerance: what is left of its weight would
+    // The same without the whole mixture, if that costs no more than the tolerance: a remainder of its weight would
     // keep all of its kernels.
     Active without_whole(const Active& active) const {
         Active fewer = active;

@@ -19,8 +19,8 @@ struct Mixture {
     Numbers weights;
 };
 
-// F as a function of beta, for a fixed A: 1/2 x'W x + h'x + v'beta + constant, with x = sum_m beta_m phi_m. What there
-// is to know of kernel m is phi_m = (c_m, T_m), or B_m for the paper's own step, and v_m.
+// F as a function of beta, for a fixed A: 1/2 x'W x + h'x + v'beta + constant, with x = sum_m beta_m phi_m. Kernel m
+// enters through phi_m = (c_m, T_m), or B_m in the paper's own step, and v_m.
 struct MixtureObjective {
     std::int64_t size = 0;  // of x
     double constant = 0;
@@ -38,12 +38,13 @@ struct MixtureObjective {
 MixtureObjective reduced_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
                                    std::int64_t k);
 
-// The weights that minimise F, from those of `mixture`, whose x and v these are.
+// Returns the weights that minimise F, starting from those of `mixture`, which has this x and v.
 template <class T>
 Mixture beta_step(const MixtureObjective& F, const Products<T>& products, double tol, Run& run, const Mixture& mixture,
                   const Numbers& x, double v);
 
-// Bytes that it takes for n_kernels of so many numbers phi; with the paper's own step more kernels take part.
+// Bytes that beta_step takes for n_kernels kernels with `phi` numbers each; more kernels take part in the paper's own
+// step.
 std::int64_t beta_step_memory(std::int64_t n_kernels, std::int64_t phi, bool admm);
 
 }  // namespace fastfs::core

@@ -27,12 +27,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Products of all kernels are kept up to this size; exponentials of more kernels than this aren't taken for the start
-// alone, but those of a few kernels.
+// The largest size of the stored products; the most exponentials that the start alone may take; and the number of
+// kernels in the start if all kernels would take more.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
-// Beyond these a kernel says nothing, if it matters at all: the mean of K off its diagonal; that in units of the
-// diagonal; its weight.
+// Limits of warnings: the mean of K off its diagonal; the same in units of the diagonal; the least weight of a kernel
+// that matters.
 constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
 
 template <class T>
@@ -44,7 +44,7 @@ double mean_off_diagonal(const T* K, std::int64_t n) {
     return 2 * sum / static_cast<double>(n * (n - 1));
 }
 
-// Whether all samples are alike, but perhaps the one that is least like the others: an outlier.
+// Whether all samples are alike, except perhaps one, the least similar to the others: an outlier.
 template <class T>
 bool nearly_constant(const T* K, std::int64_t n) {
     double sum = 0, least = kInfinity, diagonal = 0;
@@ -135,7 +135,7 @@ class Fit {
         return store;
     }
 
-    // Equal weights, of a sample of the kernels if there are very many, or those given.
+    // The given weights, or equal weights of all kernels, or of a random sample if there are very many kernels.
     void start_mixture(const double* weights) {
         std::vector<std::int64_t> varying;
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
@@ -200,15 +200,15 @@ class Fit {
         }
     }
 
-    // A fifth of what is left: how many iterations it takes isn't known, but 10 are common.
+    // A fifth of the remaining progress: the number of iterations isn't known, but 10 are common.
     Run::Part part_of(std::int64_t iteration) const {
         const double left = std::pow(0.8, static_cast<double>(iteration));
         return {run_, 1 - left, 1 - 0.8 * left};
     }
 
-    // The solution for equal weights commits A to what all features say together, but one step on A doesn't. Of 32
+    // The solution for equal weights locks in the consensus of all features, but a single step on A doesn't. Of 32
     // cases (50 to 569 samples, 2 to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at first ended lower in
-    // 13, by up to 38 %, and all steps in 6, by up to 16 %: so it's both.
+    // 13, by up to 38 %, and all steps in 6, by up to 16 %, so both are run.
     void try_both(const Terms& terms, IkdrResult& result) {
         const Numbers A = A_;
         const Mixture mixture = mixture_;

@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Of one lambda, as of fastfs_ikdr_result; samples in the order of the caller.
+// The result for one lambda, as in fastfs_ikdr_result; samples in the order of the caller.
 struct IkdrResult {
     int warnings = 0;
     bool converged = false;
@@ -25,7 +25,7 @@ struct Ikdr {
     std::vector<IkdrResult> steps;
 };
 
-// The options with what the caller left open: n_components 0 and no lambdas.
+// Returns the options with defaults for n_components = 0 and for lambdas = null.
 fastfs_ikdr_options resolve(fastfs_ikdr_options options, std::int64_t n_classes);
 
 Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,

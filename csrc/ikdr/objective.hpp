@@ -39,7 +39,7 @@ struct Terms {
     }
 };
 
-// Loops over parts that take about as long as waking a thread aren't worth one.
+// Threads are worth waking for loops over matrices of this many values or more.
 constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;
 
 template <class Body>
@@ -49,7 +49,7 @@ void for_each(Run& run, std::int64_t n, bool threads, Body&& body) {
 }
 
 // (R), the problem that F15 leaves once S and Gamma are eliminated, as a function of A for one kernel. With samples
-// sorted by class a value and a gradient read K once each: 2 N^2 multiply-adds, whatever k is.
+// sorted by class, a value and a gradient read K once each: 2 N^2 multiply-adds for any k.
 template <class T>
 class Reduced : public SimplexFunction {
   public:

@@ -1,4 +1,4 @@
-// What all kernels give with one A: all that the weights of kernels depend on.
+// The products of all kernels with one A, on which the weights of the kernels depend.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace fastfs::core {
 
-// What the products of each kernel are taken with.
+// The factors of the products at one A, with P = H A.
 Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
                    std::int64_t k);
 
-// phi and v of all kernels at one A: stored, if there is room, else found anew for each pass over them.
+// phi and v of all kernels at one A: stored if there is room, and computed anew in each pass over them if not.
 template <class T>
 class Products {
   public:

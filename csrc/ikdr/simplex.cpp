@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
-// What stays of a column beside zeros.
+// Smaller values of a column become zeros.
 constexpr double kNegligible = 1e-12;
 
 double dot(const Numbers& x, const Numbers& y) {

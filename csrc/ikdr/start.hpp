@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// Each class in cells around its medoid and the samples that are farthest from the centres before them; a column is the
-// mean of a cell.
+// Divides each class into cells around its medoid and around the samples farthest from the earlier centres; a column is
+// the mean of a cell.
 template <class T>
 Numbers class_wise_start(const SortedSamples& samples, const T* K, std::int64_t k);
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
-    from fastfs._functions.disc import DiscResult as DiscResult
+    from fastfs._functions.disc import DiSCResult as DiSCResult
     from fastfs._functions.disc import disc as disc
     from fastfs._functions.disc import nearest_features as nearest_features
     from fastfs._functions.explanation import Explanation as Explanation
@@ -74,7 +74,7 @@ _NAMES = {
     "_functions.immigrate": ["immigrate", "immigrate_scores", "ImmigrateResult"],
     "_functions.explanation": ["Explanation"],
     "_estimators.disc": ["DiSC"],
-    "_functions.disc": ["disc", "nearest_features", "DiscResult"],
+    "_functions.disc": ["disc", "nearest_features", "DiSCResult"],
     "_estimators.ikdr": ["IKDR"],
     "_functions.ikdr": ["ikdr", "ikdr_path", "IKDRResult"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],

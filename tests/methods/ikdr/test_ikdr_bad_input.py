@@ -160,6 +160,10 @@ def test_bad_paths():
         fastfs.ikdr_path(X, Y, 0.1)
     with pytest.raises(TypeError, match="lam must be a number, not 'b'"):
         fastfs.ikdr_path(X, Y, ["b"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        fastfs.ikdr_path(X, Y, [0.1], depth=3)
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'lam'"):
+        fastfs.ikdr_path(X, Y, [0.1], lam=0.2)
 
 
 @pytest.mark.parametrize("bad", [0, 7, 0.0, 1.5])
