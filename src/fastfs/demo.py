@@ -1,4 +1,4 @@
-"""What a first-time user sees: handwritten fours against nines, one row of pictures per method."""
+"""A first example of all methods: handwritten fours against nines, one row of pictures per method."""
 
 import os
 import warnings
@@ -73,7 +73,7 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
     for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
         _number(scores, int(j), rank)
-    # The first eigenvector of M has one sign as a rule: then all colours are for its size.
+    # The first eigenvector of M usually has one sign: then all colours can show its size.
     pl.image(shared, SHAPE, ax=mean, signed=bool(shared.min() < 0), title="shared: 1st eigenvector of M")
     pl.image(different, SHAPE, ax=difference, signed=True, title="different: 1st eigenvector of D")
     return selector
@@ -117,7 +117,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     )
     *images, curves = figure.subplots(1, 5)
     for ax, (name, selector) in zip(images, fitted.items(), strict=True):
-        # A score below 0 speaks against a pixel: the colours are for the others.
+        # Pixels with scores below 0 tell nothing: all colours are for the others.
         pl.image(np.maximum(selector.scores_, 0), SHAPE, ax=ax, title=f"{name}, the best 5 numbered")
         for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
             _number(ax, int(j), rank)
@@ -170,7 +170,7 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     from . import DiSC
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pixels hang together: no number of vectors is the right one
+        warnings.simplefilter("ignore")  # neighbouring pixels are all connected, so no number of vectors is right
         selector = DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
     figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
     *images, curve, groups = figure.subplots(1, 5)

@@ -1,6 +1,6 @@
 """Kernels of your own, written in Python and compiled by Numba: ``python -m pip install 'scikit-fastfs[numba]'``.
 
-A kernel that `kernel` has made goes wherever fastfs takes one: ``fastfs.affinity(X, kernel=laplacian, sigma=2.0)``,
+Pass a kernel made by `kernel` wherever fastfs takes one: ``fastfs.affinity(X, kernel=laplacian, sigma=2.0)``,
 ``fastfs.ManiFeSt(kernel=laplacian)``. Several threads call its machine code at once, without Python.
 """
 
@@ -101,24 +101,24 @@ class TileKernel:
     Parameters
     ----------
     function : callable
-        Of the elements, or of a tile.
+        Of single elements or, with `tile`, of tiles.
     tile : bool
-        Which of the two.
+        Whether the function takes whole tiles.
 
     Attributes
     ----------
     function : callable
-        As it was written; calling the kernel calls it.
+        The Python function; calling the kernel calls it.
     tile : bool
     ctypes : ctypes function
         The machine code.
     address : int
-        Where it starts: a ``fastfs_tile_kernel`` for the C interface.
+        Its address: a ``fastfs_tile_kernel`` for the C interface.
 
     Raises
     ------
     TypeError
-        The function doesn't take the arguments of such a kernel.
+        The function takes other arguments than such a kernel.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class TileKernel:
     def __init__(self, function: Callable[..., Any], tile: bool = False) -> None:
         python = getattr(function, "py_func", function)  # of one that is jitted already
         if not inspect.isfunction(python):
-            raise TypeError(f"a kernel is made of a Python function, not of {function!r}")
+            raise TypeError(f"a kernel must be a Python function, not {function!r}")
         takes = len(inspect.signature(python).parameters)
         if tile and takes != 4:
             raise TypeError(
@@ -174,7 +174,7 @@ class TileKernel:
         return self  # it never changes
 
     def __reduce__(self) -> Any:
-        # One that a module holds is found there, as functions are; others are made anew from their function.
+        # Kernels of modules are pickled by name, as functions are; others are made anew from their function.
         if self.__module__ != "__main__" and "<" not in self.__qualname__:  # type: ignore[attr-defined]
             return self.__qualname__  # type: ignore[attr-defined]
         return TileKernel, (self.function, self.tile)
@@ -200,7 +200,7 @@ def _of_norms(f: Any) -> Any:
 
 def _of_tile(f: Any) -> Any:
     def body(tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float) -> None:
-        # Row by row: only of a contiguous array does Numba know that its loops can be vectorised.
+        # Row by row: Numba vectorises loops over arrays only if it knows that they are contiguous.
         values, row_norms = numba.carray(tile, n_rows * ld), numba.carray(rows, n_rows)
         for a in range(n_rows):
             row = values[a * ld : a * ld + n_cols].reshape(1, n_cols)
@@ -210,7 +210,7 @@ def _of_tile(f: Any) -> Any:
 
 
 def _c_function(body: Any) -> Any:
-    """A function that exceptions don't leave: C has none. What they interrupt becomes NaN, which the core reports."""
+    """Catch exceptions, which C doesn't have: the interrupted tile gets a NaN, which the core reports."""
 
     def tile_kernel(
         tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float, user: Any
@@ -233,10 +233,10 @@ def kernel(function: Callable[..., Any] | None = None, *, tile: bool = False) ->
         of x_i and x_j by d2 = \\|x_i - x_j\\|^2, norm_i = \\|x_i\\|^2 and norm_j = \\|x_j\\|^2, so that x_i' x_j =
         (norm_i + norm_j - d2) / 2. Or, with `tile`, of many pairs, ``function(tile, row_norms, col_norms, sigma)``:
         overwrites the squared distances in ``tile``, a C-contiguous array of any shape (len(row_norms),
-        len(col_norms)). Whatever Numba compiles in nopython mode will do; jitted functions are taken as they are.
-        Values must be finite, symmetric in i and j, and (ManiFeSt) positive semidefinite as a matrix.
+        len(col_norms)). Numba must be able to compile it in nopython mode; it may be jitted already. Values must be
+        finite, symmetric in i and j, and (ManiFeSt) positive semidefinite as a matrix.
     tile : bool
-        Which of the two.
+        Whether the function takes whole tiles.
 
     Returns
     -------
@@ -249,13 +249,13 @@ def kernel(function: Callable[..., Any] | None = None, *, tile: bool = False) ->
     TypeError
         The function takes other arguments.
     numba.core.errors.TypingError
-        At the first use: Numba can't compile it.
+        At the first use, if Numba can't compile the function.
 
     Notes
     -----
     Loops are vectorised as long as the function has no branches with side effects and calls nothing but arithmetic,
     ``math.sqrt`` and :func:`exp`; ``math.exp`` is called value by value. Division by zero gives infinity or NaN. An
-    exception can't leave a kernel: it shows as NaN, which the call reports with the features it belongs to.
+    exception in a kernel becomes NaN, which the call reports with the pair of features.
 
     Examples
     --------
@@ -340,12 +340,12 @@ def cosine_power(power: int) -> TileKernel:
     Returns
     -------
     TileKernel
-        Without a use for sigma; 0 for features that are zero.
+        It ignores sigma, and is 0 for features that are zero.
 
     Raises
     ------
     ValueError
-        The power is not such a number.
+        `power` isn't an integer of at least 1.
 
     Examples
     --------

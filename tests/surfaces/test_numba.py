@@ -149,7 +149,7 @@ def test_functions_with_other_arguments():
         def two(tile, sigma):
             pass
 
-    with pytest.raises(TypeError, match="made of a Python function, not of <ufunc 'exp'>"):
+    with pytest.raises(TypeError, match="must be a Python function, not <ufunc 'exp'>"):
         kernel(np.exp)
 
 

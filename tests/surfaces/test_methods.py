@@ -1,0 +1,48 @@
+"""The table of methods agrees with the methods."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fastfs
+from fastfs import _methods, cli, demo
+
+RNG = np.random.default_rng(0)
+Y = np.repeat(["a", "b", "c"], 20)
+X = RNG.normal(size=(60, 12)) + np.eye(3, 12)[np.repeat([0, 1, 2], 20)]
+OPTIONS = {"disc": {"n_components": 3, "bandwidth_neighbors": 5}}
+
+
+@pytest.mark.parametrize("word", _methods.METHODS)
+def test_facts_are_true(word):
+    method = _methods.METHODS[word]
+    assert method.word == word
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = getattr(fastfs, method.estimator)(**OPTIONS.get(word, {})).fit(X, Y)
+    assert hasattr(fitted, "class_scores_") == method.class_scores
+    assert hasattr(fitted, "interactions_") == method.pairs
+    for name in (*method.of_fit, *method.by_class, *method.of_classes):
+        assert hasattr(fitted, f"{name}_"), name
+    for name in (*method.by_class, *method.of_classes):
+        assert len(getattr(fitted, f"{name}_")) == 3
+    for name, _ in method.unranked:
+        assert name in fitted.get_params()
+    if method.table:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = fitted.set_params(sigma="grid").fit(X, Y).sensitivity_
+        assert set(method.table) <= set(table)
+
+
+def test_every_surface_has_every_method():
+    assert sorted(_methods.METHODS) == sorted(fastfs.tl.__all__)
+    assert list(_methods.METHODS) == list(cli.METHODS)
+    assert set(demo.ROWS) <= set(_methods.METHODS)
+
+
+@pytest.mark.parametrize("flag", [flag.name for flag in _methods.FLAGS])
+def test_every_flag_is_a_parameter(flag):
+    estimators = [getattr(fastfs, method.estimator)() for method in _methods.METHODS.values()]
+    assert any(flag in estimator.get_params() for estimator in estimators)
