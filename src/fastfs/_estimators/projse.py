@@ -12,7 +12,7 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
-from fastfs._inputs.labels import encode_labels
+from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.streams import is_stream
 from fastfs._inputs.targets import read_chunk, read_classes
@@ -275,6 +275,7 @@ class ProjSe(_Selector):
             return refit(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
         classes, labels = encode_labels(y, *data.shape)
+        require_classes(classes)
         at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
