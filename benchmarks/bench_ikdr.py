@@ -28,6 +28,7 @@ from benchmarks.baselines import ikdr as plain
 from benchmarks.harness import Report
 from benchmarks.papers.protocol import read
 from fastfs import _core
+from fastfs._machine.run import Run
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from reference import ikdr as oracle
@@ -37,7 +38,7 @@ SLACK = 10.0  # tau and zeta where the alternation takes part: it needs finite o
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """X and codes of a real data set."""
+    """X and labels of a real data set."""
     data = read(name)
     return data["X"].astype(float), data["y"].astype(np.int64)
 
@@ -115,7 +116,7 @@ def alternation(report: Report, repeats: int) -> None:
 
 
 def evaluation_case(dtype: Any, n: int = 500, k: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """K, codes and A, with a few samples a column as solutions have."""
+    """K, labels and A, with a few samples a column as solutions have."""
     X, y = expression(n, 50, np.float64)
     K = oracle.gaussian(oracle.standardize(X), 100.0).astype(dtype)
     rng = np.random.default_rng(1)
@@ -127,19 +128,7 @@ def evaluation_case(dtype: Any, n: int = 500, k: int = 20) -> tuple[np.ndarray, 
 
 def evaluate(K: np.ndarray, y: np.ndarray, A: np.ndarray, repeats: int = 1) -> tuple[float, np.ndarray]:
     """Ours: so many evaluations in one call, one thread."""
-    found: tuple[float, np.ndarray] = _core.ikdr_evaluate(
-        K=K,
-        codes=y,
-        n_classes=int(y.max()) + 1,
-        A=A,
-        lam=0.1,
-        mu=0.1,
-        tau=np.inf,
-        zeta=np.inf,
-        interpretability="laplacian",
-        repeats=repeats,
-        n_threads=1,
-    )
+    found: tuple[float, np.ndarray] = _core.ikdr_evaluate(K, y, int(y.max()) + 1, A, {}, repeats, Run(1))
     return found
 
 
@@ -188,24 +177,13 @@ def pricing_case(dtype: Any, n: int = 85, d: int = 22_283) -> dict[str, Any]:
     weights = np.zeros(d)
     weights[:5] = 0.2
     return {
-        "X": X,
-        "matrices": None,
-        "groups": None,
-        "n_kernels": 0,
-        "scaling": "standard",
-        "width": "mean_squared",
-        "codes": y.astype(np.int64),
+        "kernels": {"X": X, "n_kernels": 0},
+        "labels": y.astype(np.int64),
         "n_classes": 2,
         "A": A,
         "weights": weights,
-        "lam": 0.1,
-        "mu": 0.1,
-        "tau": np.inf,
-        "zeta": np.inf,
-        "interpretability": "laplacian",
-        "n_threads": 1,
-        "max_memory": 0,
-        "progress": None,
+        "options": {},
+        "run": Run(1),
     }
 
 
@@ -216,7 +194,7 @@ from fastfs import _core
 from benchmarks import harness, bench_ikdr as b
 case = b.pricing_case(np.{dtype})
 t = harness.measure(lambda: _core.ikdr_prices(**case), {repeats})
-floor = case["X"].size * np.count_nonzero(case["A"].any(axis=1)) / harness.exp_rate(np.{dtype})
+floor = case["kernels"]["X"].size * np.count_nonzero(case["A"].any(axis=1)) / harness.exp_rate(np.{dtype})
 K, y, A = b.evaluation_case(np.{dtype})
 e = harness.measure(lambda: b.evaluate(K, y, A, 100), {repeats})
 X, y = b.expression(85, 22_283, np.{dtype})

@@ -40,7 +40,7 @@ def two_classes(n: int, n_features: int, n_useful: int, dtype: Any = np.float64)
 
 def fit(X: np.ndarray, y: np.ndarray, max_iter: int, **options: Any) -> Any:
     """IMMIGRATE on all features as they are, all iterations, one thread."""
-    return fastfs.immigrate_scores(
+    return fastfs.immigrate(
         X, y, sigma=1.0, max_iter=max_iter, tol=0.0, prefilter=None, scaling=None, n_threads=1, **options
     )
 
@@ -101,7 +101,7 @@ def wide_weights(report: Report) -> None:
             data = X.astype(dtype)
 
             def run(data: np.ndarray = data) -> Any:
-                return fastfs.immigrate_scores(data, y, sigma=1.0, tol=0.0, prefilter="im4e", scaling=None, n_threads=1)
+                return fastfs.immigrate(data, y, sigma=1.0, tol=0.0, prefilter="im4e", scaling=None, n_threads=1)
 
             t, found = harness.measure(run, 1), run()
             report.row(dtype, t.text(), note=f"{len(found.features)} features kept, rank {len(found.eigenvalues)}")
@@ -115,7 +115,7 @@ def im4e(report: Report, repeats: int) -> None:
         data = X.astype(dtype)
         with harness.one_thread():
             ours = harness.measure(
-                lambda data=data: fastfs.im4e_scores(data, y, sigma=1.0, tol=0.0, scaling=None, n_threads=1), repeats
+                lambda data=data: fastfs.im4e(data, y, sigma=1.0, tol=0.0, scaling=None, n_threads=1), repeats
             )
             numpy = {
                 once: harness.measure(
@@ -135,9 +135,7 @@ def large(report: Report) -> None:
     """Two threads, and a million features."""
     report.heading("IM4E, 1000 x 60,000, 10 iterations, float32, two threads")
     X, y = two_classes(1000, 60_000, 100, np.float32)
-    t = harness.measure(
-        lambda: fastfs.im4e_scores(X, y, sigma=1.0, tol=0.0, scaling=None, n_threads=2), 1, warm_up=False
-    )
+    t = harness.measure(lambda: fastfs.im4e(X, y, sigma=1.0, tol=0.0, scaling=None, n_threads=2), 1, warm_up=False)
     report.row("wall", t.wall[0], unit=" s", at_most=12.0, note=f"CPU {harness.seconds(t.cpu[0])}, {harness.load()}")
     report.heading("IM4E, 200 x 1,000,000, 3 iterations, float32")
     setup = (
@@ -145,11 +143,11 @@ def large(report: Report) -> None:
         "rng = np.random.default_rng(0)\n"
         "X = rng.standard_normal((200, 1_000_000), dtype=np.float32)\n"
         "y = rng.integers(0, 2, 200)\n"
-        "fastfs.im4e_scores(X[:, :100], y)"
+        "fastfs.im4e(X[:, :100], y)"
     )
     call = (
         "start = time.perf_counter(), time.process_time()\n"
-        "fastfs.im4e_scores(X, y, max_iter=3, tol=0.0)\n"
+        "fastfs.im4e(X, y, max_iter=3, tol=0.0)\n"
         "print(time.perf_counter() - start[0], time.process_time() - start[1], file=sys.stderr)"
     )
     whole, above = harness.peak_memory(setup, call)

@@ -21,6 +21,7 @@ from benchmarks import harness
 from benchmarks.baselines import manifest as authors
 from benchmarks.harness import Report
 from fastfs._functions import manifest as _manifest
+from fastfs._machine.run import Run
 
 
 def normal_data(d: int, N: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -158,12 +159,13 @@ def classes(report: Report) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 784)), np.arange(1000) % 10
     two = (y == 0).astype(np.int64)
-    kept = _manifest.Stage([X], keep_distances=True, n_threads=1)
+    kept = _manifest.Stage([X], Run(1), keep_distances=True)
+    options = _manifest.ManiFeStOptions.of(fastfs.ManiFeSt())
     t = harness.compare(
         {
             "one": lambda: fastfs.manifest_scores(X, two, n_threads=1),
             "ten": lambda: fastfs.manifest_scores(X, y, n_threads=1),
-            "permuted": lambda: kept.fit(rng.permutation(two), np.array([0, 1])),
+            "permuted": lambda: kept.fit(rng.permutation(two), np.array([0, 1]), options).result,
         },
         3,
     )

@@ -38,7 +38,7 @@ state = np.arange(5000) % 2
 obs = pandas.DataFrame({"state": np.where(state, "a", "b")}, index=np.arange(5000).astype(str))
 adata = anndata.AnnData(X, obs=obs)
 some = adata[rng.permutation(5000)[:1000]].copy()
-import sklearn.feature_selection, fastfs._estimators.margin
+import sklearn.feature_selection, fastfs._estimators.relief
 """
 
 

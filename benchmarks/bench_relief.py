@@ -37,6 +37,7 @@ from benchmarks import harness
 from benchmarks.baselines import relief as plain
 from benchmarks.harness import Report, Timing
 from fastfs._functions.margin import Stage
+from fastfs._machine.run import Run
 
 K = 10
 
@@ -79,8 +80,8 @@ def distance_seconds(X: np.ndarray, keep: str, repeats: int) -> Timing:
     """CPU times of all distances: of the label-free stage with them, less without."""
     t = harness.compare(
         {
-            "all": lambda: Stage(X, "range", keep=keep, n_threads=1),
-            "rest": lambda: Stage(X, "range", keep=None, n_threads=1),
+            "all": lambda: Stage(X, "range", Run(1), keep).core,
+            "rest": lambda: Stage(X, "range", Run(1)).core,
         },
         repeats,
     )

@@ -25,7 +25,7 @@ installed = Path(sysconfig.get_path("platlib"))
 def contents() -> None:
     """Everything that is promised lies in the installed package."""
     assert prefix == installed / "fastfs", (prefix, installed)
-    headers = ["fastfs.h", "fastfs.hpp", "link_blas.h"]
+    headers = ["fastfs.h", "fastfs.hpp", "link_blas.h", "testing.h"]
     assert sorted(path.name for path in (prefix / "include" / "fastfs").iterdir()) == headers
     (library,) = (path for path in prefix.rglob("*fastfs.*") if path.suffix in (".so", ".dylib", ".dll"))
     for name in ("py.typed", "_core.pyi", "_scipy_blas.pyi", "capi.pxd", "__init__.pxd"):
@@ -54,7 +54,7 @@ def results() -> None:
 
     assert best(fastfs.manifest_scores(X, y, sigma_factor=0.1)) == [0, 1]
     assert best(fastfs.multisurf_scores(X[:, :8], y)) == [0, 1]
-    assert fastfs.immigrate_scores(X[:, :8], X[:, 3], sigma=1.0).scores.argmax() == 3
+    assert fastfs.immigrate(X[:, :8], X[:, 3], sigma=1.0).scores.argmax() == 3
     Z = rng.standard_normal((60, 40))
     assert fastfs.projse(Z, Z[:, 5] - 2 * Z[:, 7], n_features_to_select=1).selected.tolist() == [7]
     A, B = rng.normal(size=(2, 100, 60))

@@ -63,7 +63,7 @@ def spread(values: Any, digits: int = 3) -> str:
     return f"{np.mean(values):.{digits}f} +- {np.std(values):.{digits}f}"
 
 
-def leading(found: fastfs.DiscResult, s: int, count: int) -> np.ndarray:
+def leading(found: fastfs.DiSCResult, s: int, count: int) -> np.ndarray:
     """The first vectors of a set that aren't trivial."""
     return found.vectors[s][:, np.flatnonzero(~found.trivial[s])[:count]]
 

@@ -143,7 +143,7 @@ def raw(data: Training, _: int) -> dict[Any, Fitted]:
     return {None: Fitted(data.X, data.X_test)}
 
 
-def fit_ikdr(X: Any, y: np.ndarray, lams: tuple[float, ...], **options: Any) -> list[fastfs.IkdrResult]:
+def fit_ikdr(X: Any, y: np.ndarray, lams: tuple[float, ...], **options: Any) -> list[fastfs.IKDRResult]:
     """A path on one thread, without warnings of what the grids contain, whose extremes would take many turns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastfs.DataWarning)
@@ -277,7 +277,7 @@ def one_fold(
 
 
 def load(name: str) -> tuple[Any, np.ndarray]:
-    """X and codes; colon on log2 values."""
+    """X and labels; colon on log2 values."""
     data = read(name)
     if "indptr" in data:
         parts = data["data"].astype(float), data["indices"].astype(np.int32), data["indptr"]

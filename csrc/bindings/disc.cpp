@@ -43,7 +43,7 @@ struct Set {
             core.n_neighbors = shape[1];
         }
         core.n_components = given["n_components"].cast<std::int64_t>();
-        core.kernel = reinterpret_cast<fastfs_tile_kernel>(given["kernel"].cast<std::uintptr_t>());
+        core.custom = reinterpret_cast<fastfs_tile_kernel>(given["kernel"].cast<std::uintptr_t>());
     }
     Set(const Set&) = delete;  // `core` points into it
     Set& operator=(const Set&) = delete;
@@ -108,6 +108,7 @@ py::list disc(const py::list& sets, const py::dict& options_, const py::object& 
 }  // namespace
 
 void bind_disc(py::module_& m) {
+    m.attr("DISC_MOST_DENSE") = int{FASTFS_DISC_MOST_DENSE};
     m.attr("DISC_ONE_SAMPLE") = int{FASTFS_DISC_ONE_SAMPLE};
     m.attr("DISC_CLAMPED") = int{FASTFS_DISC_CLAMPED};
     m.attr("DISC_DUPLICATES") = int{FASTFS_DISC_DUPLICATES};

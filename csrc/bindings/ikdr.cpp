@@ -1,8 +1,8 @@
-#include <cmath>
 #include <optional>
 #include <string>
 
 #include "arrays.hpp"
+#include "fastfs/testing.h"
 #include "options.hpp"
 #include "results.hpp"
 #include "run.hpp"
@@ -53,14 +53,6 @@ struct Kernels {
     fastfs::ikdr_kernels view = FASTFS_IKDR_KERNELS_INIT;
 };
 
-// Penalties: infinite ones are 0 in C, which refuses zeros of Python's as it does negative numbers.
-Field<fastfs_ikdr_options>::Read penalty(double fastfs_ikdr_options::* member) {
-    return [member](fastfs_ikdr_options& options, const std::string&, const py::handle& given) {
-        const double value = given.cast<double>();
-        options.*member = std::isinf(value) && value > 0 ? 0.0 : value == 0 ? -1.0 : value;
-    };
-}
-
 // A and weights have the shapes n x k and m.
 fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::ssize_t k, py::ssize_t m) {
     auto defaults = fastfs::default_ikdr_options();
@@ -70,8 +62,8 @@ fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::s
         {{"n_components", &fastfs_ikdr_options::n_components},
          {"lambdas", array(&fastfs_ikdr_options::lambdas, {static_cast<py::ssize_t>(defaults.n_lambdas)})},
          {"mu", &fastfs_ikdr_options::mu},
-         {"tau", penalty(&fastfs_ikdr_options::tau)},
-         {"zeta", penalty(&fastfs_ikdr_options::zeta)},
+         {"tau", &fastfs_ikdr_options::tau},
+         {"zeta", &fastfs_ikdr_options::zeta},
          {"interpretability", choice(&fastfs_ikdr_options::interpretability,
                                      {{"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}})},
          {"solver", choice(&fastfs_ikdr_options::solver,
@@ -136,8 +128,10 @@ py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::in
     py::array_t<double> gradient({n, k});
     auto* values = gradient.mutable_data();
     Call call(run_);
-    const double objective = call([&](const fastfs::run& run) {
-        return fastfs::ikdr_evaluate(K.view, labels, n_classes, options, start, values, repeats, run);
+    double objective = 0;
+    call([&](const fastfs::run& run) {
+        fastfs::check(
+            fastfs_ikdr_evaluate(K.view.get(), labels, n_classes, &options, start, repeats, &run, &objective, values));
     });
     return py::make_tuple(objective, gradient);
 }
@@ -157,7 +151,7 @@ py::array_t<double> ikdr_prices(const py::dict& kernels_, const py::object& labe
     auto* values = prices.mutable_data();
     Call call(run_);
     call([&](const fastfs::run& run) {
-        fastfs::ikdr_prices(kernels.view, labels, n_classes, options, at, beta, values, run);
+        fastfs::check(fastfs_ikdr_prices(&kernels.view, labels, n_classes, &options, at, beta, &run, values));
     });
     return prices;
 }

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "fastfs/testing.h"
 
 namespace fastfs::bindings {
 

@@ -1,4 +1,8 @@
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -9,7 +13,11 @@
 namespace fastfs::bindings {
 namespace {
 
-const Words kAccuracies{{"auto", FASTFS_AUTO}, {"exact", FASTFS_EXACT}, {"fast", FASTFS_FAST}, {"high", FASTFS_HIGH}};
+const Words kAccuracies{{"auto", FASTFS_MANIFEST_AUTO},
+                        {"exact", FASTFS_MANIFEST_EXACT},
+                        {"fast", FASTFS_MANIFEST_FAST},
+                        {"high", FASTFS_MANIFEST_HIGH}};
+const Words kMulticlass{{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}};
 const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
                      {"size", FASTFS_BECAUSE_SIZE},
                      {"memory", FASTFS_BECAUSE_MEMORY},
@@ -19,22 +27,25 @@ const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
 fastfs::manifest_options to_manifest_options(const py::dict& given) {
     return read_options<fastfs_manifest_options>(
         fastfs::default_manifest_options(), given,
-        {{"form", choice(&fastfs_manifest_options::form,
-                         {{"pencil", FASTFS_PENCIL}, {"spd", FASTFS_SPD}, {"spsd", FASTFS_SPSD}})},
+        {{"form",
+          choice(&fastfs_manifest_options::form,
+                 {{"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}})},
          {"accuracy", choice(&fastfs_manifest_options::accuracy, kAccuracies)},
          {"rank", &fastfs_manifest_options::rank},
-         {"multiclass", choice(&fastfs_manifest_options::multiclass, {{"ovr", FASTFS_OVR}, {"ovo", FASTFS_OVO}})},
+         {"multiclass", choice(&fastfs_manifest_options::multiclass, kMulticlass)},
          {"seed", &fastfs_manifest_options::seed},
-         {"kernel", &fastfs_manifest_options::kernel}});
+         {"custom", &fastfs_manifest_options::custom},
+         {"first_problem", &fastfs_manifest_options::first_problem},
+         {"n_problems", &fastfs_manifest_options::n_problems}});
 }
 
 // sigma has one number a kernel.
 fastfs::manifest_scale to_scale(const py::dict& given, std::int64_t n_kernels) {
     return read_options<fastfs_manifest_scale>(
         FASTFS_MANIFEST_SCALE_INIT, given,
-        {{"rule", choice(&fastfs_manifest_scale::rule, {{"median", FASTFS_SIGMA_MEDIAN},
-                                                        {"percentile", FASTFS_SIGMA_PERCENTILE},
-                                                        {"given", FASTFS_SIGMA_GIVEN}})},
+        {{"rule", choice(&fastfs_manifest_scale::rule, {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
+                                                        {"percentile", FASTFS_MANIFEST_SIGMA_PERCENTILE},
+                                                        {"given", FASTFS_MANIFEST_SIGMA_GIVEN}})},
          {"normalize", &fastfs_manifest_scale::normalize},
          {"value", &fastfs_manifest_scale::value},
          {"sigma", array(&fastfs_manifest_scale::sigma, {static_cast<py::ssize_t>(n_kernels)})}});
@@ -55,53 +66,77 @@ class Manifest {
             [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
     }
 
-    // What a fit would do.
+    // The form that a fit would take, and the number of its problems.
     py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
                   const py::object& run_) const {
         Call call(run_);
-        const auto found = plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call);
+        return to_dict(plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call));
+    }
+
+    // The plan, and a result for each scale. A share of the problems has their scores instead of the classes', and 0
+    // for the kernels of others.
+    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
+                  std::int64_t n_components, const py::object& run_) const {
+        const auto* labels = labels_of(labels_, n_rows_);
+        auto options = to_manifest_options(options_);
+        Call call(run_);
+        const auto n_scales = static_cast<std::int64_t>(scales_.size());
+        const auto found = plan_of(n_classes, n_scales, options, n_components, call);
+        options.accuracy = found.accuracy;
+        std::vector<fastfs::manifest_scale> scales;
+        std::vector<fastfs_manifest_result> results;
+        py::list fitted;
+        for (const auto& scale : scales_) {
+            scales.push_back(to_scale(scale.cast<py::dict>(), found.n_kernels));
+            py::dict arrays;
+            results.push_back(room_for(n_classes, found, n_components, options.n_problems > 0, arrays));
+            fitted.append(arrays);
+        }
+        call([&](const fastfs::run& run) { manifest_->fit(labels, n_classes, scales, options, results, run); });
+        return py::make_tuple(to_dict(found), fitted);
+    }
+
+  private:
+    static py::dict to_dict(const fastfs::manifest_plan& found) {
         py::dict plan;
         plan["accuracy"] = word_of(found.accuracy, kAccuracies);
         plan["reason"] = word_of(found.reason, kReasons);
         plan["exact_bytes"] = found.exact_bytes;
+        plan["n_problems"] = found.n_problems;
         return plan;
     }
 
-    // Returns a result for each scale.
-    py::list fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                 std::int64_t n_components, const py::object& run_) const {
-        const auto* labels = labels_of(labels_, n_rows_);
-        const auto options = to_manifest_options(options_);
-        Call call(run_);
-        const auto found = plan_of(n_classes, static_cast<std::int64_t>(scales_.size()), options, n_components, call);
-        std::vector<fastfs::manifest_scale> scales;
-        for (const auto& scale : scales_) scales.push_back(to_scale(scale.cast<py::dict>(), found.n_kernels));
-        const auto results = call([&](const fastfs::run& run) {
-            return manifest_->fit(labels, n_classes, scales, options, n_components, run);
-        });
-
-        py::list fitted;
-        for (const auto& r : results) {
-            const std::int64_t d = n_features_, m = n_components, p = found.n_problems, k = found.n_kernels;
-            py::dict one;
-            one["scores"] = to_array(r.scores, {d});
-            one["class_scores"] = to_array(r.class_scores, {n_classes, d});
-            one["sigma"] = to_array(r.sigma, {k});
-            one["kept_trace"] = to_array(r.kept_trace, {k});
-            one["kernel_warnings"] = to_array(r.kernel_warnings, {k});
-            one["ranks"] = to_array(r.ranks, {p});
-            one["agreement"] = to_array(r.agreement, {p});
-            one["problem_warnings"] = to_array(r.problem_warnings, {p});
-            one["mean_values"] = to_array(r.mean_values, {p, m});
-            one["mean_vectors"] = to_array(r.mean_vectors, {p, m, d});
-            one["difference_values"] = to_array(r.difference_values, {p, m});
-            one["difference_vectors"] = to_array(r.difference_vectors, {p, m, d});
-            fitted.append(one);
+    // Arrays for the core to fill.
+    fastfs_manifest_result room_for(std::int64_t n_classes, const fastfs::manifest_plan& plan, std::int64_t m,
+                                    bool is_share, py::dict& arrays) const {
+        const std::int64_t d = n_features_, p = plan.n_problems, k = plan.n_kernels;
+        fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
+        const auto room = [&](const char* name, auto*& member, Shape shape) {
+            py::array_t<std::remove_reference_t<decltype(*member)>> array(std::move(shape));
+            member = array.mutable_data();
+            std::fill_n(member, array.size(), 0);
+            arrays[name] = std::move(array);
+        };
+        room("scores", out.scores, {d});
+        if (is_share) {
+            room("problem_scores", out.problem_scores, {p, d});
+        } else {
+            room("class_scores", out.class_scores, {n_classes, d});
         }
-        return fitted;
+        room("sigma", out.sigma, {k});
+        room("kept_trace", out.kept_trace, {k});
+        room("kernel_warnings", out.kernel_warnings, {k});
+        room("ranks", out.ranks, {p});
+        room("agreement", out.agreement, {p});
+        room("problem_warnings", out.problem_warnings, {p});
+        out.n_components = m;
+        room("mean_values", out.mean_values, {p, m});
+        room("mean_vectors", out.mean_vectors, {p, m, d});
+        room("difference_values", out.difference_values, {p, m});
+        room("difference_vectors", out.difference_vectors, {p, m, d});
+        return out;
     }
 
-  private:
     fastfs::manifest_plan plan_of(std::int64_t n_classes, std::int64_t n_scales,
                                   const fastfs::manifest_options& options, std::int64_t n_components,
                                   Call& call) const {
@@ -115,14 +150,35 @@ class Manifest {
     std::unique_ptr<fastfs::manifest> manifest_;
 };
 
+// The scores of all problems together and those of the classes, from the scores of each problem.
+py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& problem_scores, std::int64_t n_classes,
+                               const std::string& multiclass) {
+    auto options = fastfs::default_manifest_options();
+    options.multiclass = choose("multiclass", multiclass, kMulticlass);
+    const bool pairs = n_classes == 2 || options.multiclass == FASTFS_MANIFEST_OVO;
+    const auto n_problems = pairs ? n_classes * (n_classes - 1) / 2 : n_classes;
+    if (problem_scores.ndim() != 2 || problem_scores.shape(0) != n_problems) {
+        throw std::invalid_argument("problem_scores must have a row for each of the " + std::to_string(n_problems) +
+                                    " problems");
+    }
+    const auto d = problem_scores.shape(1);
+    py::array_t<double> scores(d);
+    py::array_t<double> class_scores(Shape{n_classes, d});
+    fastfs::manifest_mean_scores(d, n_classes, options, problem_scores.data(), scores.mutable_data(),
+                                 class_scores.mutable_data());
+    return py::make_tuple(scores, class_scores);
+}
+
 }  // namespace
 
 void bind_manifest(py::module_& m) {
-    m.attr("WARN_SIGMA") = int{FASTFS_WARN_SIGMA};
-    m.attr("WARN_ONE_SAMPLE") = int{FASTFS_WARN_ONE_SAMPLE};
-    m.attr("WARN_TRACE") = int{FASTFS_WARN_TRACE};
-    m.attr("WARN_NO_CONTRAST") = int{FASTFS_WARN_NO_CONTRAST};
-    m.attr("WARN_AGREEMENT") = int{FASTFS_WARN_AGREEMENT};
+    m.attr("MANIFEST_WARN_SIGMA") = int{FASTFS_MANIFEST_WARN_SIGMA};
+    m.attr("MANIFEST_WARN_ONE_SAMPLE") = int{FASTFS_MANIFEST_WARN_ONE_SAMPLE};
+    m.attr("MANIFEST_WARN_TRACE") = int{FASTFS_MANIFEST_WARN_TRACE};
+    m.attr("MANIFEST_WARN_NO_CONTRAST") = int{FASTFS_MANIFEST_WARN_NO_CONTRAST};
+    m.attr("MANIFEST_WARN_AGREEMENT") = int{FASTFS_MANIFEST_WARN_AGREEMENT};
+    m.def("manifest_mean_scores", &manifest_mean_scores, py::arg("problem_scores").noconvert(), py::arg("n_classes"),
+          py::arg("multiclass"));
     py::class_<Manifest>(m, "Manifest")
         .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"), py::arg("keep_distances"),
              py::arg("run"))

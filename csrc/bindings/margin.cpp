@@ -11,7 +11,18 @@ using Doubles = py::array_t<double, py::array::c_style>;
 const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
 const Words kKept{
     {"none", FASTFS_KEEP_NONE}, {"manhattan", FASTFS_KEEP_MANHATTAN}, {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN}};
-const Words kSigmaRules{{"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"nearest", FASTFS_MARGIN_SIGMA_NEAREST}};
+// A positive number, or "auto".
+template <class Options>
+typename Field<Options>::Read sigma() {
+    return [](Options& options, const std::string& key, const py::handle& value) {
+        options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
+        if (py::isinstance<py::str>(value)) {
+            options.sigma_rule = choose(key, value.cast<std::string>(), {{"auto", FASTFS_MARGIN_SIGMA_AUTO}});
+        } else {
+            options.sigma = value.cast<double>();
+        }
+    };
+}
 
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
@@ -78,8 +89,7 @@ class Margin {
         const auto* y = labels_of(labels);
         const auto options = read_options<fastfs_im4e_options>(
             fastfs::default_im4e_options(), given,
-            {{"sigma", &fastfs_im4e_options::sigma},
-             {"sigma_rule", choice(&fastfs_im4e_options::sigma_rule, kSigmaRules)},
+            {{"sigma", sigma<fastfs_im4e_options>()},
              {"max_iter", &fastfs_im4e_options::max_iter},
              {"tol", &fastfs_im4e_options::tol},
              {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})}});
@@ -94,20 +104,24 @@ class Margin {
     py::dict immigrate(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                        const py::object& run_) const {
         const auto* y = labels_of(labels);
-        const py::ssize_t n = given.contains("features") ? length(given["features"]) : X_.view.n_cols();
-        auto options = read_options<fastfs_immigrate_options>(
+        const py::ssize_t n = X_.view.n_cols();
+        const auto options = read_options<fastfs_immigrate_options>(
             fastfs::default_immigrate_options(), given,
-            {{"sigma", &fastfs_immigrate_options::sigma},
-             {"sigma_rule", choice(&fastfs_immigrate_options::sigma_rule, kSigmaRules)},
+            {{"sigma", sigma<fastfs_immigrate_options>()},
              {"max_iter", &fastfs_immigrate_options::max_iter},
              {"tol", &fastfs_immigrate_options::tol},
              {"clip", &fastfs_immigrate_options::clip},
-             {"smallest", &fastfs_immigrate_options::smallest},
+             {"prefilter", choice(&fastfs_immigrate_options::prefilter, {{"none", FASTFS_PREFILTER_NONE},
+                                                                         {"im4e", FASTFS_PREFILTER_IM4E},
+                                                                         {"auto", FASTFS_PREFILTER_AUTO}})},
+             {"smallest",
+              [](fastfs_immigrate_options& o, const std::string& key, const py::handle& value) {
+                  o.smallest = py::isinstance<py::str>(value)
+                                   ? choose(key, value.cast<std::string>(), {{"auto", FASTFS_SMALLEST_AUTO}})
+                                   : value.cast<double>();
+              }},
              {"negligible", &fastfs_immigrate_options::negligible},
-             {"features", array(&fastfs_immigrate_options::features, {n})},
-             {"start", array(&fastfs_immigrate_options::start, {n})},
              {"start_matrix", array(&fastfs_immigrate_options::start_matrix, {n, n})}});
-        if (options.features != nullptr) options.n_features = n;
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); });
         const auto kept = static_cast<py::ssize_t>(r.features.size()), rank = static_cast<py::ssize_t>(r.values.size());
@@ -117,6 +131,7 @@ class Margin {
         result["vectors"] = to_array(r.vectors, {rank, kept});
         result["W"] = r.W.empty() ? py::none() : to_array(r.W, {kept, kept});
         result["scores"] = to_array(r.scores);
+        result["prefilter_weights"] = r.prefilter_weights.empty() ? py::none() : to_array(r.prefilter_weights);
         add_iteration(result, r);
         return result;
     }

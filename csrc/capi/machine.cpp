@@ -4,6 +4,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "engines/isa/tiles.hpp"
+#include "fastfs/testing.h"
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/lapack.hpp"

@@ -1,5 +1,9 @@
 // The C interface of ManiFeSt.
+#include <cmath>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
@@ -10,7 +14,67 @@ struct fastfs_manifest {
     const fastfs::core::Manifest data;
 };
 
+namespace {
+
 using namespace fastfs::core;
+
+void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
+    require(o.form >= FASTFS_MANIFEST_PENCIL && o.form <= FASTFS_MANIFEST_SPSD,
+            "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not " +
+                std::to_string(o.form));
+    require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_HIGH,
+            "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST or "
+            "FASTFS_MANIFEST_HIGH, not " +
+                std::to_string(o.accuracy));
+    require(o.multiclass == FASTFS_MANIFEST_OVR || o.multiclass == FASTFS_MANIFEST_OVO,
+            "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not " + std::to_string(o.multiclass));
+    require(o.rank >= 1, "rank must be at least 1, but is " + std::to_string(o.rank));
+    require(o.reserved == 0, "the reserved field of options must be 0, but is " + std::to_string(o.reserved));
+    require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative, but are " +
+                                                           std::to_string(o.first_problem) + " and " +
+                                                           std::to_string(o.n_problems));
+    require(n_scales >= 1 && n_scales <= 1000,
+            "n_scales must lie between 1 and 1000, but is " + std::to_string(n_scales));
+    require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the " + std::to_string(d) +
+                                                        " features, but is " + std::to_string(n_components));
+    require(
+        (o.accuracy != FASTFS_MANIFEST_FAST && o.accuracy != FASTFS_MANIFEST_HIGH) || o.form == FASTFS_MANIFEST_PENCIL,
+        "the fast and high accuracies exist in the pencil form only");
+}
+
+void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
+    auto positive = [](double value) { return value > 0 && std::isfinite(value); };
+    switch (scale.rule) {
+        case FASTFS_MANIFEST_SIGMA_MEDIAN:
+            require(positive(scale.value), "sigma_factor must be a positive number, not " + text(scale.value));
+            break;
+        case FASTFS_MANIFEST_SIGMA_PERCENTILE:
+            require(scale.value > 0 && scale.value < 100,
+                    "sigma_percentile must lie between 0 and 100, both excluded, but is " + text(scale.value));
+            break;
+        case FASTFS_MANIFEST_SIGMA_GIVEN:
+            require(scale.sigma != nullptr, "the given sigma is null");
+            for (std::int64_t k = 0; k < n_kernels; ++k) {
+                require(positive(scale.sigma[k]), "sigma must hold positive numbers, not " + text(scale.sigma[k]));
+            }
+            break;
+        default:
+            throw InvalidArgument("the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*, not " +
+                                  std::to_string(scale.rule));
+    }
+    require(scale.normalize >= 0 && scale.normalize <= 1000,
+            "normalize must lie between 0 and 1000, but is " + std::to_string(scale.normalize));
+}
+
+void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
+    require(result.scores != nullptr, "result.scores is null");
+    require(result.n_components == n_components, "n_components must be the same for all scales");
+    require(n_components == 0 ||
+                (result.mean_values && result.mean_vectors && result.difference_values && result.difference_vectors),
+            "n_components is positive, but an array of the components is null");
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -25,7 +89,11 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
                 "keep_distances must be 0 or 1, not " + std::to_string(keep_distances));
         std::vector<Matrix> X;
         for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) X.emplace_back(chunk);
-        *manifest = new fastfs_manifest{Manifest(Samples(std::move(X)), keep_distances == 1, run)};
+        Samples samples(std::move(X));
+        require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
+                "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
+                    std::to_string(samples.n_cols()) + " feature(s)");
+        *manifest = new fastfs_manifest{Manifest(std::move(samples), keep_distances == 1, run)};
     });
 }
 
@@ -38,6 +106,11 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t 
         require(manifest != nullptr && plan != nullptr, "manifest or plan is null");
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         const Run run = read_run(run_);
+        const Samples& X = manifest->data.samples();
+        require(n_classes >= 2 && n_classes <= X.n_rows(), "n_classes must be from 2 to the " +
+                                                               std::to_string(X.n_rows()) + " rows, not " +
+                                                               std::to_string(n_classes));
+        check_options(how, n_scales, n_components, X.n_cols());
         fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
             found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
         });
@@ -51,8 +124,29 @@ fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t
         require(manifest != nullptr && labels != nullptr, "manifest or labels are null");
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         Run run = read_run(run_);
-        manifest->data.fit(labels, n_classes, how, read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales"),
-                           run, read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results"));
+        const Samples& X = manifest->data.samples();
+        require_labels(labels, X.n_rows(), n_classes);
+        const auto sigmas = read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales");
+        const auto out = read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results");
+        check_options(how, n_scales, out.front().n_components, X.n_cols());
+        for (const auto& scale : sigmas) check_scale(scale, count_kernels(n_classes, how.multiclass));
+        for (const auto& result : out) {
+            if (!run.is_question()) check_result(result, out.front().n_components);
+        }
+        manifest->data.fit(labels, n_classes, how, sigmas, run, out);
+    });
+}
+
+fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
+                                          const double* problem_scores, double* scores, double* class_scores) {
+    return guarded([&] {
+        require_size(n_features, 2, "n_features");
+        require_size(n_classes, 2, "n_classes");
+        require_fits(n_classes, n_features, "class_scores");
+        require(multiclass == FASTFS_MANIFEST_OVR || multiclass == FASTFS_MANIFEST_OVO,
+                "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not " + std::to_string(multiclass));
+        require(problem_scores != nullptr && scores != nullptr, "problem_scores or scores are null");
+        manifest_mean_scores(n_features, n_classes, multiclass, problem_scores, scores, class_scores);
     });
 }
 

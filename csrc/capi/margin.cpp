@@ -26,7 +26,7 @@ using namespace fastfs::core;
 template <class Options>
 void require_iteration(const Options& o) {
     require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
-    require(o.sigma_rule == FASTFS_MARGIN_SIGMA_GIVEN || o.sigma_rule == FASTFS_MARGIN_SIGMA_NEAREST,
+    require(o.sigma_rule >= FASTFS_MARGIN_SIGMA_GIVEN && o.sigma_rule <= FASTFS_MARGIN_SIGMA_AUTO,
             "sigma_rule must be one of FASTFS_MARGIN_SIGMA_*, not " + std::to_string(o.sigma_rule));
     require(o.max_iter >= 1 && o.max_iter <= kMostIterations,
             "max_iter must be from 1 to " + std::to_string(kMostIterations) + ", but is " + std::to_string(o.max_iter));
@@ -135,8 +135,8 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
         require_iteration(o);
         for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
             require(o.class_factors[c] > 0 && std::isfinite(o.class_factors[c]),
-                    "the factor of each class must be a positive number, but that of class " + std::to_string(c) +
-                        " is " + text(o.class_factors[c]));
+                    Message() << "the factor of each class must be a positive number, but that of " << Name::class_(c)
+                              << " is " << o.class_factors[c]);
         }
         Run run = read_run(run_);
         require_output(run, result != nullptr, "result is null");
@@ -158,13 +158,16 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
         require_iteration(o);
         require(o.clip == 0 || o.clip == 1, "clip must be 0 or 1, not " + std::to_string(o.clip));
-        for (const double limit : {o.smallest, o.negligible}) {
-            require(limit >= 0 && std::isfinite(limit),
-                    "smallest and negligible must be numbers of at least 0, not " + text(limit));
-        }
+        require(o.prefilter >= FASTFS_PREFILTER_NONE && o.prefilter <= FASTFS_PREFILTER_AUTO,
+                "prefilter must be one of FASTFS_PREFILTER_*, not " + std::to_string(o.prefilter));
+        require((o.smallest >= 0 && std::isfinite(o.smallest)) || o.smallest == double{FASTFS_SMALLEST_AUTO},
+                "smallest must be a number of at least 0, or FASTFS_SMALLEST_AUTO, not " + text(o.smallest));
+        require(o.negligible >= 0 && std::isfinite(o.negligible),
+                "negligible must be a number of at least 0, not " + text(o.negligible));
         require_features(o.features, o.n_features, margin->data.X().n_cols());
         require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
-        require(o.reserved == 0, "options.reserved must be 0");
+        require(o.prefilter != FASTFS_PREFILTER_IM4E || !(o.features || o.start || o.start_matrix),
+                "FASTFS_PREFILTER_IM4E makes features and the start: give that, or features, start and start_matrix");
         *fitted = new fastfs_immigrate{immigrate(margin->data, labels, n_classes, o, run)};
     });
 }
@@ -188,7 +191,8 @@ fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigr
                  f.W.empty() ? nullptr : f.W.data(),
                  f.scores.data(),
                  f.cost.data(),
-                 f.objective.data()};
+                 f.objective.data(),
+                 f.prefilter_weights.empty() ? nullptr : f.prefilter_weights.data()};
         });
     });
 }

@@ -3,25 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "disc/graph.hpp"
 #include "fastfs/fastfs.h"
-#include "disc/operators.hpp"
-#include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
-
-// A condition as the C entry has checked it; one of W, neighbors and X is there.
-struct DiscSet {
-    std::optional<Matrix> X, W;
-    const std::int64_t* neighbors = nullptr;
-    const double* distances = nullptr;
-    std::int64_t n_neighbors = 0, n_features = 0, n_components = 0;
-    fastfs_tile_kernel kernel = nullptr;
-    void* user = nullptr;
-};
 
 // Of one set, as of fastfs_disc_result.
 struct DiscResult {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engines/spectral.hpp"
+#include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
@@ -28,10 +29,7 @@ constexpr std::int64_t kSmall = 200;
 
 constexpr int kMostCycles = 500;
 
-using Numbers = std::vector<double>;
-Numbers numbers(std::int64_t size) { return Numbers(static_cast<std::size_t>(size)); }
-
-std::int64_t n_chunks(std::int64_t n) { return (n + kChunk - 1) / kChunk; }
+std::int64_t n_chunks(std::int64_t n) { return ceil_div(n, kChunk); }
 
 // total (size) = the sum of what part(first, rows, sums) returns in sums for all chunks of rows, in their order.
 template <class F>
@@ -299,7 +297,7 @@ std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k) {
 
 void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
     const auto product = isa().blocks->multiply_sparse;
-    parallel_for(run, (n + kSparseRows - 1) / kSparseRows, [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(n, kSparseRows), [&](std::int64_t task, int) {
         const std::int64_t first = task * kSparseRows;
         product(begins.data() + first, columns.data(), values.data(), std::min(kSparseRows, n - first), X,
                 Y + first * kBlock);
@@ -321,7 +319,7 @@ DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
 
 void DenseSymmetric::multiply(const double* X, double* Y, Run& run) const {
     const auto& blocks = *isa().blocks;
-    parallel_for(run, (n_ + kDenseRows - 1) / kDenseRows, [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(n_, kDenseRows), [&](std::int64_t task, int) {
         std::int64_t i = task * kDenseRows;
         const std::int64_t end = std::min(i + kDenseRows, n_);
         for (; i + kPanel<double> <= end; i += kPanel<double>) {

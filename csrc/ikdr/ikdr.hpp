@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
-#include "ikdr/sample_kernels.hpp"
+#include "ikdr/kernel_source.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// Of one lambda, as of fastfs_ikdr_result; samples in the order of the caller.
+// The result for one lambda, as in fastfs_ikdr_result; samples in the order of the caller.
 struct IkdrResult {
     int warnings = 0;
     bool converged = false;
@@ -25,6 +25,9 @@ struct Ikdr {
     std::vector<IkdrResult> steps;
 };
 
+// Returns the options with defaults for n_components = 0 and for lambdas = null.
+fastfs_ikdr_options resolve(fastfs_ikdr_options options, std::int64_t n_classes);
+
 Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
           const fastfs_ikdr_options& options, Run& run);
 
@@ -33,7 +36,5 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
 
 void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
                  const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices);
-
-void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out);
 
 }  // namespace fastfs::core

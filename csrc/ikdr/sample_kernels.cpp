@@ -5,15 +5,16 @@
 #include <string>
 #include <utility>
 
-#include "fastfs/fastfs.h"
 #include "engines/isa/tiles.hpp"
+#include "fastfs/fastfs.h"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
 
-// Kernels of a task, where they have one feature each: four units of float, eight of double.
+// Kernels of a task if each has one feature: four units of float, eight of double.
 constexpr std::int64_t kBlockKernels = 64;
 
 // Samples of a class whose kernel values are added up in T.
@@ -22,11 +23,7 @@ constexpr std::int64_t kSamplesInT = 64;
 // Bytes of kernels of several features that are held to be weighed and added up, and how many that may be.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 25, kBatch = 64;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// Of a loop that is done, for loops within it.
+// The share of a loop that is done, for loops within it.
 double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
 
 // The one of two mirrored places that is read.
@@ -76,7 +73,7 @@ struct SampleKernels<T>::Prepared {
     std::int64_t size() const { return static_cast<std::int64_t>(rows.size()); }
 };
 
-// What a thread works in.
+// The memory that a thread works in.
 template <class T>
 struct SampleKernels<T>::Scratch {
     Buffer<T> packed, c;             // n x kBlockKernels, n x a unit
@@ -144,9 +141,9 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
         delta = source_.delta;
     }
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
-        throw InvalidArgument("the width of a kernel must fit its features, but kernel " + std::to_string(m) + " has " +
-                              text(delta) + " and features that deviate by " + text(unit) +
-                              ": standardise them, or give another width");
+        const Name name{FASTFS_PLACE_KERNEL, m, "kernel " + std::to_string(m)};
+        refuse(Message() << "the width of a kernel must fit its features, but " << name << " has " << delta
+                         << " and features that deviate by " << unit << ": standardise them, or give another width");
     }
 }
 
@@ -188,7 +185,7 @@ void SampleKernels<T>::add_features(std::int64_t m, double factor, ScaledFeature
 
 // ---- one kernel of several features, or a matrix -------------------------------------------------------------------
 
-// K_m between the samples in the order of the caller, whose matrix it is or else `to` (n x n).
+// K_m between the samples in the order of the caller: the caller's matrix, or computed into `to` (n x n).
 template <class T>
 const double* SampleKernels<T>::kernel(std::int64_t m, Run& run, double* to) const {
     const std::int64_t n = n_samples();
@@ -255,8 +252,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Kernels of one feature, side by side in the lanes of a unit: each exponential is taken once and added to all that it
-// is part of.
+// Kernels of one feature, side by side in the lanes of a unit: each exponential is taken once and added to all sums
+// that it is part of.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {

@@ -1,32 +1,19 @@
-// Engine: many kernels between the same few samples, one a feature, or a group of features, or a matrix of the
-// caller's. None of them is stored: sums of them are, and products with a few columns.
+// Many kernels between the same few samples, each of a feature, of a group of features, or a matrix of the caller. None
+// of them is stored: only sums of them are, and products with a few columns.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
+#include "ikdr/kernel_source.hpp"
 #include "margin/margin.hpp"
 #include "support/buffer.hpp"
-#include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// What the C entry received: either X or matrices.
-struct KernelSource {
-    std::optional<Matrix> X;
-    std::int64_t n_kernels = 0;            // resolved: never 0
-    const std::int64_t* groups = nullptr;  // of n_features; nullptr: one kernel a feature, or one of all
-    bool standardize = true;
-    int width = 0;  // FASTFS_WIDTH_*
-    double delta = 0;
-    const double* matrices = nullptr;
-    std::int64_t n_samples = 0;  // also with X
-};
-
-// What the products of each kernel are taken with: `rows` are the samples (as sorted) whose rows of A aren't zero.
+// The factors of the products of each kernel: `rows` are the samples (as sorted) whose rows of A aren't zero.
 struct Support {
     std::vector<std::int64_t> rows;    // ascending, s of them
     std::vector<double> A;             // s x k: rows of A
@@ -37,13 +24,13 @@ struct Support {
     std::int64_t k = 0;
 };
 
-// T: that of X; float64 with matrices.
+// T: the type of X; double with matrices.
 template <class T>
 class SampleKernels {
   public:
     // order: sample i of this object is row order[i] of X; sorted by class, those of class q being
     // class_begins[q]..class_begins[q + 1]. Finds means, scales and widths in double. Throws InvalidArgument if X holds
-    // NaN or infinity, or nothing that varies, or what doubles can't scale.
+    // NaN or infinity, no feature that varies, or features that doubles can't scale.
     SampleKernels(const KernelSource& source, std::vector<std::int64_t> order, std::vector<std::int64_t> class_begins,
                   Run& run);
     SampleKernels(const SampleKernels&) = delete;
@@ -58,8 +45,8 @@ class SampleKernels {
     const std::vector<double>& means() const { return means_; }    // n_features
     const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
 
-    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]. What exceeds
-    // 192 terms in T is in float64.
+    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]. At most
+    // 192 terms are added up in T; the sum of such parts is in double.
     void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
     // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum over
@@ -68,8 +55,8 @@ class SampleKernels {
     void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
                   double* v) const;
 
-    // The same for all kernels, a block at a time, for those who keep a number of each: visit(first, count, c, totals,
-    // v) is called from any thread, once for each block.
+    // The same for all kernels, block by block, for callers that keep a number per kernel: visit(first, count, c,
+    // totals, v) is called from any thread, once for each block.
     using Visit =
         std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
     void for_products(const Support& support, Run& run, const Visit& visit) const;

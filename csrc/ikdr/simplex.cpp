@@ -6,16 +6,17 @@
 #include <limits>
 #include <vector>
 
+#include "support/errors.hpp"
+#include "support/index.hpp"
+
 namespace fastfs::core {
 namespace {
-
-using Numbers = std::vector<double>;
 
 // Values that the line search compares with; a sufficient decrease; steps, in units of the gradient's inverse.
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
-// What stays of a column beside zeros.
+// Smaller values of a column become zeros.
 constexpr double kNegligible = 1e-12;
 
 double dot(const Numbers& x, const Numbers& y) {
@@ -34,7 +35,7 @@ double frank_wolfe_gap(const Numbers& x, const Numbers& g, std::int64_t n) {
     return gap;
 }
 
-// Leaves out what is negligible.
+// Sets negligible values to zero.
 void tidy(double* A, std::int64_t n, std::int64_t k) {
     for (double* column = A; column != A + n * k; column += n) {
         double sum = 0;
@@ -80,6 +81,19 @@ void project_on_simplex(double* x, std::int64_t n, double* work) {
         total += x[i];
     }
     for (std::int64_t i = 0; i < n; ++i) x[i] /= total;
+}
+
+void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const char* name) {
+    for (std::int64_t j = 0; j < k; ++j) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const double a = A[i * k + j];
+            require(a >= -1e-6, Message() << name << " must not be negative, but one is " << a);
+            sum += a;
+        }
+        require(std::abs(sum - 1) <= 1e-6, Message()
+                                               << name << " must sum to 1, but sum to " << sum << ": divide by that");
+    }
 }
 
 SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,

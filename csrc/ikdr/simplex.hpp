@@ -1,4 +1,4 @@
-// Engine: minimisation over matrices whose columns lie on the simplex {x >= 0, sum x = 1}.
+// Minimisation over matrices whose columns lie on the simplex {x >= 0, sum x = 1}.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,21 @@ namespace fastfs::core {
 // finitely many passes). work: n values.
 void project_on_simplex(double* x, std::int64_t n, double* work);
 
+// Throws InvalidArgument unless the columns of A (n x k, row-major) lie on the simplex, to six digits.
+void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const char* name);
+
 // A differentiable function of A: k columns of n values, one after the other.
 class SimplexFunction {
   public:
     virtual ~SimplexFunction() = default;
     virtual double value(const double* A) = 0;
-    virtual void gradient(double* G) = 0;  // where the last value was taken
+    virtual void gradient(double* G) = 0;  // at the point of the last value
 };
 
 struct SimplexMinimum {
     double value = 0;
-    double gap = 0;  // Frank-Wolfe gap sum_j (g_j' a_j - min g_j): what can still be gained, where f is convex
+    double gap =
+        0;  // Frank-Wolfe gap sum_j (g_j' a_j - min g_j): an upper bound of what is left to gain, if f is convex
     std::int64_t n_iter = 0;
     bool converged = false;
 };
@@ -32,7 +36,7 @@ struct SimplexMinimum {
 SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
                                    std::int64_t max_iter, Run& run, double* A);
 
-// Bytes that it takes.
+// Bytes that minimize_on_simplex takes.
 std::int64_t simplex_memory(std::int64_t n, std::int64_t k);
 
 }  // namespace fastfs::core

@@ -7,6 +7,7 @@
 
 #include "engines/spectral.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
@@ -29,7 +30,7 @@ constexpr std::int64_t kColumnsPerRank = 4, kTestsPerRank = 2;
 // rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
 
-std::int64_t n_tasks(std::int64_t d) { return (d + kRows - 1) / kRows; }
+std::int64_t n_tasks(std::int64_t d) { return ceil_div(d, kRows); }
 
 // Calls f(first row, rows, slot) for all blocks of kRows rows.
 template <class F>
@@ -42,7 +43,7 @@ void for_rows(std::int64_t d, Run& run, F&& f) {
 std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
     const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
     const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});
-    return (rows + kRows - 1) / kRows * kRows;
+    return ceil_div(rows, kRows) * kRows;
 }
 
 // F'F (n x n, lower triangle), F d x n with rows ld apart.
@@ -64,11 +65,11 @@ LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_
         SymmetricEigen eigen(n, H.data(), run);
         const std::vector<double>& w = eigen.values();
         std::int64_t k = 0;
-        while (k < std::min(rank, n) && w[static_cast<std::size_t>(n - 1 - k)] > kSmallestShare * w.back()) ++k;
+        while (k < std::min(rank, n) && w[at(n - 1 - k)] > kSmallestShare * w.back()) ++k;
         eigen.make_vectors(n - k, n, run);
         Buffer<double> V(n * k);  // k x n: what BLAS multiplies by fastest
         for (std::int64_t c = 0; c < k; ++c) {
-            const double value = w[static_cast<std::size_t>(n - 1 - c)], scale = 1 / std::sqrt(value);
+            const double value = w[at(n - 1 - c)], scale = 1 / std::sqrt(value);
             const double* v = eigen.vector(n - 1 - c);
             for (std::int64_t j = 0; j < n; ++j) V[j * k + c] = scale * v[j];
             model.w.push_back(std::max(value - nu, smallest));
@@ -120,15 +121,14 @@ std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std:
     for (;;) {
         std::int64_t pivot = -1;
         for (std::int64_t i = 0; i < b; ++i) {
-            if (A[i * b + i] > least[static_cast<std::size_t>(i)] && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot]))
-                pivot = i;
+            if (A[i * b + i] > least[at(i)] && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot])) pivot = i;
         }
         if (pivot < 0) break;
         const double root = std::sqrt(A[pivot * b + pivot]);
         order.push_back(pivot);
-        const std::size_t at = columns.size();
+        const std::size_t begin = columns.size();
         for (std::int64_t i = 0; i < b; ++i) columns.push_back(A[pivot * b + i] / root);
-        const double* column = columns.data() + at;
+        const double* column = columns.data() + begin;
         for (std::int64_t j = 0; j < b; ++j) {
             for (std::int64_t i = 0; i < b; ++i) A[j * b + i] -= column[i] * column[j];
         }
@@ -138,7 +138,7 @@ std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std:
     R.assign(q * q, 0.0);
     for (std::size_t j = 0; j < q; ++j) {
         for (std::size_t i = j; i < q; ++i) {
-            R[j * q + i] = columns[j * static_cast<std::size_t>(b) + static_cast<std::size_t>(order[i])];
+            R[j * q + i] = columns[j * at(b) + at(order[i])];
         }
     }
     return order;
@@ -196,7 +196,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
             KernelTiles<T>(drawn, drawn, kernel, run)(0, b, 0, b, tile, run);
             for (std::int64_t i = 0; i < b; ++i) {
                 for (std::int64_t j = 0; j < b; ++j) residual[j * b + i] = static_cast<double>(tile[i * kTile + j]);
-                const double* row = F.data() + I[static_cast<std::size_t>(i)] * m;
+                const double* row = F.data() + I[at(i)] * m;
                 std::copy(row, row + n, at_drawn.data() + i * n);
             }
             if (n > 0) {
@@ -204,13 +204,13 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
             }
         }
         std::vector<double> least;
-        for (std::int64_t i : I) least.push_back(rounding * diagonal[static_cast<std::size_t>(i)]);
+        for (std::int64_t i : I) least.push_back(rounding * diagonal[at(i)]);
         const std::vector<std::int64_t> order = pivoted_cholesky(b, residual.data(), least, R);
         if (order.empty()) break;
         b = static_cast<std::int64_t>(order.size());
         std::vector<std::int64_t> chosen;
         for (std::int64_t i = 0; i < b; ++i) {
-            chosen.push_back(I[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])]);
+            chosen.push_back(I[at(order[at(i)])]);
             const double* row = F.data() + chosen.back() * m;
             std::copy(row, row + n, at_drawn.data() + i * n);
         }
@@ -219,7 +219,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
         const Features<T> landmark(features, chosen, run);
         const KernelTiles<T> kernel_tile(features, landmark, kernel, run);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int slot) {
-            T* tile = tiles[static_cast<std::size_t>(slot)].data();
+            T* tile = tiles[at(slot)].data();
             kernel_tile(i0, rows, 0, b, tile, run);
             double* block = F.data() + i0 * m;
             for (std::int64_t a = 0; a < rows; ++a) std::copy_n(tile + a * kTile, b, block + a * m + n);
@@ -228,12 +228,12 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
             for (std::int64_t a = 0; a < rows; ++a) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < b; ++j) sum += block[a * m + n + j] * block[a * m + n + j];
-                double& rest = c[static_cast<std::size_t>(i0 + a)];
-                if (rest - sum < -kIndefinite * diagonal[static_cast<std::size_t>(i0 + a)]) throw not_semidefinite();
+                double& rest = c[at(i0 + a)];
+                if (rest - sum < -kIndefinite * diagonal[at(i0 + a)]) throw not_semidefinite();
                 rest = std::max(rest - sum, 0.0);
             }
         });
-        for (std::int64_t i : chosen) c[static_cast<std::size_t>(i)] = 0;
+        for (std::int64_t i : chosen) c[at(i)] = 0;
         n += b;
     }
     return n;
@@ -243,10 +243,10 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
 
 Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
                              const std::function<void(std::int64_t, std::int64_t, double*)>& add) {
-    const std::int64_t group_rows = rows_per_group(d, size), groups = (d + group_rows - 1) / group_rows;
-    std::vector<Buffer<double>> parts(static_cast<std::size_t>(groups));
+    const std::int64_t group_rows = rows_per_group(d, size), groups = ceil_div(d, group_rows);
+    std::vector<Buffer<double>> parts(at(groups));
     parallel_for(run, groups, [&](std::int64_t group, int) {
-        Buffer<double>& part = parts[static_cast<std::size_t>(group)];
+        Buffer<double>& part = parts[at(group)];
         part = Buffer<double>(size);
         std::fill_n(part.data(), size, 0.0);
         const std::int64_t last = std::min((group + 1) * group_rows, d);
@@ -263,7 +263,7 @@ Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
 
 std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
     const std::int64_t group_rows = rows_per_group(d, size);
-    return 8 * size * ((d + group_rows - 1) / group_rows);
+    return 8 * size * (ceil_div(d, group_rows));
 }
 
 template <class T>
@@ -271,7 +271,7 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                   std::uint64_t seed, Buffer<double>& F, Run& run) {
     const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
     if (F.size() < d * m) F = Buffer<double>(d * m);
-    std::vector<double> g(static_cast<std::size_t>(d), 1.0), c;
+    std::vector<double> g(at(d), 1.0), c;
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
     double trace = trace_of(diagonal, g);
     std::int64_t n = landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c);
@@ -283,13 +283,13 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                 sum_over_rows(d, n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
                     for (std::int64_t i = first; i < first + rows; ++i) {
                         const double* row = F.data() + i * m;
-                        for (std::int64_t j = 0; j < n; ++j) part[j] += g[static_cast<std::size_t>(i)] * row[j];
+                        for (std::int64_t j = 0; j < n; ++j) part[j] += g[at(i)] * row[j];
                     }
                 });
             for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
                 for (std::int64_t i = i0; i < i0 + rows; ++i) {
-                    double& gi = g[static_cast<std::size_t>(i)];
-                    double Kg = c[static_cast<std::size_t>(i)] * gi;
+                    double& gi = g[at(i)];
+                    double Kg = c[at(i)] * gi;
                     for (std::int64_t j = 0; j < n; ++j) Kg += F[i * m + j] * Fg[j];
                     divide_by_root(i, gi, Kg);
                 }
@@ -301,7 +301,7 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
         n = landmark_columns(features, kernel, diagonal, squares, m, seed, run, F, c);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
             for (std::int64_t i = i0; i < i0 + rows; ++i) {
-                for (std::int64_t j = 0; j < n; ++j) F[i * m + j] *= g[static_cast<std::size_t>(i)];
+                for (std::int64_t j = 0; j < n; ++j) F[i * m + j] *= g[at(i)];
             }
         });
     }
@@ -313,7 +313,7 @@ template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
                 Buffer<double>& Y, Run& run) {
     const std::int64_t d = features.n_features(), p = std::min(kTestsPerRank * rank, d);
-    std::vector<double> g(static_cast<std::size_t>(d), 1.0), Kg(static_cast<std::size_t>(d));
+    std::vector<double> g(at(d), 1.0), Kg(at(d));
     for (int time = 0; time < normalize; ++time) {
         affinity_product(features, kernel, g.data(), 1, run, Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(static_cast<std::int64_t>(i), g[i], Kg[i]);
@@ -329,7 +329,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
         Random random(seed, static_cast<std::uint64_t>(i0 / kRows));
         double pair[2];
         for (std::int64_t i = i0; i < i0 + rows; ++i) {
-            const double factor = scale * g[static_cast<std::size_t>(i)];
+            const double factor = scale * g[at(i)];
             for (std::int64_t j = 0; j < p; j += 2) {
                 random.normal_pair(pair);
                 Omega[i * p + j] = factor * pair[0];
@@ -341,7 +341,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     if (normalize > 0) {
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
             for (std::int64_t i = i0; i < i0 + rows; ++i) {
-                const double gi = g[static_cast<std::size_t>(i)];
+                const double gi = g[at(i)];
                 for (std::int64_t j = 0; j < p; ++j) {
                     Y[i * p + j] *= gi;
                     Omega[i * p + j] /= gi;

@@ -11,9 +11,14 @@
 
 namespace fastfs::core {
 
+// One a class if classes are compared in pairs, else one a class and one for the rest of it.
+std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass);
+
 class Manifest {
   public:
     Manifest(Samples X, bool keep_distances, Run& run);
+
+    const Samples& samples() const { return X_; }
 
     fastfs_manifest_plan plan(std::int64_t n_classes, const fastfs_manifest_options& options, std::int64_t n_scales,
                               std::int64_t n_components, const Run& run) const;
@@ -28,5 +33,9 @@ class Manifest {
     double unit_ = 1;           // of all rows
     Buffer<double> distances_;  // over all rows, upper triangle in units of unit_^2; empty if not kept
 };
+
+// The scores of all problems together, from those of each. class_scores may be null.
+void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,
+                          double* scores, double* class_scores);
 
 }  // namespace fastfs::core

@@ -19,7 +19,7 @@ struct Immigrate {
     bool stored = false, converged = false;
     double sigma = 0;
     std::vector<std::int64_t> features;
-    std::vector<double> values, vectors, W, scores, cost, objective;
+    std::vector<double> values, vectors, W, scores, cost, objective, prefilter_weights;
 };
 
 Immigrate immigrate(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,

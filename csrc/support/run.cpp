@@ -151,7 +151,7 @@ bool Run::allows(std::int64_t bytes) const {
 void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const {
     if (is_question()) {
         bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
-        *options_.bytes_needed = bytes;
+        *options_.bytes_needed = std::max(*options_.bytes_needed, bytes);
     }
     if (allows(bytes)) {
         if (is_question()) throw Answered();
@@ -165,30 +165,27 @@ void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_
 
 void Run::step(const char* name, double end) {
     step_ = name;
-    begin_ = end_;
-    end_ = end;
-    done_ = 0;
-    checkpoint();
+    shares_.begin = shares_.next;
+    shares_.end = shares_.next = shares_.whole_begin + (shares_.whole_end - shares_.whole_begin) * end;
+    checkpoint(0);
 }
 
 // On other threads, where loops may be nested, it does nothing.
 Run::Part::Part(Run& run, double begin, double end) : run_(run), counts_(std::this_thread::get_id() == run.caller_) {
     if (!counts_) return;
-    begin_ = run.part_begin_;
-    end_ = run.part_end_;
-    run.part_begin_ = begin_ + begin * (end_ - begin_);
-    run.part_end_ = begin_ + end * (end_ - begin_);
+    outer_ = run.shares_;
+    const double length = outer_.end - outer_.begin;
+    const double first = outer_.begin + begin * length, last = outer_.begin + end * length;
+    run.shares_ = {.whole_begin = first, .whole_end = last, .begin = first, .end = last, .next = first};
 }
 
 Run::Part::~Part() {
-    if (!counts_) return;
-    run_.part_begin_ = begin_;
-    run_.part_end_ = end_;
+    if (counts_) run_.shares_ = outer_;
 }
 
 void Run::checkpoint(double done) {
     if (std::this_thread::get_id() == caller_) {
-        done_ = std::max(done_, part_begin_ + done * (part_end_ - part_begin_));
+        done_ = std::max(done_, shares_.begin + done * (shares_.end - shares_.begin));
     }
     checkpoint();
 }
@@ -201,7 +198,7 @@ void Run::checkpoint() {
 void Run::report_if_due() {
     if (stop_.load(std::memory_order_relaxed)) return;  // it has been told, and helpers are waited for
     if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;
-    if (options_.progress(options_.user, step_, std::min(begin_ + (end_ - begin_) * done_, 1.0)) != 0) {
+    if (options_.progress(options_.user, step_, std::min(done_, 1.0)) != 0) {
         stop_.store(true, std::memory_order_relaxed);
     }
     last_report_ = std::chrono::steady_clock::now();

@@ -19,6 +19,13 @@ std::int64_t memory_budget(std::int64_t requested);
 struct Answered {};
 
 class Run {
+    // Shares of the call.
+    struct Shares {
+        double whole_begin = 0, whole_end = 1;  // the part that steps divide
+        double begin = 0, end = 0;              // the step, or a part before its first step: what loops divide
+        double next = 0;                        // where the next step begins
+    };
+
   public:
     explicit Run(const fastfs_run& options);
 
@@ -37,7 +44,7 @@ class Run {
     // Names the step that starts now and the share of the call that it will have finished at its end.
     void step(const char* name, double end);
 
-    // While it is alive, loops count from `begin` to `end` of the running step, or of the part that it is in.
+    // While it is alive, a share of the running step counts as a whole: steps and loops in it run from 0 to 1.
     class Part {
       public:
         Part(Run& run, double begin, double end);
@@ -48,11 +55,11 @@ class Run {
       private:
         Run& run_;
         bool counts_;
-        double begin_ = 0, end_ = 0;
+        Shares outer_;
     };
 
     // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
-    // 20 times a second; `done` is the finished share of the running step.
+    // 20 times a second; `done` is the finished share of the running step or part.
     void checkpoint(double done);
     void checkpoint();  // no news of the share
 
@@ -64,10 +71,10 @@ class Run {
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    // The calling thread's alone, as all below. A step may hold several loops, each of which counts from 0: what is
-    // reported never goes back.
-    double begin_ = 0, end_ = 0, done_ = 0;
-    double part_begin_ = 0, part_end_ = 1;
+    // The calling thread's alone, as all below. A step may hold several loops, each of which counts from 0: the share
+    // that is reported never decreases.
+    Shares shares_;
+    double done_ = 0;
     std::chrono::steady_clock::time_point last_report_;  // or the start of a call that reports
 };
 

@@ -13,26 +13,28 @@ if TYPE_CHECKING:
     from fastfs import tl as tl
     from fastfs._estimators.disc import DiSC as DiSC
     from fastfs._estimators.ikdr import IKDR as IKDR
+    from fastfs._estimators.im4e import IM4E as IM4E
+    from fastfs._estimators.immigrate import Immigrate as Immigrate
     from fastfs._estimators.manifest import ManiFeSt as ManiFeSt
-    from fastfs._estimators.margin import IM4E as IM4E
-    from fastfs._estimators.margin import Immigrate as Immigrate
-    from fastfs._estimators.margin import MultiSURF as MultiSURF
-    from fastfs._estimators.margin import Relief as Relief
-    from fastfs._estimators.margin import ReliefF as ReliefF
     from fastfs._estimators.projse import ProjSe as ProjSe
+    from fastfs._estimators.relief import MultiSURF as MultiSURF
+    from fastfs._estimators.relief import Relief as Relief
+    from fastfs._estimators.relief import ReliefF as ReliefF
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
-    from fastfs._functions.disc import DiscResult as DiscResult
+    from fastfs._functions.disc import DiSCResult as DiSCResult
     from fastfs._functions.disc import disc as disc
     from fastfs._functions.disc import nearest_features as nearest_features
-    from fastfs._functions.ikdr import IkdrResult as IkdrResult
+    from fastfs._functions.explanation import Explanation as Explanation
+    from fastfs._functions.ikdr import IKDRResult as IKDRResult
     from fastfs._functions.ikdr import ikdr as ikdr
     from fastfs._functions.ikdr import ikdr_path as ikdr_path
-    from fastfs._functions.immigrate import Explanation as Explanation
-    from fastfs._functions.immigrate import Im4eResult as Im4eResult
+    from fastfs._functions.im4e import IM4EResult as IM4EResult
+    from fastfs._functions.im4e import im4e as im4e
+    from fastfs._functions.im4e import im4e_scores as im4e_scores
     from fastfs._functions.immigrate import ImmigrateResult as ImmigrateResult
-    from fastfs._functions.immigrate import im4e_scores as im4e_scores
+    from fastfs._functions.immigrate import immigrate as immigrate
     from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
     from fastfs._functions.manifest import manifest_scores as manifest_scores
     from fastfs._functions.projse import ProjSeResult as ProjSeResult
@@ -62,22 +64,22 @@ _HOMES = {
     "ConsensusResult": "_inference.consensus",
     "DataWarning": "_machine.run",
     "DiSC": "_estimators.disc",
-    "DiscResult": "_functions.disc",
+    "DiSCResult": "_functions.disc",
     "Explanation": "_functions.immigrate",
     "GramAccumulator": "_functions.affinity",
     "IKDR": "_estimators.ikdr",
-    "IM4E": "_estimators.margin",
-    "IkdrResult": "_functions.ikdr",
-    "Im4eResult": "_functions.immigrate",
-    "Immigrate": "_estimators.margin",
+    "IM4E": "_estimators.im4e",
+    "IM4EResult": "_functions.im4e",
+    "IKDRResult": "_functions.ikdr",
+    "Immigrate": "_estimators.immigrate",
     "ImmigrateResult": "_functions.immigrate",
     "ManiFeSt": "_estimators.manifest",
-    "MultiSURF": "_estimators.margin",
+    "MultiSURF": "_estimators.relief",
     "PermutationResult": "_inference.permutation",
     "ProjSe": "_estimators.projse",
     "ProjSeResult": "_functions.projse",
-    "Relief": "_estimators.margin",
-    "ReliefF": "_estimators.margin",
+    "Relief": "_estimators.relief",
+    "ReliefF": "_estimators.relief",
     "StabilityResult": "_inference.stability",
     "affinity": "_functions.affinity",
     "affinity_product": "_functions.affinity",
@@ -88,7 +90,9 @@ _HOMES = {
     "get_pkgconfig_dir": "_machine.embed",
     "ikdr": "_functions.ikdr",
     "ikdr_path": "_functions.ikdr",
-    "im4e_scores": "_functions.immigrate",
+    "im4e": "_functions.im4e",
+    "im4e_scores": "_functions.im4e",
+    "immigrate": "_functions.immigrate",
     "immigrate_scores": "_functions.immigrate",
     "info": "_machine.info",
     "link_blas": "_machine.info",
@@ -122,19 +126,21 @@ __all__ = [  # noqa: RUF022 (grouped by what they are)
     "MultiSURF",
     "multisurf_scores",
     "IM4E",
+    "im4e",
     "im4e_scores",
-    "Im4eResult",
+    "IM4EResult",
     "Immigrate",
+    "immigrate",
     "immigrate_scores",
     "ImmigrateResult",
     "Explanation",
     "DiSC",
     "disc",
-    "DiscResult",
+    "DiSCResult",
     "IKDR",
     "ikdr",
     "ikdr_path",
-    "IkdrResult",
+    "IKDRResult",
     "GramAccumulator",
     "affinity",
     "affinity_product",

@@ -82,6 +82,8 @@ def run(arguments: Sequence[str]) -> int:
             # `io` names the files that it reads and writes.
             used = f"'{error.filename}'" if error.filename else "standard output"
             message = f"Cannot use {used}: {error.strerror or error}"
+        except io.TableError as error:
+            message = error.spelled(_as_option)
         except (ValueError, MemoryError) as error:
             message = str(error) or "There is not enough memory"
         else:
@@ -648,6 +650,15 @@ def _say(kind: str, colour: str, message: str) -> None:
     if sentence[-1:] not in ".?!":  # an error is raised without
         sentence += "."
     _errors.print(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence), soft_wrap=True)
+
+
+def _as_option(parameter: io.Parameter) -> str:
+    """A parameter of `io.read_table` as the option of the same name."""
+    option = f"--{parameter.name.replace('_', '-')}"
+    if parameter.value is None or parameter.value is True:
+        return option
+    values = parameter.value if isinstance(parameter.value, list) else [parameter.value]
+    return " ".join(f"{option} '{value}'" for value in values)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -234,12 +234,12 @@ class _Source:
         check_structure(rows)
         return rows
 
-    def sums(self, cells: Array, codes: Array, n_groups: int) -> Array:
+    def sums(self, cells: Array, labels: Array, n_groups: int) -> Array:
         """Sums of the genes over the cells of each group, in one pass."""
         from scipy.sparse import csr_matrix
 
         n_cells, n_genes = self.X.shape
-        members = csr_matrix((np.ones(len(cells)), (codes, cells)), shape=(n_groups, n_cells))
+        members = csr_matrix((np.ones(len(cells)), (labels, cells)), shape=(n_groups, n_cells))
         if self.is_dask:
             from dask.array import from_array
 
@@ -355,7 +355,7 @@ def _compare(
     from sklearn.exceptions import ConvergenceWarning
 
     whole = clone(model).fit(source.of(cells), labels)
-    names, codes = np.unique(labels, return_inverse=True)
+    names, numbers = np.unique(labels, return_inverse=True)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
         of_groups = _scores(whole, source.of(cells), labels, n_permutations)
         found = [of_groups[group] for group, _ in pairs]
@@ -378,7 +378,7 @@ def _compare(
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
             warn([message + "parameters say how long it may take"], ConvergenceWarning)
-    sums, sizes = source.sums(cells, codes, len(names)), np.bincount(codes)
+    sums, sizes = source.sums(cells, numbers, len(names)), np.bincount(numbers)
     if sums.any() and np.array_equal(sums, np.rint(sums)):
         warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
     by_group = {}
@@ -405,15 +405,17 @@ def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> t
 def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dict[str, Array]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted."""
     from scipy.stats import false_discovery_control
+    from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
 
-    from fastfs._inference.permutation import permutation_test
+    from fastfs._inference.permutation import permutation_test, settle
 
     names = np.unique(y).tolist()
     scores = _scores_of_groups(fitted)
     pvalues = adjusted = np.full(scores.shape, np.nan)
     if n_permutations:
-        tested = _ByGroup(fitted) if hasattr(fitted, "class_scores_") else fitted
+        model = settle(clone(fitted), fitted)
+        tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)

@@ -23,6 +23,7 @@
 #include "capi/abi.hpp"
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "fastfs/testing.h"
 
 namespace {
 
@@ -155,6 +156,7 @@ void test_null() {
     CHECK(fastfs_manifest_new(nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_plan_fit(nullptr, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -950,9 +952,9 @@ void test_kernels_without_numbers() {
     fastfs_gram_free(gram);
     fastfs_manifest* manifest = nullptr;
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
-    for (const int accuracy : {FASTFS_EXACT, FASTFS_FAST, FASTFS_HIGH}) {
+    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
         auto how = fastfs::default_manifest_options();
-        how.kernel = no_number;
+        how.custom = no_number;
         how.accuracy = accuracy;
         how.rank = 1;
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
@@ -960,8 +962,8 @@ void test_kernels_without_numbers() {
         result.scores = scores.data();
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
               says("NaN"));
-        if (accuracy == FASTFS_EXACT) continue;
-        how.kernel = huge_number;
+        if (accuracy == FASTFS_MANIFEST_EXACT) continue;
+        how.custom = huge_number;
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_ENUMERIC &&
               says("too large to be multiplied"));
     }
@@ -992,7 +994,7 @@ void test_kernels_without_numbers() {
     for (auto& set : sets) {
         set.X = &X;
         set.n_components = 1;
-        set.kernel = no_number;
+        set.custom = no_number;
     }
     auto graph = fastfs::default_disc_options();
     graph.bandwidth_neighbors = 2;

@@ -22,12 +22,12 @@
 #define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
 #define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
 
+#include "disc/operators.hpp"
+#include "engines/isa/tiles.hpp"
+#include "engines/spectral.hpp"
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
-#include "engines/isa/tiles.hpp"
 #include "manifest/low_rank.hpp"
-#include "disc/operators.hpp"
-#include "engines/spectral.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
@@ -623,7 +623,7 @@ void test_manifest() {
         CHECK(std::abs(kept.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
     }
     // At full rank all forms agree.
-    for (int form : {FASTFS_SPD, FASTFS_SPSD}) {
+    for (int form : {FASTFS_MANIFEST_SPD, FASTFS_MANIFEST_SPSD}) {
         auto options = fastfs::default_manifest_options();
         options.form = form;
         const auto same = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 2, threads(2))[0];
@@ -633,7 +633,7 @@ void test_manifest() {
     }
     auto options = fastfs::default_manifest_options();
     std::atomic<std::int64_t> values{0};
-    options.kernel = laplacian;
+    options.custom = laplacian;
     options.user = &values;
     CHECK(data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 0, threads(2))[0].ranks[0] == d);
     CHECK(values >= d * (d + 1));
@@ -643,6 +643,47 @@ void test_manifest() {
         worst = std::max(worst, std::abs(one.scores[j] - other.scores[j]));
     }
     CHECK(worst <= 1e-12 * largest && largest > 0);
+}
+
+// Shares of the problems, solved apart, give the bits of one fit.
+void test_shares_of_manifest() {
+    const std::int64_t n = 36, d = 20, n_classes = 4, n_problems[] = {4, 6};
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 9);
+    std::vector<std::int64_t> y;
+    for (std::int64_t r = 0; r < n; ++r) y.push_back(r % n_classes);
+    const fastfs::manifest data({X.data(), n, d});
+    for (const int multiclass : {FASTFS_MANIFEST_OVR, FASTFS_MANIFEST_OVO}) {
+        auto options = fastfs::default_manifest_options();
+        options.multiclass = multiclass;
+        const auto whole = data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, 0, threads(1))[0];
+        const std::int64_t p = n_problems[multiclass];
+        std::vector<double> of_each(static_cast<std::size_t>(p * d)), scores(static_cast<std::size_t>(d)),
+            of_classes(static_cast<std::size_t>(n_classes * d)), sigma(whole.sigma.size(), -1.0), ignored(scores);
+        for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}}) {
+            options.first_problem = first;
+            options.n_problems = first == 0 ? 1 : 0;
+            CHECK(data.plan(n_classes, options).n_problems == (first == 0 ? 1 : p - 1));
+            std::vector<fastfs_manifest_result> out{FASTFS_MANIFEST_RESULT_INIT};
+            out[0].scores = ignored.data();
+            out[0].sigma = sigma.data();
+            out[0].problem_scores = of_each.data() + first * d;
+            data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, out, threads(1));
+            if (first == 0) CHECK(sigma.back() == -1 && sigma[0] == whole.sigma[0]);
+        }
+        fastfs::manifest_mean_scores(d, n_classes, options, of_each.data(), scores.data(), of_classes.data());
+        CHECK(sigma == whole.sigma && scores == whole.scores && of_classes == whole.class_scores);
+        for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{p, 0}, {p - 1, 2}, {-1, 1}, {0, -1}}) {
+            options.first_problem = first;
+            options.n_problems = count;
+            bool refused = false;
+            try {
+                data.plan(n_classes, options);
+            } catch (const std::invalid_argument&) {
+                refused = true;
+            }
+            CHECK(refused);
+        }
+    }
 }
 
 // The low-rank forms: threads, chunks and layout change no bit or little, class swap neither.
@@ -657,7 +698,7 @@ void test_wide_manifest() {
     }
     auto options = fastfs::default_manifest_options();
     options.rank = 12;
-    for (int accuracy : {FASTFS_FAST, FASTFS_HIGH}) {
+    for (int accuracy : {FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
         options.accuracy = accuracy;
         auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
             return from.fit(labels.data(), 2, {fastfs::median_scale(1)}, options, 3, threads(n_threads))[0];
@@ -665,7 +706,7 @@ void test_wide_manifest() {
         const fastfs::manifest data({X.data(), n, d});
         const auto one = fit(data, y, 1), two = fit(data, y, 3), other = fit(data, swapped, 2);
         CHECK(one.scores == two.scores && one.difference_vectors == two.difference_vectors);
-        CHECK(one.ranks[0] == 24 && (one.problem_warnings[0] & FASTFS_WARN_NO_CONTRAST) == 0);
+        CHECK(one.ranks[0] == 24 && (one.problem_warnings[0] & FASTFS_MANIFEST_WARN_NO_CONTRAST) == 0);
         const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
         CHECK(fit(chunks, y, 2).scores == one.scores);
         const auto stored = fit(fastfs::manifest(sparse.matrix(n, d)), y, 2);
@@ -676,11 +717,11 @@ void test_wide_manifest() {
             layout = std::max(layout, std::abs(one.scores[j] - stored.scores[j]));
         }
         CHECK(largest > 0 && swap <= 1e-11 * largest);
-        CHECK(layout <= (accuracy == FASTFS_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
+        CHECK(layout <= (accuracy == FASTFS_MANIFEST_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
         // The Gaussian kernel as a function of the caller's, and two that aren't positive semidefinite.
         auto custom = options;
         auto fit_custom = [&](fastfs_tile_kernel kernel) {
-            custom.kernel = kernel;
+            custom.custom = kernel;
             return data.fit(y.data(), 2, {fastfs::median_scale(1)}, custom, 0, threads(2))[0];
         };
         const auto own = fit_custom([](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns,
@@ -695,7 +736,7 @@ void test_wide_manifest() {
         for (std::size_t j = 0; j < one.scores.size(); ++j) {
             distance = std::max(distance, std::abs(one.scores[j] - own.scores[j]));
         }
-        CHECK(distance <= (accuracy == FASTFS_HIGH ? 1e-4 : 1e-11) * largest);
+        CHECK(distance <= (accuracy == FASTFS_MANIFEST_HIGH ? 1e-4 : 1e-11) * largest);
         const fastfs_tile_kernel indefinite[] = {
             [](double*, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {},
             [](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns, const double*, const double*,
@@ -719,7 +760,7 @@ void test_wide_manifest() {
             std::copy(X.begin() + r * d, X.begin() + (r + 1) * d, twice.begin() + (r + 1) * d);
         }
         const auto equal = fit(fastfs::manifest({twice.data(), n, d}), y, 2);
-        CHECK(equal.problem_warnings[0] == FASTFS_WARN_NO_CONTRAST);
+        CHECK(equal.problem_warnings[0] == FASTFS_MANIFEST_WARN_NO_CONTRAST);
     }
 }
 
@@ -920,13 +961,13 @@ void test_bad_arguments() {
     expect(fit(nullptr, 2, &result), FASTFS_EINVAL, "manifest or labels are null");
     expect(fit(y.data(), 2, nullptr), FASTFS_EINVAL, "results must hold");
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "equal values");
-    expect(fit(y.data(), 1, &result), FASTFS_EINVAL, "at least 2 classes");
-    expect(fit(y.data(), 3, &result), FASTFS_EINVAL, "class 2 has no samples");
+    expect(fit(y.data(), 1, &result), FASTFS_EINVAL, "n_classes must be from 2 to the 4 rows, not 1");
+    expect(fit(y.data(), 3, &result), FASTFS_EINVAL, "no row has the label 2");
     const std::vector<std::int64_t> outside{0, 0, 1, 7};
     expect(fit(outside.data(), 2, &result), FASTFS_EINVAL, "that of row 3 is 7");
     scale.value = -1;
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "sigma_factor");
-    scale.rule = FASTFS_SIGMA_GIVEN;
+    scale.rule = FASTFS_MANIFEST_SIGMA_GIVEN;
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "sigma is null");
     fastfs_manifest_free(handle);
 
@@ -1141,6 +1182,7 @@ int main() {
     test_low_rank<float>();
     test_low_rank<double>();
     test_manifest();
+    test_shares_of_manifest();
     test_wide_manifest();
     test_projse();
     test_neighbors();

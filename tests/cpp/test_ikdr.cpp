@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fastfs/fastfs.hpp"
+#include "fastfs/testing.h"
 #include "ikdr/simplex.hpp"
 #include "tests.hpp"
 
@@ -119,11 +120,19 @@ struct Problem {
     }
 };
 
+double evaluate(const fastfs::matrix& K, const std::int64_t* labels, std::int64_t n_classes,
+                const fastfs::ikdr_options& options, const double* A, double* gradient = nullptr, int repeats = 1,
+                const fastfs::run& how = fastfs::default_run()) {
+    double objective = 0;
+    fastfs::check(fastfs_ikdr_evaluate(K.get(), labels, n_classes, &options, A, repeats, &how, &objective, gradient));
+    return objective;
+}
+
 fastfs::ikdr_options options_of(std::int64_t k, double tau, double zeta, int interpretability) {
     auto options = fastfs::default_ikdr_options();
     options.n_components = k;
-    options.tau = std::isinf(tau) ? 0 : tau;
-    options.zeta = std::isinf(zeta) ? 0 : zeta;
+    options.tau = tau;
+    options.zeta = zeta;
     options.mu = 0.4;
     options.interpretability = interpretability;
     return options;
@@ -208,9 +217,7 @@ void test_reduced() {
             auto options = options_of(p.k, 3.0, 0.8, ip);
             options.lambdas = &lambda;
             options.n_lambdas = 1;
-            const auto F = [&](const Numbers& A) {
-                return fastfs::ikdr_evaluate(K, p.y.data(), p.C, options, A.data());
-            };
+            const auto F = [&](const Numbers& A) { return evaluate(K, p.y.data(), p.C, options, A.data()); };
             const double value = F(p.A);
             minimisers(p, 3.0, 0.8, S, Gamma);
             const bool distance = ip == FASTFS_IKDR_DISTANCE;
@@ -223,11 +230,10 @@ void test_reduced() {
                     options.tau = std::isinf(tau) ? 0 : tau;
                     options.zeta = std::isinf(zeta) ? 0 : zeta;
                     Numbers gradient(p.A.size()), threaded = gradient;
-                    const double here = fastfs::ikdr_evaluate(K, p.y.data(), p.C, options, p.A.data(), gradient.data());
-                    CHECK(here == fastfs::ikdr_evaluate(K, p.y.data(), p.C, options, p.A.data(), threaded.data(), 2,
-                                                        threads(3)));
+                    const double here = evaluate(K, p.y.data(), p.C, options, p.A.data(), gradient.data());
+                    CHECK(here == evaluate(K, p.y.data(), p.C, options, p.A.data(), threaded.data(), 2, threads(3)));
                     CHECK(gradient == threaded);
-                    const double rounded = fastfs::ikdr_evaluate(K32, p.y.data(), p.C, options, p.A.data());
+                    const double rounded = evaluate(K32, p.y.data(), p.C, options, p.A.data());
                     CHECK(std::abs(rounded - here) <= 1e-7 * here);
                     Numbers direction(p.A.size()), up = p.A, down = p.A;
                     double slope = 0, size = 0;
@@ -251,8 +257,8 @@ void test_threads_within() {
     const fastfs::matrix K(p.K.data(), p.n, p.n);
     auto options = options_of(p.k, kInfinity, kInfinity, FASTFS_IKDR_LAPLACIAN);
     Numbers one(p.A.size()), three = one;
-    const double value = fastfs::ikdr_evaluate(K, p.y.data(), p.C, options, p.A.data(), one.data(), 1, threads(1));
-    CHECK(value == fastfs::ikdr_evaluate(K, p.y.data(), p.C, options, p.A.data(), three.data(), 1, threads(3)));
+    const double value = evaluate(K, p.y.data(), p.C, options, p.A.data(), one.data(), 1, threads(1));
+    CHECK(value == evaluate(K, p.y.data(), p.C, options, p.A.data(), three.data(), 1, threads(3)));
     CHECK(one == three);
 }
 
@@ -431,14 +437,16 @@ void test_prices() {
                 for (std::size_t m = 0; m < 3; ++m) {
                     for (std::size_t e = 0; e < K.size(); ++e) K[e] += beta[m] * matrices[m * K.size() + e];
                 }
-                return fastfs::ikdr_evaluate(fastfs::matrix(K.data(), p.n, p.n), p.y.data(), p.C, options, p.A.data());
+                return evaluate(fastfs::matrix(K.data(), p.n, p.n), p.y.data(), p.C, options, p.A.data());
             };
             Numbers prices(3), of_matrices(3);
             const fastfs::matrix X(p.X.data(), p.n, 3);
-            fastfs::ikdr_prices(fastfs::ikdr_features(X), p.y.data(), p.C, options, p.A.data(), weights.data(),
-                                prices.data());
-            fastfs::ikdr_prices(fastfs::ikdr_matrices(matrices.data(), 3, p.n), p.y.data(), p.C, options, p.A.data(),
-                                weights.data(), of_matrices.data());
+            const auto price = [&](const fastfs::ikdr_kernels& kernels, Numbers& found) {
+                fastfs::check(fastfs_ikdr_prices(&kernels, p.y.data(), p.C, &options, p.A.data(), weights.data(),
+                                                 nullptr, found.data()));
+            };
+            price(fastfs::ikdr_features(X), prices);
+            price(fastfs::ikdr_matrices(matrices.data(), 3, p.n), of_matrices);
             for (std::size_t m = 0; m < 3; ++m) {
                 Numbers up = weights, down = weights;
                 up[m] += 1e-5;

@@ -125,6 +125,7 @@ void test_im4e() {
     const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
     const auto* labels = data.labels.data();
     auto options = fastfs::default_im4e_options();
+    options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
     options.tol = 0;
     const auto found = margin.im4e(labels, kClasses, options, threads(1));
     CHECK(found.weights == margin.im4e(labels, kClasses, options, threads(3)).weights);
@@ -155,7 +156,8 @@ void test_immigrate() {
     const Data<T> data;
     const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
     const auto* labels = data.labels.data();
-    const auto options = fastfs::default_immigrate_options();
+    auto options = fastfs::default_immigrate_options();
+    options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
     const auto found = margin.immigrate(labels, kClasses, options, threads(1));
     const auto n = static_cast<std::int64_t>(found.features.size()),
                rank = static_cast<std::int64_t>(found.values.size());
@@ -208,6 +210,36 @@ void test_immigrate() {
     wrong.features = unordered;
     wrong.n_features = 2;
     CHECK(refused([&] { margin.immigrate(labels, kClasses, wrong); }));
+
+    // The filter is IM4E, and W of what it keeps starts as the diagonal of its weights.
+    options.prefilter = FASTFS_PREFILTER_IM4E;
+    const auto filtered = margin.immigrate(labels, kClasses, options, threads(2));
+    auto filter = fastfs::default_im4e_options();
+    filter.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
+    const auto before = margin.im4e(labels, kClasses, filter, threads(1));
+    CHECK(filtered.prefilter_weights == before.weights && found.prefilter_weights.empty());
+    std::vector<std::int64_t> kept;
+    std::vector<double> start;
+    for (std::int64_t j = 0; j < kFeatures; ++j) {
+        const double w = before.weights[static_cast<std::size_t>(j)];
+        if (w * (kFeatures - 1) < 1) continue;
+        kept.push_back(j);
+        start.push_back(w);
+    }
+    CHECK(filtered.features == kept && kept.size() < static_cast<std::size_t>(n));
+    options.features = kept.data();
+    options.n_features = static_cast<std::int64_t>(kept.size());
+    options.start = start.data();
+    CHECK(refused([&] { margin.immigrate(labels, kClasses, options); }));  // the filter chooses these
+    options.prefilter = FASTFS_PREFILTER_AUTO;
+    const auto by_hand = margin.immigrate(labels, kClasses, options, threads(1));
+    CHECK(by_hand.W == filtered.W && by_hand.cost == filtered.cost && by_hand.prefilter_weights.empty());
+    options.smallest = FASTFS_SMALLEST_AUTO;
+    const auto automatic = margin.immigrate(labels, kClasses, options, threads(1));
+    options.smallest = 1 / static_cast<double>(kept.size());
+    CHECK(automatic.W == margin.immigrate(labels, kClasses, options, threads(1)).W && automatic.W != by_hand.W);
+    options.smallest = -0.5;
+    CHECK(refused([&] { margin.immigrate(labels, kClasses, options); }));
     fastfs_immigrate_free(nullptr);
     fastfs_margin_free(nullptr);
 }

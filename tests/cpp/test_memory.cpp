@@ -17,6 +17,7 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "fastfs/testing.h"
 
 namespace {
 
@@ -118,7 +119,7 @@ void test_calls(std::int64_t n, std::int64_t d) {
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, keep, &how, &manifest); });
-        for (const int accuracy : {FASTFS_EXACT, FASTFS_FAST, FASTFS_HIGH}) {
+        for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
             auto options = fastfs::default_manifest_options();
             options.accuracy = accuracy;
             options.rank = 5;

@@ -45,6 +45,12 @@ std::vector<double> score(const std::string& method, const double* values, int64
     const fastfs::margin margin(X, FASTFS_SCALE_RANGE, FASTFS_KEEP_NONE, how);
     if (method == "im4e") return margin.im4e(labels, 2, fastfs::default_im4e_options(), how).weights;
     if (method == "immigrate") return margin.immigrate(labels, 2, fastfs::default_immigrate_options(), how).scores;
+    if (method == "immigrate filtered") {
+        auto options = fastfs::default_immigrate_options();
+        options.prefilter = FASTFS_PREFILTER_IM4E;
+        options.smallest = FASTFS_SMALLEST_AUTO;
+        return margin.immigrate(labels, 2, options, how).scores;
+    }
     auto options = fastfs::default_relief_options();
     if (method == "relief") options.method = FASTFS_RELIEF;
     if (method == "multisurf") options.method = FASTFS_MULTISURF;

@@ -155,8 +155,11 @@ PYTHON = {
     "relief": fastfs.relief_scores,
     "relieff": fastfs.relieff_scores,
     "multisurf": fastfs.multisurf_scores,
-    "im4e": lambda X, y: fastfs.im4e_scores(X, y, sigma=1.0, scaling="range").weights,
-    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, sigma=1.0, scaling="range", prefilter=None).scores,
+    "im4e": lambda X, y: fastfs.im4e_scores(X, y, scaling="range"),
+    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, scaling="range"),
+    "immigrate filtered": lambda X, y: fastfs.immigrate_scores(
+        X, y, scaling="range", prefilter="im4e", smallest="auto"
+    ),
 }
 
 
@@ -211,8 +214,7 @@ def test_ctypes_without_python_fastfs(package, python_script, samples, tmp_path)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     out = python_script(EXAMPLES / "score_ctypes.py", package.library, tmp_path / "X.npy", tmp_path / "y.npy")
-    expected = fastfs.im4e_scores(X, y, sigma=1.0, scaling="range")
-    np.testing.assert_array_equal(numbers(out), expected.weights)
+    np.testing.assert_array_equal(numbers(out), fastfs.im4e_scores(X, y, scaling="range"))
 
 
 def test_ctypes_error_is_a_sentence(package):

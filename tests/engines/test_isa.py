@@ -55,9 +55,9 @@ margins = {
     "relief": lambda X, y: fastfs.relief_scores(X, y),
     "relieff": lambda X, y: fastfs.relieff_scores(X, y),
     "multisurf": lambda X, y: fastfs.multisurf_scores(X, y),
-    "im4e": lambda X, y: fastfs.im4e_scores(X, y, sigma=1.0).weights,
-    "immigrate": lambda X, y: fastfs.immigrate_scores(X, y, sigma=1.0).W,
-    "pairs": lambda X, y: fastfs.immigrate_scores(X[:14], y[:14], prefilter=None, sigma=5.0).scores,
+    "im4e": lambda X, y: fastfs.im4e(X, y, sigma=1.0).weights,
+    "immigrate": lambda X, y: fastfs.immigrate(X, y, sigma=1.0).W,
+    "pairs": lambda X, y: fastfs.immigrate(X[:14], y[:14], prefilter=None, sigma=5.0).scores,
     "far": lambda X, y: fastfs.Immigrate(sigma=1.0).fit(X, y).expected_distance(3 * X[:9] + 1),
     "far by weights": lambda X, y: fastfs.IM4E(sigma=1.0).fit(X, y).expected_distance(3 * X[:9] + 1),
 }

@@ -38,12 +38,12 @@ def positive(n, rank=None, seed=0):
 
 
 def eigh(core, A, n_threads=1):
-    return core.eigh(fresh(A), n_threads=n_threads, max_memory=0)
+    return core.eigh(fresh(A), run.Run(n_threads))
 
 
 def pencil(core, K1, K2, n_threads=1):
     """W, nu of K1 + K2 = W W' and K1 - K2 = W diag(nu) W'."""
-    nu, W, rank = core.pencil(fresh(K1), fresh(K2), n_threads=n_threads, max_memory=0)
+    nu, W, rank = core.pencil(fresh(K1), fresh(K2), run.Run(n_threads))
     assert 0 <= rank <= len(K1)
     nu, W = nu[:rank], W[:, :rank]
     assert np.all(np.diff(nu) >= 0)
@@ -205,18 +205,18 @@ def test_mean_and_difference_of_the_pencil(core):
 def test_other_types_are_refused_not_copied(core, wrong):
     wrong = wrong if wrong.dtype != np.float64 else np.ascontiguousarray(np.arange(9.0).reshape(3, 3))
     with pytest.raises(TypeError):
-        core.eigh(wrong, n_threads=1, max_memory=0)
+        core.eigh(wrong, run.Run(1))
     with pytest.raises(TypeError):
-        core.pencil(fresh(np.eye(3)), wrong, n_threads=1, max_memory=0)
+        core.pencil(fresh(np.eye(3)), wrong, run.Run(1))
 
 
 def test_shapes_that_do_not_fit(core):
     with pytest.raises(ValueError, match="square"):
-        core.eigh(fresh(np.ones((3, 2))), n_threads=1, max_memory=0)
+        core.eigh(fresh(np.ones((3, 2))), run.Run(1))
     with pytest.raises(ValueError, match="same size"):
-        core.pencil(fresh(np.eye(3)), fresh(np.eye(2)), n_threads=1, max_memory=0)
+        core.pencil(fresh(np.eye(3)), fresh(np.eye(2)), run.Run(1))
     with pytest.raises(ValueError, match="not 0"):
-        core.eigh(fresh(np.empty((0, 0))), n_threads=1, max_memory=0)
+        core.eigh(fresh(np.empty((0, 0))), run.Run(1))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -224,7 +224,7 @@ def test_bad_values(core, value):
     A = np.eye(5)
     A[3, 1] = value
     with pytest.raises(ValueError, match="row 3, column 1"):
-        core.eigh(fresh(A), n_threads=1, max_memory=0)
+        core.eigh(fresh(A), run.Run(1))
     for pair in ((A, np.eye(5)), (np.eye(5), A)):
         with pytest.raises(ValueError, match="row 3, column 1"):
             pencil(core, *pair)
@@ -232,6 +232,6 @@ def test_bad_values(core, value):
 
 def test_memory_budget(core):
     with pytest.raises(MemoryError, match=r"\(5000 bytes\)"):
-        core.eigh(fresh(np.eye(100)), n_threads=1, max_memory=5000)
+        core.eigh(fresh(np.eye(100)), run.Run(1, 5000))
     with pytest.raises(MemoryError, match=r"\(5000 bytes\)"):
-        core.pencil(fresh(np.eye(100)), fresh(np.eye(100)), n_threads=1, max_memory=5000)
+        core.pencil(fresh(np.eye(100)), fresh(np.eye(100)), run.Run(1, 5000))

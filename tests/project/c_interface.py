@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HEADER = ROOT / "csrc" / "include" / "fastfs" / "fastfs.h"
+TESTING = HEADER.with_name("testing.h")  # exported, but no part of the reference, the declarations or the ABI list
 REFERENCE = ROOT / "docs" / "c-api.md"
 CYTHON = ROOT / "src" / "fastfs" / "capi.pxd"
 ABI = ROOT / "tests" / "project" / "abi.txt"
@@ -116,9 +117,9 @@ def read_declaration(code: str, comment: str) -> Item | None:
     raise ValueError(f"not understood: {line}")
 
 
-def read_header() -> list[Section]:
-    """The sections of the header; the first one holds its conventions."""
-    text = HEADER.read_text(encoding="utf-8")
+def read_header(header: Path = HEADER) -> list[Section]:
+    """The sections of a header; the first one holds its conventions."""
+    text = header.read_text(encoding="utf-8")
     sections = [Section("Conventions", words(text[: text.index("*/") + 2]))]
     # Between the guards, for a BLAS with 32-bit integers; short names for arguments are written out.
     text = text[text.index('extern "C" {\n#endif') + len('extern "C" {\n#endif') : text.rindex("#ifdef __cplusplus")]

@@ -28,11 +28,12 @@ def test_abi_is_the_one_that_was_decided_on():
     assert committed == found, AGAIN
 
 
-def test_the_library_exports_what_the_header_declares_and_nothing_else():
+def test_the_library_exports_what_the_headers_declare_and_nothing_else():
     exported = c_interface.exported(LIBRARY)
     if exported is None:
         pytest.skip("binutils' nm is not installed")
-    items = [item for section in c_interface.read_header() for item in section.items]
+    headers = (c_interface.HEADER, c_interface.TESTING)
+    items = [item for header in headers for section in c_interface.read_header(header) for item in section.items]
     assert exported == sorted(item.name for item in items if item.kind == "function")
 
 
@@ -50,7 +51,7 @@ def test_every_function_and_struct_is_explained():
 def test_headers_compile_alone(standard, compiler, tmp_path):
     program = shutil.which(compiler)
     assert program, "building fastfs has needed a compiler, so there must be one"
-    headers = ["fastfs.h", "link_blas.h"] + (["fastfs.hpp"] if "+" in standard else [])
+    headers = ["fastfs.h", "link_blas.h", "testing.h"] + (["fastfs.hpp"] if "+" in standard else [])
     for header in headers:
         source = tmp_path / ("alone.cpp" if "+" in standard else "alone.c")
         source.write_text(f'#include "fastfs/{header}"\n#include "fastfs/{header}"\n')

@@ -42,6 +42,7 @@ def test_package_brings_headers_declarations_and_no_blas():
         "fastfs.h",
         "fastfs.hpp",
         "link_blas.h",
+        "testing.h",
     }
     for name in ("__init__.pxd", "capi.pxd", "py.typed", "_core.pyi", "_scipy_blas.pyi"):
         assert (Path(fastfs.__file__).parent / name).is_file(), name

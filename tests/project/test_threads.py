@@ -46,10 +46,10 @@ def test_callers_do_not_disturb_each_other(n_threads):
     def margins(seed):
         label = [Y, Y + 2 * (X[:, 0] > 0.5)][seed % 2]
         near = fastfs.relieff_scores(X, label, n_neighbors=3, n_threads=n_threads)
-        return near.tobytes() + fastfs.im4e_scores(X, label, n_threads=n_threads).weights.tobytes()
+        return near.tobytes() + fastfs.im4e(X, label, n_threads=n_threads).weights.tobytes()
 
     def interactions(seed):
-        return fastfs.immigrate_scores(X[:, seed::9], Y, n_threads=n_threads).W.tobytes()
+        return fastfs.immigrate(X[:, seed::9], Y, n_threads=n_threads).W.tobytes()
 
     jobs = [(f, seed) for f in (affinity, scores, classes, wide, margins, interactions) for seed in range(4)]
     alone = [f(seed) for f, seed in jobs]
@@ -195,8 +195,8 @@ ENDINGS = {
     "success with test vectors": lambda _: fastfs.manifest_scores(X, Y, accuracy="high", rank=20, sigma_factor=2.0),
     "success with classes": lambda _: fastfs.manifest_scores(X, np.arange(40) % 3),
     "product": lambda _: fastfs.affinity_product(X, np.ones(300), sigma=1.0),
-    "interactions": lambda _: fastfs.immigrate_scores(X[:, :30], Y),
-    "interactions in factors": lambda _: fastfs.immigrate_scores(X[:12], Y[:12], sigma=20.0),
+    "interactions": lambda _: fastfs.immigrate(X[:, :30], Y),
+    "interactions in factors": lambda _: fastfs.immigrate(X[:12], Y[:12], sigma=20.0),
     "prediction": lambda _: fastfs.Immigrate().fit(X[:, :30], Y).predict(X[:, :30]),
     "error": failing,
     "refusal": refused,

@@ -20,8 +20,9 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse
 
-from fastfs import DataWarning, _readers, io
+from fastfs import DataWarning, io
 from fastfs.io import read_table, write_ranking
+from fastfs.io._read import READERS
 
 
 @pytest.fixture
@@ -123,11 +124,11 @@ def test_numbers_of_any_kind(write):
 @pytest.mark.parametrize(
     "text, name, message",
     [
-        ("a,b,y\n1,2,u\n3,?,v\n", "t.csv", r"Column 'b' .* not numeric: row 1 .* has '\?'.*--ignore 'b'"),
+        ("a,b,y\n1,2,u\n3,?,v\n", "t.csv", r"Column 'b' .* not numeric: row 1 .* has '\?'.*ignore=\['b'\]"),
         (
             "id,b,y\ns1,2,u\ns2,3,v\n",
             "t.csv",
-            r"Column 'id' .* row 0 .* has 's1'; if these are the names of the samples, .* --ignore 'id'",
+            r"Column 'id' .* row 0 .* has 's1'; if these are the names of the samples, .* ignore=\['id'\]",
         ),
         ("a,a,y\n1,2,u\n", "t.csv", "2 columns 'a'"),
         ("a,y,y\n1,2,u\n", "t.csv", "2 columns 'y'"),
@@ -167,7 +168,7 @@ def test_bad_text(write, text, name, message):
 def test_a_typing_error_finds_its_column(write):
     with pytest.raises(ValueError, match=r"no column 'tisue' \(it has a, tissue\); did you mean 'tissue'\?"):
         read_table(write("a,tissue\n1,u\n"), "tisue")
-    with pytest.raises(ValueError, match="--label"):
+    with pytest.raises(ValueError, match="choose one with label="):
         read_table(write(TEXT))
     with pytest.raises(FileNotFoundError, match="no file 'nowhere"):
         read_table("nowhere.csv", "y")
@@ -275,8 +276,8 @@ def test_transposed_table_with_rows_and_columns_to_ignore(write):
     "text, label, ignore, message",
     [
         (TRANSPOSED, "statos", [], "no row 'statos' .*did you mean 'status'"),
-        (TRANSPOSED, "s2", [], "'s2' as a column, not as a row: leave out --transpose"),
-        (TRANSPOSED, None, [], "choose one with --label, or give a file of labels"),
+        (TRANSPOSED, "s2", [], "'s2' as a column, not as a row: leave out transpose=True"),
+        (TRANSPOSED, None, [], "choose one with label=..., or give a file of labels with labels="),
         (TRANSPOSED, "status", ["q"], "no row or column 'q'"),
         (TRANSPOSED, "status", ["a", "b"], "no feature row"),
         (TRANSPOSED, "status", ["s1", "s2", "s3"], "no sample column"),
@@ -285,7 +286,7 @@ def test_transposed_table_with_rows_and_columns_to_ignore(write):
         (TRANSPOSED.replace("s2", "s1"), "status", [], "2 columns 's1'"),
         (TRANSPOSED.replace("v", ""), "status", [], "Label row 'status' .* no value in column 's2'"),
         (TRANSPOSED.replace("4", "four"), "status", [], "Column 's2' .* row 'b' has 'four'"),
-        (TRANSPOSED + "batch,x,y,x\n", "status", [], "Row 'batch' .* column 's1' has 'x'; .* --ignore 'batch'"),
+        (TRANSPOSED + "batch,x,y,x\n", "status", [], r"Row 'batch' .* column 's1' has 'x'; .* ignore=\['batch'\]"),
         ("gene,s1,s2\n", "status", [], "no features below"),
         ("gene,s1,s2\na,1\n", "status", [], "line 2 has 2 values, its header 3 names"),
     ],
@@ -296,7 +297,7 @@ def test_bad_transposed_csv(write, text, label, ignore, message):
 
 
 def test_forgotten_transpose(write):
-    with pytest.raises(ValueError, match="'status' as a row, not as a column: add --transpose"):
+    with pytest.raises(ValueError, match="'status' as a row, not as a column: add transpose=True"):
         read_table(write(TRANSPOSED), "status")
 
 
@@ -357,10 +358,10 @@ def test_labels_for_npz(tmp_path, write):
             "y\nu\nv\n",
             "l.txt",
             None,
-            "3 labels for the 2 samples .*; if 'y' is the name of the column, add --label 'y'",
+            "3 labels for the 2 samples .*; if 'y' is the name of the column, add label='y'",
         ),
-        ("u\nv\nw\nx\n", "l.txt", None, "4 labels .*; are its features in rows. Then add --transpose"),
-        ("s1,u\ns2,v\n", "l.csv", None, "columns s1, u: choose one of them with --label"),
+        ("u\nv\nw\nx\n", "l.txt", None, "4 labels .*; are its features in rows. Then add transpose=True"),
+        ("s1,u\ns2,v\n", "l.csv", None, "columns s1, u: choose one of them with label="),
         ("s,Y\ns1,u\ns2,v\n", "l.csv", "y", "no column 'y'"),
         ("s,y\ns1,u\ns9,v\n", "l.csv", "y", "names samples .* but not 's2'"),
         ("s,y\ns1,u\ns2,v\ns1,u\n", "l.csv", "y", "'s1' more than once"),
@@ -460,9 +461,9 @@ def test_transposed_parquet(tmp_path, frame, write):
     table = read_table(parquet(tmp_path, whole), "y", transpose=True, ignore=["s2"])
     np.testing.assert_array_equal(table.X, [[1.5, 2], [5, 6]])
     assert (table.feature_names, table.y.tolist()) == (["a", "b"], ["u", "u"])
-    with pytest.raises(ValueError, match=r"Row 'y' .* column 's1' has 'u'; .*--ignore 'y'"):
+    with pytest.raises(ValueError, match=r"Row 'y' .* column 's1' has 'u'; .*ignore=\['y'\]"):
         read_table(parquet(tmp_path, whole), labels=write("u\nv\nu\n", "l.txt"), transpose=True)
-    with pytest.raises(ValueError, match="'y' as a row, not as a column: add --transpose"):
+    with pytest.raises(ValueError, match="'y' as a row, not as a column: add transpose=True"):
         read_table(parquet(tmp_path, whole), "y")
 
 
@@ -471,7 +472,7 @@ def test_transposed_parquet(tmp_path, frame, write):
     [
         (lambda f: f, "x", r"no column 'x' \(it has a, b, y, sample\)"),
         (lambda f: f, None, "needs a label column"),
-        (lambda f: f.assign(c=["p", "q", "r"]), "y", "Column 'c' .* row 0 .* 'p'; leave it out with --ignore 'c'"),
+        (lambda f: f.assign(c=["p", "q", "r"]), "y", r"Column 'c' .* row 0 .* 'p'; leave it out with ignore=\['c'\]"),
         (lambda f: f.reset_index(drop=False).reset_index(drop=True), "y", "Column 'sample' .* names of the samples"),
         (lambda f: f.assign(c=pd.Timestamp(2020, 1, 1)), "y", "Column 'c' .* '2020"),
         (lambda f: f.assign(c=[[1], [2], [3]]), "y", "Column 'c' "),
@@ -540,13 +541,13 @@ def test_h5ad_of_other_kinds(tmp_path, cells, write):
     "change, options, message",
     [
         (None, {"label": "tipe"}, r"no column of obs 'tipe' \(it has type, n\); did you mean 'type'"),
-        (None, {}, r"choose one of obs with --label \(type, n\)"),
+        (None, {}, r"choose one of obs with label=\.\.\. \(type, n\)"),
         (None, {"label": "type", "layer": "lug"}, r"no layer 'lug' \(it has log\); did you mean 'log'"),
         (None, {"label": "type", "ignore": ["c"]}, "no feature 'c'"),
-        (None, {"label": "type", "transpose": True}, "samples in rows, .* leave out --transpose"),
+        (None, {"label": "type", "transpose": True}, "samples in rows, .* leave out transpose=True"),
         (lambda a: a.obs.isetitem(0, ["u", None, "v"]), {"label": "type"}, "no value in row 1"),
         (lambda a: setattr(a, "var_names", ["a", "a"]), {"label": "type"}, "2 features 'a'; .*var_names_make_unique"),
-        (lambda a: setattr(a, "X", None), {"label": "type"}, r"no X; choose .* --layer \(layers: log\)"),
+        (lambda a: setattr(a, "X", None), {"label": "type"}, r"no X; choose .* layer=\.\.\. \(layers: log\)"),
         (lambda a: setattr(a, "X", a.X.astype(complex)), {"label": "type"}, "real numbers, not complex"),
     ],
 )
@@ -603,7 +604,7 @@ def test_mtx_as_10x_writes_it(write, name):
     assert (table.feature_names, table.y.tolist()) == (["ENSG1", "ENSG2"], [1, 2, 3])
     table = read_table(path, "Cluster", labels=labels, transpose=True, ignore=["ENSG1"])
     assert table.X.toarray().tolist() == [[0], [4], [6]]
-    with pytest.raises(ValueError, match=r"names 2 features .*, which are its rows: add --transpose"):
+    with pytest.raises(ValueError, match=r"names 2 features .*, which are its rows: add transpose=True"):
         read_table(path, "Cluster", labels=labels)
 
 
@@ -619,10 +620,10 @@ def test_mtx_alone(write):
 @pytest.mark.parametrize(
     "text, options, message",
     [
-        (MTX, {"labels": None}, "holds no labels: give a file of them with --labels"),
-        (MTX, {"transpose": True}, "2 labels for the 3 samples .*; are its features in rows. Then add --transpose"),
+        (MTX, {"labels": None}, "holds no labels: give a file of them with labels="),
+        (MTX, {"transpose": True}, "2 labels for the 3 samples .*; are its features in rows. Then add transpose=True"),
         (MTX, {"feature_names": "a\n"}, "names 1 features .*; expected 3 lines, without a header"),
-        (MTX, {"feature_names": "a\nb\n"}, "names 2 features .*, which are its rows: add --transpose"),
+        (MTX, {"feature_names": "a\nb\n"}, "names 2 features .*, which are its rows: add transpose=True"),
         (MTX, {"feature_names": "a\nb\na\n"}, "2 features 'a'"),
         (MTX.replace("integer", "complex"), {}, "the field 'complex'; expected"),
         (MTX.replace("integer", "pattern"), {}, "the field 'pattern'; expected"),
@@ -662,7 +663,7 @@ def test_barcodes_of_another_matrix(write):
 def test_options_of_other_formats(write):
     with pytest.raises(ValueError, match="Only H5AD files have layers"):
         read_table(write(TEXT), "y", layer="log")
-    with pytest.raises(ValueError, match="--feature-names is for MatrixMarket files only"):
+    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for MatrixMarket files only"):
         read_table(write(TEXT), "y", feature_names=write("a\n", "n.txt"))
 
 
@@ -718,7 +719,7 @@ def test_errors_without_a_name_get_that_of_the_file(tmp_path, write, monkeypatch
     path = tmp_path / "r.csv"
     with pytest.raises(OSError, match=re.escape(f"{error.strerror or error}: '{path}'")), io.replacing(path):
         broken()
-    monkeypatch.setitem(_readers.READERS, ".csv", broken)
+    monkeypatch.setitem(READERS, ".csv", broken)
     table = write(TEXT)
     with pytest.raises(OSError, match=re.escape(f"{error.strerror or error}: '{table}'")):
         read_table(table, "y")

@@ -14,6 +14,7 @@
 #ifndef FASTFS_H
 #define FASTFS_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,7 +55,7 @@ typedef enum fastfs_place_kind {
     FASTFS_PLACE_CLASS = 4,  /* a label */
     FASTFS_PLACE_SET = 5,    /* of DiSC */
     FASTFS_PLACE_CHUNK = 6,  /* of rows */
-    FASTFS_PLACE_KERNEL = 7  /* a matrix of I-KDR */
+    FASTFS_PLACE_KERNEL = 7  /* a matrix of I-KDR; a kernel of ManiFeSt */
 } fastfs_place_kind;
 
 typedef struct fastfs_place {
@@ -90,9 +91,6 @@ FASTFS_API int32_t fastfs_thread_count(int32_t requested);
 /* Bytes that a call with max_memory = requested may use; requested 0: FASTFS_MAX_MEMORY, or what is available. 0 (and
  * an error) if requested is negative. */
 FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
-
-/* Seconds of CPU that one thread takes for n values of the vector exponential, repeated; for benchmarks. */
-FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds);
 
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
@@ -268,36 +266,48 @@ FASTFS_API fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_
                                              const fastfs_run* run, fastfs_manifest** manifest);
 FASTFS_API void fastfs_manifest_free(fastfs_manifest* manifest); /* NULL is fine */
 
-enum { FASTFS_PENCIL = 0, FASTFS_SPD = 1, FASTFS_SPSD = 2 };
-enum { FASTFS_AUTO = 0, FASTFS_EXACT = 1, FASTFS_FAST = 2, FASTFS_HIGH = 3 };
-enum { FASTFS_OVR = 0, FASTFS_OVO = 1 };
+enum { FASTFS_MANIFEST_PENCIL = 0, FASTFS_MANIFEST_SPD = 1, FASTFS_MANIFEST_SPSD = 2 };
+enum { FASTFS_MANIFEST_AUTO = 0, FASTFS_MANIFEST_EXACT = 1, FASTFS_MANIFEST_FAST = 2, FASTFS_MANIFEST_HIGH = 3 };
+enum { FASTFS_MANIFEST_OVR = 0, FASTFS_MANIFEST_OVO = 1 };
 
 typedef struct fastfs_manifest_options {
     size_t struct_size;
-    int32_t form;     /* FASTFS_PENCIL; exact only: FASTFS_SPD (the equations as printed), FASTFS_SPSD (Algorithm 2) */
-    int32_t accuracy; /* FASTFS_EXACT: d x d kernels; FASTFS_FAST, FASTFS_HIGH: low-rank ones; FASTFS_AUTO */
-    int64_t rank;     /* of the low-rank kernels, >= 1 */
-    int32_t multiclass;        /* more than two classes: FASTFS_OVR, each against the rest; FASTFS_OVO, all pairs */
-    int32_t reserved;          /* 0 */
-    uint64_t seed;             /* of everything drawn: landmarks, test vectors, features to take sigma from */
-    fastfs_tile_kernel kernel; /* NULL: the Gaussian kernel */
-    void* user;                /* handed to kernel */
+    int32_t form;       /* FASTFS_MANIFEST_PENCIL; exact only: _SPD (the equations as printed), _SPSD (Algorithm 2) */
+    int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _FAST, _HIGH: low-rank ones; _AUTO */
+    int64_t rank;       /* of the low-rank kernels, >= 1 */
+    int32_t multiclass; /* more than two classes: FASTFS_MANIFEST_OVR, each against the rest; _OVO, all pairs */
+    int32_t reserved;   /* 0 */
+    uint64_t seed;      /* of everything drawn: landmarks, test vectors, features to take sigma from */
+    fastfs_tile_kernel custom; /* NULL: the Gaussian kernel */
+    void* user;                /* handed to custom */
+    int64_t first_problem;     /* a share of the problems, for callers who spread them: the first one, and how many; */
+    int64_t n_problems;        /* 0: all that follow. Results of shares: see fastfs_manifest_mean_scores */
 } fastfs_manifest_options;
-#define FASTFS_MANIFEST_OPTIONS_INIT \
-    {sizeof(fastfs_manifest_options), FASTFS_PENCIL, FASTFS_AUTO, 50, FASTFS_OVR, 0, 0, NULL, NULL}
+#define FASTFS_MANIFEST_OPTIONS_INIT  \
+    {sizeof(fastfs_manifest_options), \
+     FASTFS_MANIFEST_PENCIL,          \
+     FASTFS_MANIFEST_AUTO,            \
+     50,                              \
+     FASTFS_MANIFEST_OVR,             \
+     0,                               \
+     0,                               \
+     NULL,                            \
+     NULL,                            \
+     0,                               \
+     0}
 
-enum { FASTFS_SIGMA_MEDIAN = 0, FASTFS_SIGMA_PERCENTILE = 1, FASTFS_SIGMA_GIVEN = 2 };
+enum { FASTFS_MANIFEST_SIGMA_MEDIAN = 0, FASTFS_MANIFEST_SIGMA_PERCENTILE = 1, FASTFS_MANIFEST_SIGMA_GIVEN = 2 };
 
 /* The scale of the kernels. A fit takes any number of them, which share the distances. */
 typedef struct fastfs_manifest_scale {
     size_t struct_size;
-    int32_t rule;        /* FASTFS_SIGMA_* */
+    int32_t rule;        /* FASTFS_MANIFEST_SIGMA_* */
     int32_t normalize;   /* how often K is divided by the square roots of its row sums, both sides; 0 to 1000 */
     double value;        /* median: sigma = value x median distance of the class, > 0; percentile: sigma = the value-th
                             percentile of its distances, in (0, 100) */
     const double* sigma; /* given: one for each kernel, > 0 */
 } fastfs_manifest_scale;
-#define FASTFS_MANIFEST_SCALE_INIT {sizeof(fastfs_manifest_scale), FASTFS_SIGMA_MEDIAN, 0, 0.5, NULL}
+#define FASTFS_MANIFEST_SCALE_INIT {sizeof(fastfs_manifest_scale), FASTFS_MANIFEST_SIGMA_MEDIAN, 0, 0.5, NULL}
 
 enum {                            /* why the form of ManiFeSt, or the graph of DiSC, is what it is */
        FASTFS_BECAUSE_ASKED = 0,  /* options name it */
@@ -307,16 +317,16 @@ enum {                            /* why the form of ManiFeSt, or the graph of D
        FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
 
-/* What a fit would do. Two classes or FASTFS_OVO: one kernel a class, a problem for each pair of classes a < b in the
- * order (0, 1), (0, 2), ..., (1, 2), ... More classes and FASTFS_OVR: problem c compares kernels 2 c (class c) and
- * 2 c + 1 (all others). */
+/* What a fit would do. Two classes or FASTFS_MANIFEST_OVO: one kernel a class, a problem for each pair of classes a < b
+ * in the order (0, 1), (0, 2), ..., (1, 2), ... More classes and FASTFS_MANIFEST_OVR: problem c compares kernels 2 c
+ * (class c) and 2 c + 1 (all others). Messages name kernels by these numbers (FASTFS_PLACE_KERNEL). */
 typedef struct fastfs_manifest_plan {
     size_t struct_size;
     int64_t n_kernels;
-    int64_t n_problems;
-    int64_t bytes;       /* what the fit takes, results included */
-    int64_t exact_bytes; /* what it would take exactly */
-    int32_t accuracy;    /* FASTFS_EXACT, FASTFS_FAST or FASTFS_HIGH */
+    int64_t n_problems;  /* that the fit solves: those of its share */
+    int64_t bytes;       /* of the fit, results included */
+    int64_t exact_bytes; /* of a fit in the exact form */
+    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _FAST or _HIGH */
     int32_t reason;      /* FASTFS_BECAUSE_* */
 } fastfs_manifest_plan;
 #define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0}
@@ -327,16 +337,19 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
                                                   int64_t n_components, const fastfs_run* run,
                                                   fastfs_manifest_plan* plan);
 
-enum {                             /* bits of the warnings of a kernel */
-       FASTFS_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
-       FASTFS_WARN_ONE_SAMPLE = 2, /* the class has one sample */
-       FASTFS_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of the trace: sigma is too small for it */
-                              /* and of a problem */
-       FASTFS_WARN_NO_CONTRAST = 8, /* no score exceeds what rounding leaves: they say nothing */
-       FASTFS_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank otherwise than the exact ones */
+enum {                                      /* bits of the warnings of a kernel */
+       FASTFS_MANIFEST_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
+       FASTFS_MANIFEST_WARN_ONE_SAMPLE = 2, /* the class has one sample */
+       FASTFS_MANIFEST_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of the trace: sigma is too small */
+                                       /* and of a problem */
+       FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
+       FASTFS_MANIFEST_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank in another order than
+                                                the exact ones */
 };
 
-/* Of one scale. Arrays may be NULL, but scores. A question of bytes_needed reads n_components. */
+/* Of one scale. Arrays may be NULL, but scores. A question of bytes_needed reads n_components. A share of the problems
+ * writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold what its problems
+ * add to them. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
     double* scores;            /* out, d: larger is better; the mean over the problems */
@@ -353,9 +366,10 @@ typedef struct fastfs_manifest_result {
     double* mean_vectors;      /* out, n_problems x n_components x d: their eigenvectors, one after the other */
     double* difference_values; /* out, n_problems x n_components, |.| descending: eigenvalues of D */
     double* difference_vectors; /* out, n_problems x n_components x d */
+    double* problem_scores;     /* out, n_problems x d: the scores of each problem */
 } fastfs_manifest_result;
 #define FASTFS_MANIFEST_RESULT_INIT \
-    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
 
 /* The label stage: scores how differently each feature associates with the others in two or more classes. labels: one
  * for each row, 0..n_classes - 1, each at least once. scales and results: n_scales each, in steps of the first one's
@@ -365,6 +379,12 @@ FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, co
                                              const fastfs_manifest_options* options,
                                              const fastfs_manifest_scale* scales, int64_t n_scales,
                                              const fastfs_run* run, fastfs_manifest_result* results);
+
+/* The scores and class_scores (or NULL) of a whole fit from the scores of each problem, to the bit: what is left to do
+ * after shares of the problems have been solved apart. */
+FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
+                                                     const double* problem_scores, double* scores,
+                                                     double* class_scores);
 
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 
@@ -529,19 +549,20 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
-    FASTFS_MARGIN_SIGMA_NEAREST = 1 /* sigma times the median of the positive distances of samples to their nearest hit
-                                       under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_NEAREST = 1, /* sigma times the median of the positive distances of samples to their nearest hit
+                                        under the first weights; sigma itself if there are none */
+    FASTFS_MARGIN_SIGMA_AUTO = 2     /* the same with 2 (IM4E) or 4 (IMMIGRATE) in place of sigma */
 };
 
 typedef struct fastfs_im4e_options {
     size_t struct_size;
-    double sigma;                /* > 0, of the softmax; or its factor, by sigma_rule */
+    double sigma;                /* > 0: the scale of the softmax, or its factor, by sigma_rule */
     int32_t sigma_rule;          /* FASTFS_MARGIN_SIGMA_* */
     int32_t max_iter;            /* >= 1 */
     double tol;                  /* >= 0: stops when the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
@@ -562,6 +583,15 @@ FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t*
                                      const fastfs_im4e_options* options, const fastfs_run* run,
                                      fastfs_im4e_result* result);
 
+enum { /* whether IM4E, with the same sigma, sigma_rule, max_iter and tol, runs before IMMIGRATE */
+       FASTFS_PREFILTER_NONE = 0,
+       FASTFS_PREFILTER_IM4E = 1, /* it does: W is of the features that reach the mean weight, and starts as the
+                                     diagonal of their weights */
+       FASTFS_PREFILTER_AUTO = 2  /* it does if more than 1000 features vary, and W is of the 1000 of largest weight at
+                                     most; not if features, start or start_matrix is given */
+};
+enum { FASTFS_SMALLEST_AUTO = -1 }; /* 1 / (number of features of W), the paper's choice */
+
 typedef struct fastfs_immigrate_options {
     size_t struct_size;
     double sigma;
@@ -569,8 +599,9 @@ typedef struct fastfs_immigrate_options {
     int32_t max_iter;
     double tol;                 /* as of fastfs_im4e_options */
     int32_t clip;               /* 1: negative entries of W become 0, as in the authors' package; then W isn't PSD */
-    int32_t reserved;           /* 0 */
-    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none */
+    int32_t prefilter;          /* FASTFS_PREFILTER_* */
+    double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none;
+                                   or FASTFS_SMALLEST_AUTO */
     double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma, which then
                                    changes by up to this times the sum of their |d|^2; those below the machine epsilon
                                    of the kernels / n_rows, lost in rounding, always are; >= 0 */
@@ -578,10 +609,23 @@ typedef struct fastfs_immigrate_options {
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
                                    normalised; NULL: all equal */
-    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns; NULL */
+    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns, which has no negative
+                                   eigenvalue unless clip is 1; NULL */
 } fastfs_immigrate_options;
-#define FASTFS_IMMIGRATE_OPTIONS_INIT \
-    {sizeof(fastfs_immigrate_options), 1.0, FASTFS_MARGIN_SIGMA_GIVEN, 10, 1e-4, 0, 0, 0.0, 0.0, NULL, 0, NULL, NULL}
+#define FASTFS_IMMIGRATE_OPTIONS_INIT  \
+    {sizeof(fastfs_immigrate_options), \
+     1.0,                              \
+     FASTFS_MARGIN_SIGMA_AUTO,         \
+     10,                               \
+     1e-4,                             \
+     0,                                \
+     FASTFS_PREFILTER_AUTO,            \
+     0.0,                              \
+     0.0,                              \
+     NULL,                             \
+     0,                                \
+     NULL,                             \
+     NULL}
 
 /* A fitted W = sum_k values[k] v_k v_k', and W itself where features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate fastfs_immigrate;
@@ -602,9 +646,10 @@ typedef struct fastfs_immigrate_result {
     const double* scores;    /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
     const double* cost;      /* n_iter */
     const double* objective; /* n_iter */
+    const double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
 } fastfs_immigrate_result;
 #define FASTFS_IMMIGRATE_RESULT_INIT \
-    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
  * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
@@ -674,17 +719,18 @@ typedef struct fastfs_disc_set {
     int64_t n_neighbors;       /* of neighbors and distances */
     int64_t n_features;        /* needed without X and W */
     int64_t n_components;      /* diffusion vectors of this set, >= 1 */
-    fastfs_tile_kernel kernel; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
+    fastfs_tile_kernel custom; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
                                   distances; its sigma is the median of eps_i */
-    void* user;                /* handed to kernel */
+    void* user;                /* handed to custom */
 } fastfs_disc_set;
 #define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL}
 
 enum {
     FASTFS_GRAPH_DENSE = 0,
     FASTFS_GRAPH_KNN = 1,
-    FASTFS_GRAPH_AUTO = 2 /* dense for up to 5000 features if the budget allows it, else knn */
+    FASTFS_GRAPH_AUTO = 2 /* dense for up to FASTFS_DISC_MOST_DENSE features if the budget allows it, else knn */
 };
+enum { FASTFS_DISC_MOST_DENSE = 5000 };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 
 typedef struct fastfs_disc_options {
@@ -699,7 +745,7 @@ typedef struct fastfs_disc_options {
     uint64_t seed;               /* of the start vectors of eigensolvers */
 } fastfs_disc_options;
 #define FASTFS_DISC_OPTIONS_INIT \
-    {sizeof(fastfs_disc_options), FASTFS_GRAPH_DENSE, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
+    {sizeof(fastfs_disc_options), FASTFS_GRAPH_AUTO, FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0}
 
 enum { /* warnings of a set, added up */
        FASTFS_DISC_ONE_SAMPLE = 1,
@@ -780,19 +826,19 @@ FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
 enum { FASTFS_WIDTH_MEAN_SQUARED = 0, FASTFS_WIDTH_MEAN = 1, FASTFS_WIDTH_GIVEN = 2 };
 
-/* Kernels K_m between samples: exp(-|x - x'|^2 / delta_m) of one feature or a group of features each, or matrices of
- * the caller's. */
+/* Kernels K_m between samples: exp(-|x - x'|^2 / delta_m), each of one feature or of a group of features, or matrices
+ * of the caller. */
 typedef struct fastfs_ikdr_kernels {
     size_t struct_size;
     const fastfs_matrix* X; /* samples x features, dense; NULL: matrices */
-    int64_t n_kernels;      /* of X: 0 (one a feature), 1 (one of all), or that of the groups */
-    const int64_t* groups;  /* n_features, of 0..n_kernels - 1, each at least once; NULL unless n_kernels > 1 */
+    int64_t n_kernels;      /* with X: 0 (one per feature), 1 (one of all features) or the number of groups */
+    const int64_t* groups;  /* n_features, in 0..n_kernels - 1, each at least once; NULL unless n_kernels > 1 */
     int32_t scaling;        /* FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD */
-    int32_t width;          /* FASTFS_WIDTH_*: delta_m is the mean of squared distances (or of distances) of the samples
-                               over the kernel's features, or given */
-    double delta;           /* FASTFS_WIDTH_GIVEN: > 0 */
-    const double* matrices; /* n_kernels x n_samples x n_samples; symmetric, positive semidefinite, best with diagonals
-                               of about 1 */
+    int32_t width; /* FASTFS_WIDTH_*: delta_m is the mean of the squared distances (or of the distances) between
+                      samples in the kernel's features, or given */
+    double delta;  /* FASTFS_WIDTH_GIVEN: > 0 */
+    const double* matrices; /* n_kernels x n_samples x n_samples: symmetric and positive semidefinite; diagonals should
+                               be about 1 */
     int64_t n_samples;      /* of matrices */
 } fastfs_ikdr_kernels;
 #define FASTFS_IKDR_KERNELS_INIT \
@@ -803,32 +849,32 @@ enum { FASTFS_IKDR_PROJECTED_GRADIENT = 0, FASTFS_IKDR_ADMM = 1 };
 
 typedef struct fastfs_ikdr_options {
     size_t struct_size;
-    int64_t n_components;  /* k; 0: as many as classes */
-    const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each is solved from the solution before */
-    int64_t n_lambdas;     /* >= 1; NULL lambdas: one, of 0.1 */
+    int64_t n_components;  /* k; 0: the number of classes */
+    const double* lambdas; /* n_lambdas, >= 0, in units of 1 / n_samples: each starts from the solution before */
+    int64_t n_lambdas;     /* >= 1; if lambdas is NULL, a single lambda of 0.1 is used */
     double mu;             /* >= 0, in units of 1 / n_samples */
-    double tau;            /* penalties of the slack variables, > 0; 0: infinite */
+    double tau;            /* penalties of the slack variables, > 0, up to INFINITY */
     double zeta;
     int32_t interpretability; /* FASTFS_IKDR_LAPLACIAN: the paper's (15); FASTFS_IKDR_DISTANCE: its (7) */
     int32_t solver;           /* FASTFS_IKDR_ADMM: the paper's alternation */
     int64_t max_iter;         /* outer iterations, >= 1 */
-    int64_t max_inner;        /* steps on A in each of them, >= 1; of several kernels' first only one */
+    int64_t max_inner;        /* steps on A in each outer iteration, >= 1 */
     double tol;               /* relative decrease of the objective, >= 0 */
     double rho;               /* FASTFS_IKDR_ADMM: > 0 */
-    const double* A;          /* where to start, n_samples x n_components; NULL: means of classes, or of parts */
-    const double* weights;    /* n_kernels; NULL: equal ones */
-    uint64_t seed;            /* of the features that make the first kernel when there are very many */
+    const double* A;          /* start, n_samples x n_components; NULL: means of the classes, or of parts of them */
+    const double* weights;    /* start, n_kernels; NULL: equal weights */
+    uint64_t seed;            /* draws the features of the first kernel if there are very many features */
 } fastfs_ikdr_options;
 #define FASTFS_IKDR_OPTIONS_INIT \
-    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, 0.0, 0.0, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
+    {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, INFINITY, INFINITY, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
 enum { /* warnings, added up */
        FASTFS_IKDR_NOT_CONVERGED = 1,
        FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
        FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
                                 0.98 of that on it */
-       FASTFS_IKDR_FEW = 8,      /* some class has no dimension of which it is the main one */
-       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes, n_classes / similarity: the surplus goes to outliers */
+       FASTFS_IKDR_FEW = 8,      /* some class is the main one of no dimension */
+       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes and > n_classes / similarity: the surplus is outliers */
 };
 
 typedef struct fastfs_ikdr fastfs_ikdr;
@@ -844,7 +890,7 @@ typedef struct fastfs_ikdr_result {
     int64_t n_components;
     int64_t n_iter;          /* outer iterations */
     double lam;              /* in units of 1 / n_samples */
-    double objective;        /* F, the reduced problem's */
+    double objective;        /* F of the reduced problem */
     double interpretability; /* I_p, in [1 / n_classes, 1] */
     double similarity;       /* mean of K off its diagonal */
     const double* history;   /* n_iter: F after each outer iteration */
@@ -852,10 +898,10 @@ typedef struct fastfs_ikdr_result {
     const double* embedding; /* n_samples x n_components: B = K A */
     const double* profile;   /* n_classes x n_components: P = H A */
     const double* weights;   /* n_kernels: beta, on the simplex */
-    const double* prices;    /* n_kernels: dF/dbeta_m less the least one; infinite for constant kernels */
-    const double* deltas;    /* n_kernels; 0 if constant, and NULL with matrices, as the two below */
+    const double* prices;    /* n_kernels: dF/dbeta_m minus the smallest one; infinite for constant kernels */
+    const double* deltas;    /* n_kernels; 0 if constant. NULL with matrices, as are means and scales */
     const double* means;     /* n_features */
-    const double* scales;    /* n_features: what deviations are divided by; 0 for constant features */
+    const double* scales;    /* n_features: the divisors of deviations; 0 for constant features */
 } fastfs_ikdr_result;
 #define FASTFS_IKDR_RESULT_INIT  \
     {sizeof(fastfs_ikdr_result), \
@@ -881,10 +927,10 @@ typedef struct fastfs_ikdr_result {
      NULL,                       \
      NULL}
 
-/* Dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels: 0..n_classes -
- * 1. O(n_features n_samples (n_samples + n_support)) time, and bytes for n_features (n_samples + n_classes
- * n_components) numbers of the dtype of X, or hardly any if that exceeds the budget: then exponentials are computed
- * anew. */
+/* Finds dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels:
+ * 0..n_classes - 1. Takes O(n_features n_samples (n_samples + n_support)) time and memory for n_features (n_samples +
+ * n_classes n_components) numbers of the dtype of X; if that exceeds the budget, hardly any memory, because
+ * exponentials are computed anew. */
 FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                                          const fastfs_ikdr_options* options, const fastfs_run* run,
                                          fastfs_ikdr** fitted);
@@ -892,24 +938,13 @@ FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, con
 FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
 FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
 
-/* F of the reduced problem for a kernel (n x n, float32 or float64) at A (n x n_components), with options.lambdas[0],
- * and its gradient (n x n_components; may be NULL). repeats: 1; more for benchmarks. */
-FASTFS_API fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K, const int64_t* labels, int64_t n_classes,
-                                              const fastfs_ikdr_options* options, const double* A, int32_t repeats,
-                                              const fastfs_run* run, double* objective, double* gradient);
-
-/* dF/dbeta_m of every kernel at A and weights (n_kernels). */
-FASTFS_API fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64_t* labels,
-                                            int64_t n_classes, const fastfs_ikdr_options* options, const double* A,
-                                            const double* weights, const fastfs_run* run, double* prices);
-
-/* What new samples are embedded with: the support (samples with a coefficient) in the columns that have weight. */
+/* The model that embeds new samples: the support (samples with a coefficient) in the columns that have weight. */
 typedef struct fastfs_ikdr_model {
     size_t struct_size;
     int64_t n_kernels;
     const double* weights;   /* n_kernels */
     const double* deltas;    /* n_kernels */
-    const int64_t* begins;   /* n_kernels + 1: where each kernel's columns begin in features */
+    const int64_t* begins;   /* n_kernels + 1: kernel m has features[begins[m]] .. features[begins[m + 1] - 1] */
     const int64_t* features; /* columns of X, kernel after kernel */
     const double* means;     /* of these, as are scales */
     const double* scales;

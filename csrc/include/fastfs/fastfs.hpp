@@ -213,20 +213,21 @@ inline manifest_options default_manifest_options() { return FASTFS_MANIFEST_OPTI
 
 using manifest_scale = fastfs_manifest_scale;
 inline manifest_scale median_scale(double factor, int normalize = 0) {
-    return {sizeof(manifest_scale), FASTFS_SIGMA_MEDIAN, normalize, factor, nullptr};
+    return {sizeof(manifest_scale), FASTFS_MANIFEST_SIGMA_MEDIAN, normalize, factor, nullptr};
 }
 inline manifest_scale percentile_scale(double percentile, int normalize = 0) {
-    return {sizeof(manifest_scale), FASTFS_SIGMA_PERCENTILE, normalize, percentile, nullptr};
+    return {sizeof(manifest_scale), FASTFS_MANIFEST_SIGMA_PERCENTILE, normalize, percentile, nullptr};
 }
 // sigma: one for each kernel, and must outlive the fit.
 inline manifest_scale given_scale(const double* sigma, int normalize = 0) {
-    return {sizeof(manifest_scale), FASTFS_SIGMA_GIVEN, normalize, 0.0, sigma};
+    return {sizeof(manifest_scale), FASTFS_MANIFEST_SIGMA_GIVEN, normalize, 0.0, sigma};
 }
 
 using manifest_plan = fastfs_manifest_plan;
 
 // Arrays as of fastfs_manifest_result.
 struct manifest_result {
+    manifest_plan plan;
     std::vector<double> scores, class_scores, sigma, kept_trace, agreement;
     std::vector<std::int64_t> ranks;
     std::vector<std::int32_t> kernel_warnings, problem_warnings;
@@ -260,29 +261,43 @@ class manifest {
                                      const manifest_options& options = default_manifest_options(),
                                      std::int64_t n_components = 0, const run& how = default_run()) const {
         const auto found = plan(n_classes, options, static_cast<std::int64_t>(scales.size()), n_components, how);
-        const auto d = static_cast<std::size_t>(n_features_), c = static_cast<std::size_t>(n_classes),
-                   k = static_cast<std::size_t>(found.n_kernels), p = static_cast<std::size_t>(found.n_problems),
-                   m = static_cast<std::size_t>(n_components);
+        const auto d = static_cast<std::size_t>(n_features_), k = static_cast<std::size_t>(found.n_kernels),
+                   p = static_cast<std::size_t>(found.n_problems), m = static_cast<std::size_t>(n_components);
         std::vector<manifest_result> results(scales.size());
-        std::vector<fastfs_manifest_result> out;
-        for (manifest_result& r : results) {
-            for (auto* array : {&r.sigma, &r.kept_trace}) array->resize(k);
-            for (auto* array : {&r.mean_values, &r.difference_values}) array->resize(p * m);
-            for (auto* array : {&r.mean_vectors, &r.difference_vectors}) array->resize(p * m * d);
-            r.scores.resize(d);
-            r.class_scores.resize(c * d);
-            r.ranks.resize(p);
-            r.agreement.resize(p);
-            r.kernel_warnings.resize(k);
-            r.problem_warnings.resize(p);
-            out.push_back({sizeof(fastfs_manifest_result), r.scores.data(), r.class_scores.data(), r.sigma.data(),
-                           r.kept_trace.data(), r.kernel_warnings.data(), r.ranks.data(), r.agreement.data(),
-                           r.problem_warnings.data(), n_components, r.mean_values.data(), r.mean_vectors.data(),
-                           r.difference_values.data(), r.difference_vectors.data()});
+        std::vector<fastfs_manifest_result> out(scales.size(), FASTFS_MANIFEST_RESULT_INIT);
+        for (std::size_t s = 0; s < scales.size(); ++s) {
+            manifest_result& r = results[s];
+            r.plan = found;
+            const auto room = [](auto& array, std::size_t size) {
+                array.resize(size);
+                return array.data();
+            };
+            out[s].scores = room(r.scores, d);
+            out[s].class_scores = room(r.class_scores, static_cast<std::size_t>(n_classes) * d);
+            out[s].sigma = room(r.sigma, k);
+            out[s].kept_trace = room(r.kept_trace, k);
+            out[s].kernel_warnings = room(r.kernel_warnings, k);
+            out[s].ranks = room(r.ranks, p);
+            out[s].agreement = room(r.agreement, p);
+            out[s].problem_warnings = room(r.problem_warnings, p);
+            out[s].n_components = n_components;
+            out[s].mean_values = room(r.mean_values, p * m);
+            out[s].mean_vectors = room(r.mean_vectors, p * m * d);
+            out[s].difference_values = room(r.difference_values, p * m);
+            out[s].difference_vectors = room(r.difference_vectors, p * m * d);
         }
-        check(fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
-                                  static_cast<std::int64_t>(scales.size()), &how, out.data()));
+        manifest_options as_planned = options;
+        if (how.bytes_needed == nullptr) as_planned.accuracy = found.accuracy;
+        fit(labels, n_classes, scales, as_planned, out, how);
         return results;
+    }
+
+    // The same into arrays of the caller's, of the sizes in the plan of these options.
+    void fit(const std::int64_t* labels, std::int64_t n_classes, const std::vector<manifest_scale>& scales,
+             const manifest_options& options, std::vector<fastfs_manifest_result>& results,
+             const run& how = default_run()) const {
+        check(fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
+                                  static_cast<std::int64_t>(scales.size()), &how, results.data()));
     }
 
   private:
@@ -292,6 +307,12 @@ class manifest {
     std::int64_t n_features_ = 0;
     std::unique_ptr<fastfs_manifest, free> handle_;
 };
+
+// Of the scores of each problem: see fastfs_manifest_mean_scores.
+inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes, const manifest_options& options,
+                                 const double* problem_scores, double* scores, double* class_scores = nullptr) {
+    check(fastfs_manifest_mean_scores(n_features, n_classes, options.multiclass, problem_scores, scores, class_scores));
+}
 
 // ---- ProjSe ---------------------------------------------------------------------------------------------------------
 
@@ -443,10 +464,11 @@ struct im4e_result {
 using immigrate_options = fastfs_immigrate_options;
 inline immigrate_options default_immigrate_options() { return FASTFS_IMMIGRATE_OPTIONS_INIT; }
 
-// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only.
+// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only, prefilter_weights if IM4E didn't
+// run.
 struct immigrate_result {
     std::vector<std::int64_t> features;
-    std::vector<double> values, vectors, W, scores, cost, objective;
+    std::vector<double> values, vectors, W, scores, cost, objective, prefilter_weights;
     double sigma;
     int warnings;  // FASTFS_MARGIN_*
     bool stored, converged;
@@ -522,6 +544,9 @@ class margin {
         result.scores.assign(out.scores, out.scores + n_features_);
         result.cost.assign(out.cost, out.cost + out.n_iter);
         result.objective.assign(out.objective, out.objective + out.n_iter);
+        if (out.prefilter_weights != nullptr) {
+            result.prefilter_weights.assign(out.prefilter_weights, out.prefilter_weights + n_features_);
+        }
         result.sigma = out.sigma;
         result.warnings = out.warnings;
         result.stored = out.stored != 0;
@@ -640,9 +665,9 @@ class disc {
 
 // ---- I-KDR ----------------------------------------------------------------------------------------------------------
 
-// What these point to must outlive the call.
+// The arrays that these point to must outlive the call.
 using ikdr_kernels = fastfs_ikdr_kernels;
-// n_kernels: 0, one a feature; 1, one of all.
+// n_kernels: 0 (one per feature) or 1 (one of all features).
 ikdr_kernels ikdr_features(const matrix&& X, std::int64_t n_kernels = 0) = delete;  // it would be gone by the call
 inline ikdr_kernels ikdr_features(const matrix& X, std::int64_t n_kernels = 0) {
     ikdr_kernels kernels = FASTFS_IKDR_KERNELS_INIT;
@@ -689,26 +714,10 @@ class ikdr {
     std::unique_ptr<fastfs_ikdr, free> handle_;
 };
 
-// F at A (n x n_components, row-major), and its gradient where that isn't null.
-inline double ikdr_evaluate(const matrix& K, const std::int64_t* labels, std::int64_t n_classes,
-                            const ikdr_options& options, const double* A, double* gradient = nullptr, int repeats = 1,
-                            const run& how = default_run()) {
-    double objective = 0;
-    check(fastfs_ikdr_evaluate(K.get(), labels, n_classes, &options, A, repeats, &how, &objective, gradient));
-    return objective;
-}
-
-// prices: of each kernel.
-inline void ikdr_prices(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
-                        const ikdr_options& options, const double* A, const double* weights, double* prices,
-                        const run& how = default_run()) {
-    check(fastfs_ikdr_prices(&kernels, labels, n_classes, &options, A, weights, &how, prices));
-}
-
 using ikdr_model = fastfs_ikdr_model;
 inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }
 
-// out: n_rows of X x n_components.
+// out: rows of X x n_components.
 inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, const run& how = default_run()) {
     check(fastfs_ikdr_embed(&model, X.get(), &how, out));
 }

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator of DiSC, over the functions in ``_disc.py``."""
+"""The scikit-learn estimator of DiSC."""
 
 import copy
 from typing import Any
@@ -8,10 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
 from fastfs._functions import disc as _disc
-from fastfs._inputs.checks import as_bool, as_int, as_seed, choose, count_selected, rank_features
+from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import require_classes
 from fastfs._inputs.matrix import as_matrix, not_finite, stack
-from fastfs._machine.run import _take, as_progress, count_threads, parse_memory
+from fastfs._machine.errors import places, rename
+from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
@@ -220,7 +221,8 @@ class DiSC(_Selector):
         return self
 
     def _fit(self, X: Any, y: Any) -> None:
-        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        options, run = _disc.DiSCOptions.of(self), Run.of(self)
+        chunks, classes, labels = self._validate(X, y, run)
         n_features = chunks[0].shape[1]
         count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work, not after
         require_classes(classes)
@@ -229,37 +231,18 @@ class DiSC(_Selector):
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
-        seed = as_seed(self.random_state)
         table = stack(chunks)
         n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
-        budget = _take(budget, n_bytes, "by classes", "give float32")
-        sets = [table[codes == c] for c in range(len(classes))]
+        run.take(n_bytes, "a copy of X by classes needs", "give float32")
+        sets = [table[labels == c] for c in range(len(classes))]
         names = [f"class {c}" for c in classes]
+        if self.scaling is not None:
+            sets, self.mean_, self.scale_ = _disc.standardize(sets, names, run)
         try:
-            if self.scaling is not None:
-                sets, self.mean_, self.scale_, budget = _disc.standardize(sets, names, self.scaling, budget)
-            found = _disc.fit_sets(
-                sets,
-                names,
-                n_components=self.n_components,
-                graph=self.graph,
-                n_neighbors=self.n_neighbors,
-                bandwidth_neighbors=self.bandwidth_neighbors,
-                density=self.density,
-                constant=self.constant,
-                kernel=self.kernel,
-                n_vectors=self.n_vectors,
-                n_differential=self.n_differential,
-                random_state=seed,
-                n_threads=count_threads(self.n_jobs),
-                budget=budget,
-                progress=as_progress(self.verbose),
-            )
+            found = _disc.fit([{"X": X} for X in sets], names, options, run).deliver()
         except ValueError as error:
-            if "NaN or infinity" not in str(error) or (said := not_finite(table)) is None:
-                raise
-            # Rows of X, not those of a class, are what the caller knows.
-            raise ValueError(said) from None
+            _name(error, names, labels)
+            raise
         self.classes_ = classes
         self.scores_ = found.scores
         self.class_scores_ = found.set_scores
@@ -278,7 +261,7 @@ class DiSC(_Selector):
         if found.graph_recall is not None:
             self.graph_recall_ = found.graph_recall
         if self.n_groups is not None:
-            self.groups_ = np.array([self._group(s, seed) for s in range(len(classes))])
+            self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
 
     def _leading(self, s: int) -> Array:
         """Return the differential vectors of class s that count."""
@@ -320,7 +303,8 @@ class DiSC(_Selector):
             The classes in order; of each its `n_differential_` vectors, or its groups.
         """
         check_is_fitted(self, "vectors_")
-        X, _ = as_matrix(self._validate_matrix(X, reset=False), parse_memory(self.max_memory))
+        run = Run.of(self)
+        X = as_matrix(self._validate_matrix(X, run, reset=False), run)
         if said := not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):
@@ -343,3 +327,17 @@ class DiSC(_Selector):
         twin: DiSC = super(DiSC, shell).__sklearn_clone__()
         twin.kernel = self.kernel
         return twin
+
+    def _choices(self) -> dict[str, Any]:
+        """Return the parameters that repeat the choices of this fit on other labels or samples."""
+        return {"graph": self.graph_}
+
+
+def _name(error: ValueError, names: list[str], labels: Array) -> None:
+    """Let an error of the core name classes for sets, and rows of X for those of a set."""
+    number = {place.kind: place.number for place in places(error)}
+    if {"row", "set"} <= number.keys():
+        rows = np.flatnonzero(labels == number["set"])
+        rename(error, {"set": lambda _: "X", "row": lambda row: f"row {rows[row]}"})
+    else:
+        rename(error, {"set": lambda s: names[s]})

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator of I-KDR, over the functions in ``_ikdr.py``."""
+"""The scikit-learn estimator of I-KDR, over ``_functions/ikdr.py``."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions import ikdr as _ikdr
-from fastfs._inputs.checks import as_not_negative, count_selected, rank_features
+from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, fit, make_kernels, read
+from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._machine.run import as_progress, count_threads, parse_memory
+from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
@@ -225,44 +225,20 @@ class IKDR(_Selector):
         IKDR
             Itself.
         """
-        options = _ikdr.check_options(
-            n_components=self.n_components,
-            width=self.width,
-            mu=self.mu,
-            tau=self.tau,
-            zeta=self.zeta,
-            interpretability=self.interpretability,
-            solver=self.solver,
-            max_iter=self.max_iter,
-            max_inner=self.max_inner,
-            tol=self.tol,
-            rho=1.0,
-            scaling=self.scaling,
-            random_state=self.random_state,
-        )
-        lam = as_not_negative("lam", self.lam)
+        options, of_kernels = IKDROptions.of(self), KernelOptions.of(self)
+        lam, run = as_float("lam", self.lam), Run.of(self)
         with self._all_or_nothing():
-            data, budget = self._read(X)
-            classes, codes = encode_labels(y, *data.shape[-2:])
+            data = self._read(X, of_kernels.kernel, run)
+            classes, labels = encode_labels(y, *data.shape[-2:])
             require_classes(classes)
             if self._selects() and self.n_features_to_select is not None:
                 count_selected(self.n_features_to_select, data.shape[1])
-            kernels, budget = _ikdr.make_kernels(data, self.kernel, self.groups, budget)
-            (found,) = _ikdr.fit(
-                kernels,
-                classes,
-                codes,
-                [lam],
-                options,
-                (None, None),
-                n_threads=count_threads(self.n_jobs),
-                budget=budget,
-                progress=as_progress(self.verbose),
-            )
+            kernels = make_kernels(data, of_kernels, run)
+            (found,) = fit(kernels, classes, labels, [lam], options, run).deliver()
             self._keep(found)
         return self
 
-    def _keep(self, found: _ikdr.IkdrResult) -> None:
+    def _keep(self, found: IKDRResult) -> None:
         self.scores_ = found.scores
         self.ranking_ = rank_features(found.scores)
         self.kernel_weights_ = found.weights
@@ -298,19 +274,16 @@ class IKDR(_Selector):
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "embedding_")
-        data, budget = self._read(X, reset=False)
-        return self._embedder.embed(data, count_threads(self.n_jobs), budget, as_progress(self.verbose))
+        run = Run.of(self)
+        return self._embedder.embed(self._read(X, self._embedder.kernel, run, reset=False), run)
 
-    def _read(self, X: Any, *, reset: bool = True) -> tuple[Any, int]:
-        kernel, budget = self.kernel, parse_memory(self.max_memory)
+    def _read(self, X: Any, kernel: Any, run: Run, *, reset: bool = True) -> Any:
         if isinstance(kernel, str) and kernel == "precomputed":
-            data, budget = _ikdr.read(X, kernel, budget)
+            data = read(X, kernel, run)
             if reset:
                 self.n_features_in_ = data.shape[2]
-            return data, budget
-        if not hasattr(X, "__next__"):
-            X = self._validate_matrix(X, reset=reset)
-        return _ikdr.read(X, kernel, budget)
+            return data
+        return read(X if hasattr(X, "__next__") else self._validate_matrix(X, run, reset=reset), kernel, run)
 
     def _selects(self) -> bool:
         of_all = isinstance(self.groups, str) and self.groups == "all"

@@ -10,7 +10,7 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions import manifest as _manifest
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
-from fastfs._machine.run import as_progress, count_threads
+from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
@@ -19,8 +19,8 @@ class ManiFeSt(_Selector):
 
     In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
     of a Riemannian manifold, and a feature's score is its share of their difference. That finds features that no
-    univariate test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay what
-    they are (`combine` helps), and it also reports features that are tied to relevant ones.
+    univariate test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay the
+    same (`combine` helps), and it also reports features that are tied to relevant ones.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ManiFeSt(_Selector):
         Scale of the kernel of each class: `sigma_factor` times the median distance between features, the
         `sigma_percentile`-th percentile of these distances, or the scales themselves, in the shape of `sigma_`. "grid"
         fits many scales, reports them in `sensitivity_`, and keeps the scores of the median rule. No single rule
-        serves all data; tune it like any other parameter.
+        suits all data; tune it like any other parameter.
     sigma_factor : float
         For ``sigma="median"`` and "grid".
     sigma_percentile : float
@@ -46,7 +46,7 @@ class ManiFeSt(_Selector):
     accuracy : {"auto", "exact", "fast", "high"}
         "exact": kernels of n_features x n_features. "fast" and "high": kernels of rank `rank`, from landmark features
         or from random projections, for any number of features; they approximate the ranking. "auto": exact up to 5000
-        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` tell.
+        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` name the choice.
     rank : int
         Of the kernels in "fast" and "high". Above a quarter of the features the exact form is used, with a warning.
     multiclass : {"ovr", "ovo", "raise"}
@@ -55,9 +55,9 @@ class ManiFeSt(_Selector):
         Univariate scores to add, both sides scaled to [0, 1]: of the F test, given ones, or of an estimator that has
         ``scores_`` once fitted, such as ``SelectKBest(mutual_info_classif)``.
     n_components : int
-        Number of leading eigenpairs of the mean and of the difference to keep, for looking at what a score rests on.
+        Number of leading eigenpairs of the mean and of the difference to keep, which explain the scores.
     random_state : int, Generator, RandomState or None
-        Of what "fast" and "high" draw. The same int gives the same scores, to the bit.
+        Seed of the draws of "fast" and "high". The same int gives the same scores, to the bit.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker. The comparisons of more than two classes run side by side where ``joblib.parallel_config`` asks
@@ -88,7 +88,7 @@ class ManiFeSt(_Selector):
     kernel_rank_ : int, or ndarray of shape (n_comparisons,)
         Numerical rank of the sum of the two kernels; with ``form="spsd"``, that to which both are cut. If exact and
         below n_features, digits beyond 1e-6..1e-4 of a score are rounding. Full rank doesn't mean that all digits
-        count: one kernel alone may be singular, as where features are equal in one class only.
+        count: one kernel alone may be singular, for instance if features are equal in one class only.
     accuracy_, accuracy_reason_ : str
         The form that was used, and why.
     classes_ : ndarray of shape (n_classes,)
@@ -96,7 +96,8 @@ class ManiFeSt(_Selector):
         Leading eigenvalues, by magnitude, of the geometric mean M of the kernels (eq. 2) and of D (eq. 3). With several
         comparisons one row for each: the classes in order, or ``itertools.combinations(classes_, 2)``.
     mean_eigenvectors_, difference_eigenvectors_ : ndarray of shape (n_features, n_components)
-        Their eigenvectors: what the classes share, and where they differ. The entry of largest magnitude is positive.
+        Their eigenvectors: the structure that the classes share, and their difference. The entry of largest magnitude
+        is positive.
         With several comparisons one such matrix for each. In "fast" and "high" they are those within the range of the
         low-rank kernels, and zeros where it has fewer.
     sensitivity_ : dict of arrays
@@ -112,7 +113,7 @@ class ManiFeSt(_Selector):
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
-        of range; all features equal within a class.
+        of range; all features equal within a class; a scale that exceeds the largest float64 number.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     numpy.linalg.LinAlgError
@@ -122,9 +123,8 @@ class ManiFeSt(_Selector):
     -----
     fastfs.DataWarning
         A class has one sample; the distance to take sigma from is 0; the scores are zero up to rounding; a low-rank
-        kernel keeps less than half of its trace; `agreement_` is below 0.9; `rank` is too large to gain
-        anything; neighbouring scales of the grid
-        share less than half of the best features.
+        kernel keeps less than half of its trace; `agreement_` is below 0.9; `rank` is too large to gain anything;
+        neighbouring scales of the grid share less than half of the best features.
 
     Notes
     -----
@@ -216,14 +216,14 @@ class ManiFeSt(_Selector):
         return self
 
     def _fit(self, X: Any, y: Any) -> None:
-        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)
+        chunks, classes, labels = self._validate(X, y, run)
         # A bad number is refused before the work, not after.
         top = count_selected(self.n_features_to_select, chunks[0].shape[1])
-        stage = _manifest.Stage(
-            chunks, n_threads=count_threads(self.n_jobs), budget=budget, progress=as_progress(self.verbose)
-        )
-        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[codes])
-        fitted = self._fit_stage(stage, codes, classes, None if self.n_features_to_select is None else top)
+        stage = _manifest.Stage(chunks, run)
+        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[labels])
+        best = None if self.n_features_to_select is None else top
+        fitted = stage.fit(labels, classes, options, n_components=self.n_components, top=best).deliver()
         self.classes_ = classes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]
@@ -245,38 +245,22 @@ class ManiFeSt(_Selector):
         if "sensitivity" in fitted:
             self.sensitivity_ = fitted["sensitivity"]
 
-    def _fit_stage(self, stage: _manifest.Stage, codes: Array, classes: Array, top: int | None) -> dict[str, Any]:
-        return stage.fit(
-            codes,
-            classes,
-            kernel=self.kernel,
-            sigma=self.sigma,
-            sigma_factor=self.sigma_factor,
-            sigma_percentile=self.sigma_percentile,
-            normalize=self.normalize,
-            form=self.form,
-            accuracy=self.accuracy,
-            rank=self.rank,
-            multiclass=self.multiclass,
-            n_components=self.n_components,
-            random_state=self.random_state,
-            top=top,
-        )
-
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        chunks, budget, classes, codes = self._validate(X, y, self.max_memory)
+        options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)
+        chunks, classes, own = self._validate(X, y, run)
         # Low-rank kernels take no distances between all features.
         exact = self.accuracy == "exact" or (self.accuracy == "auto" and chunks[0].shape[1] <= _manifest.EXACT_AT_MOST)
-        stage = _manifest.Stage(chunks, keep_distances=exact, n_threads=count_threads(self.n_jobs), budget=budget)
+        run.progress = None
+        stage = _manifest.Stage(chunks, run, keep_distances=exact)
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for labels in labelings:
-                scores = self._fit_stage(stage, labels, classes, None)["scores"]
+                scores = stage.fit(labels, classes, options).deliver()["scores"]
                 if self.combine is not None:
                     scores = _manifest.blend(scores, _manifest.other_scores(self.combine, chunks, classes[labels]))
                 yield scores, float(scores.max())
 
-        return codes, scorer
+        return own, scorer
 
     def __sklearn_clone__(self) -> "ManiFeSt":
         # A C function can't be copied, but needn't be: clones share it.

@@ -1,6 +1,5 @@
 """DiSC, and the nearest features of each feature, from which it makes its sparse graphs."""
 
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,19 +8,74 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._functions.options import Options, option
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
 from fastfs._inputs.matrix import as_matrix, not_finite
-from fastfs._machine.run import Run, as_threads, check_progress, core, parse_memory, warn
+from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
-# graph="auto" is dense for up to so many features (the core's number), if they fit the memory; graph="dense" is refused
-# for more than so many, whose graphs take 8 p^2 bytes each.
-AUTO_DENSE_AT_MOST = 5000
+# graph="dense" is refused for more features: their graphs take 8 p^2 bytes each.
 DENSE_AT_MOST = 20_000
 
 
+def _word(*words: str) -> Callable[[str, Any], str]:
+    return lambda name, value: choose(name, value, words)
+
+
+def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int | tuple[int, ...]]:
+    """Return a converter of one value for all sets, or of a sequence of one a set."""
+
+    def of(name: str, value: Any) -> int | tuple[int, ...]:
+        if isinstance(value, str) or not hasattr(value, "__len__"):
+            return convert(name, value)
+        return tuple(convert(name, one) for one in value)
+
+    return of
+
+
+def _kernel(name: str, value: Any) -> int:
+    if isinstance(value, str):
+        choose(name, value, ("adaptive",), "a C function")
+        return 0
+    return kernel_address(value)
+
+
+def _leading(name: str, value: Any) -> int:
+    return 0 if value is None else as_int(name, value, low=1)
+
+
+def _scaling(name: str, value: Any) -> str | None:
+    return None if value is None else choose(name, value, ("standard",), "None")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiSCOptions(Options):
+    """Options of DiSC, as of :func:`fastfs.disc`."""
+
+    n_components: int | tuple[int, ...] = option(_one_or_each(as_int))
+    graph: str = option(_word("auto", "dense", "knn", "approximate"))
+    n_neighbors: int = option(as_int)
+    bandwidth_neighbors: int = option(as_int)
+    density: float = option(as_float)
+    constant: str = option(_word("drop", "project"))
+    kernel: int | tuple[int, ...] = option(_one_or_each(_kernel))
+    n_vectors: int = option(as_int)
+    n_differential: int = option(_leading)
+    scaling: str | None = option(_scaling)
+    random_state: int = option(lambda _, value: as_seed(value), "seed")
+
+    def core(self) -> dict[str, Any]:
+        """Return the options that the core takes for all sets together."""
+        options = super().core()
+        del options["n_components"], options["kernel"], options["scaling"]
+        if self.graph == "approximate":
+            options["graph"] = "knn"  # of neighbours that the sets bring along
+        return options
+
+
 @dataclass(frozen=True)
-class DiscResult:
+class DiSCResult:
     """What DiSC found in each of several sets, as :func:`fastfs.disc` returns it.
 
     Parameters
@@ -109,7 +163,7 @@ def disc(
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
-) -> DiscResult:
+) -> DiSCResult:
     r"""DiSC: vectors over the features that are smooth on the graph of one set and not on those of the others.
 
     Parameters
@@ -159,7 +213,7 @@ def disc(
 
     Returns
     -------
-    DiscResult
+    DiSCResult
 
     Raises
     ------
@@ -209,6 +263,8 @@ def disc(
     >>> found.statistic.round(2).tolist()
     [0.94, 0.87]
     """
+    options = DiSCOptions.of(locals())
+    run = Run(n_threads, max_memory, progress)
     if (sets is None) == (graphs is None):
         raise TypeError("give either sets or graphs")
     name = "sets" if graphs is None else "graphs"
@@ -218,191 +274,87 @@ def disc(
         raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
     if len(given) < 2:
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
-    if graphs is not None and scaling is not None:
-        raise ValueError("graphs hold affinities already, for which scaling has no use")
-    names = [f"set {s}" for s in range(len(given))]
-    budget = parse_memory(max_memory)
-    matrices: list[Any] | None = None
-    if sets is not None:
-        matrices, columns = [], None
-        for s, X in enumerate(sets):
-            own = getattr(X, "columns", None)
-            columns = own if columns is None else columns
-            if own is not None and columns is not None and list(own) != list(columns):
-                raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
-            X, budget = as_matrix(X, budget)
-            if X.shape[0] == 0:
-                raise ValueError(f"set {s} has no samples")
-            matrices.append(X)
-        if scaling is not None:
-            matrices, _, _, budget = standardize(matrices, names, scaling, budget)
-    return fit_sets(
-        matrices,
-        names,
-        graphs=graphs,
-        n_components=n_components,
-        graph=graph,
-        n_neighbors=n_neighbors,
-        bandwidth_neighbors=bandwidth_neighbors,
-        density=density,
-        constant=constant,
-        kernel=kernel,
-        n_vectors=n_vectors,
-        n_differential=n_differential,
-        random_state=random_state,
-        n_threads=n_threads,
-        budget=budget,
-        progress=progress,
-    )
+    names = [f"set {s}" for s in range(len(given))]  # as the core calls them
+    if graphs is not None:
+        if options.scaling is not None:
+            raise ValueError("graphs hold affinities already, for which scaling has no use")
+        return fit([{"W": _as_graph(W, run)} for W in graphs], names, options, run).deliver()
+    matrices = _as_sets(given, run)
+    if options.scaling is not None:
+        matrices, _, _ = standardize(matrices, names, run)
+    return fit([{"X": X} for X in matrices], names, options, run).deliver()
 
 
-def fit_sets(
-    sets: Sequence[Any] | None,
-    names: Sequence[str],
-    *,
-    graphs: Sequence[Any] | None = None,
-    n_components: int | Sequence[int],
-    graph: str,
-    n_neighbors: int,
-    bandwidth_neighbors: int,
-    density: float,
-    constant: str,
-    kernel: Any,
-    n_vectors: int,
-    n_differential: int | None,
-    random_state: Any,
-    n_threads: int,
-    budget: int,
-    progress: Progress | None,
-) -> DiscResult:
-    """Check the parameters, call the core, issue its warnings; messages say `names` for the sets."""
-    n_sets = len(names)
-    choose("graph", graph, ("auto", "dense", "knn", "approximate"))
-    components = _one_a_set("n_components", n_components, n_sets)
-    kernels = _one_a_set("kernel", kernel, n_sets)
-    most_vectors = as_int("n_vectors", n_vectors)
-    leading = 0
-    if n_differential is not None:
-        leading = as_int("n_differential", n_differential)
-        if not 1 <= leading <= max(most_vectors, 1):
-            raise ValueError(f"n_differential must lie between 1 and n_vectors={n_vectors}, but is {leading}")
-    options: dict[str, Any] = {
-        "constant": choose("constant", constant, ("drop", "project")),
-        "bandwidth_neighbors": as_int("bandwidth_neighbors", bandwidth_neighbors),
-        "n_neighbors": as_int("n_neighbors", n_neighbors),
-        "density": as_float("density", density),
-        "n_vectors": most_vectors,
-        "n_differential": leading,
-        "seed": as_seed(random_state),
-        "n_threads": as_threads(n_threads),
-        "max_memory": budget,
-        "progress": check_progress(progress),
-    }
-    # What is refused anyway costs no approximate neighbours, and low numbers would not get as far as the core.
-    for name in ("n_vectors", "bandwidth_neighbors", "n_neighbors"):
-        if options[name] < 1:
-            raise ValueError(f"{name} must be at least 1, but is {options[name]}")
-    conditions: list[dict[str, Any]] = [
-        {
-            "X": None,
-            "W": None,
-            "neighbors": None,
-            "distances": None,
-            "n_components": as_int("n_components", d),
-            "kernel": _kernel(k),
-        }
-        for d, k in zip(components, kernels, strict=True)
-    ]
+def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
+    """Return sets as the core takes them, whose columns have the same names if they have any."""
+    matrices, columns = [], None
+    for s, X in enumerate(sets):
+        own = getattr(X, "columns", None)
+        columns = own if columns is None else columns
+        if own is not None and columns is not None and list(own) != list(columns):
+            raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
+        X = as_matrix(X, run)
+        if X.shape[0] == 0:
+            raise ValueError(f"set {s} has no samples")
+        matrices.append(X)
+    return matrices
+
+
+def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run) -> Outcome[DiSCResult]:
+    """Compare sets, each with its samples `X` or its graph `W`; warnings call them by `names`, errors by number."""
+    for name in ("n_components", "kernel"):
+        for given, value in zip(sets, _one_a_set(name, getattr(options, name), len(sets)), strict=True):
+            given[name] = value
+    n_features = (sets[0]["X"] if "X" in sets[0] else sets[0]["W"]).shape[1]
+    if "X" in sets[0] and options.graph == "dense" and n_features > DENSE_AT_MOST:
+        raise ValueError(
+            f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
+            "which for few neighbors is another method with other results"
+        )
     recall = None
-    if graphs is not None:
-        if any(condition["kernel"] for condition in conditions):
-            raise ValueError("graphs hold affinities already, for which a kernel has no use")
-        for condition, W in zip(conditions, graphs, strict=True):
-            condition["W"] = _as_graph(W)
-        n_features = conditions[0]["W"].shape[1]
-    else:
-        assert sets is not None
-        n_features = sets[0].shape[1]
-        for condition, X in zip(conditions, sets, strict=True):
-            condition["X"] = X
-        if graph == "dense" and n_features > DENSE_AT_MOST:
-            raise ValueError(
-                f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose "
-                "graph='knn', which for few neighbors is another method with other results"
-            )
-    try:
-        if graphs is None and graph == "approximate":
-            stride = max(options["n_neighbors"], options["bandwidth_neighbors"])
-            recall = np.array([_approximate(condition, stride, options) for condition in conditions])
-        results = core().disc(conditions, graph="knn" if graph == "approximate" else graph, **options)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        raise ValueError(_named(str(error), sets, names)) from None
-    if graphs is not None:
+    if "X" in sets[0] and options.graph == "approximate":
+        recall = np.array([_approximate(given, options, run) for given in sets])
+    results = core().disc(sets, options.core(), run)
+    if "W" in sets[0]:
         used, reason = "given", "graphs hold affinities already"
     else:
-        used = graph if graph == "approximate" else results[0]["graph"]
+        used = options.graph if options.graph == "approximate" else results[0]["graph"]
         reason = _reason(results[0], n_features)
-    _warn(results, names, options, used, n_features)
-    return _collect(results, recall, used, reason)
+    messages, not_converged = _messages(results, names, options, used, n_features)
+    return Outcome(_collect(results, recall, used, reason), messages, not_converged)
 
 
 def _reason(found: dict[str, Any], n_features: int) -> str:
     relation = "no more" if found["graph"] == "dense" else "more"
     reasons: dict[str, str] = {
         "asked": "as asked for",
-        "size": f"{n_features} features are {relation} than {AUTO_DENSE_AT_MOST}",
+        "size": f"{n_features} features are {relation} than {core().DISC_MOST_DENSE}",
         "memory": f"dense graphs would need {found['dense_bytes'] / 1e9:.2g} GB, more than the memory budget",
     }
     return reasons[found["graph_reason"]]
 
 
-def _one_a_set(name: str, value: Any, n_sets: int) -> list[Any]:
-    if isinstance(value, str) or not hasattr(value, "__len__"):
-        return [value] * n_sets
+def _one_a_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[int, ...]:
+    if not isinstance(value, tuple):
+        return (value,) * n_sets
     if len(value) != n_sets:
         raise ValueError(f"{name} must be one for all or {n_sets}, one for each set, but has {len(value)}")
-    return list(value)
+    return value
 
 
-def _kernel(kernel: Any) -> int:
-    if isinstance(kernel, str):
-        choose("kernel", kernel, ("adaptive",), "a C function")
-        return 0
-    return kernel_address(kernel)
-
-
-def _as_graph(W: Any) -> Any:
-    """Return affinities as a CSR matrix of floats; a copy where they aren't one."""
+def _as_graph(W: Any, run: Run) -> Any:
+    """Return affinities as a CSR matrix of floats; a copy if they aren't one."""
     from scipy.sparse import csr_matrix
 
     if not hasattr(W, "tocsr"):
         W = np.asarray(W)
         if W.ndim != 2:
             raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
-    return csr_matrix(as_matrix(W)[0])
+    return csr_matrix(as_matrix(W, run))
 
 
-def _named(message: str, sets: Sequence[Any] | None, names: Sequence[str]) -> str:
-    """The core knows sets by number, and which of them holds a NaN isn't in its message."""
-    if sets is not None and "NaN or infinity" in message:
-        return _where_bad(sets, names) or message
-    return re.sub(r"\bset (\d+)\b", lambda m: names[int(m[1])], message)
-
-
-def _where_bad(sets: Sequence[Any], names: Sequence[str]) -> str | None:
-    return next(filter(None, map(not_finite, sets, names)), None)
-
-
-def standardize(
-    sets: Sequence[Any], names: Sequence[str], scaling: Any, budget: int
-) -> tuple[list[Any], Array, Array, int]:
-    """Return the sets with each feature centred and scaled over the rows of all of them.
-
-    Its means, its scales and what these copies leave of the budget come with them.
-    """
-    choose("scaling", scaling, ("standard",), "None")
+def standardize(sets: Sequence[Any], names: Sequence[str], run: Run) -> tuple[list[Any], Array, Array]:
+    """Return the sets with each feature centred and scaled over the rows of all of them, its means and its scales."""
     if any(hasattr(X, "tocsr") for X in sets):
         raise ValueError(
             "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale by yourself"
@@ -412,23 +364,24 @@ def standardize(
         raise ValueError(f"all sets must have the same features, but their numbers are {sorted(widths)}")
     n_rows = sum(len(X) for X in sets)
     n_bytes = sum(X.nbytes for X in sets) + 16 * max(X.size for X in sets)
-    budget = _take(budget, n_bytes, "that is scaled", "scale X by yourself")
+    run.take(n_bytes, "a copy of X that is scaled needs", "scale X by yourself")
     with np.errstate(all="ignore"):
         mean = sum(X.sum(axis=0, dtype=np.float64) for X in sets) / n_rows
         scale = np.sqrt(sum(((X - mean) ** 2).sum(axis=0) for X in sets) / n_rows)
     if not np.isfinite(scale).all():
-        raise ValueError(_where_bad(sets, names) or "the values are so large that their variance overflows")
+        said = next(filter(None, map(not_finite, sets, names)), None)
+        raise ValueError(said or "the values are so large that their variance overflows")
     # What is left of a constant is the rounding of its mean.
     scale[scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)] = 1.0
-    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale, budget
+    return [((X - mean) / scale).astype(X.dtype, copy=False) for X in sets], mean, scale
 
 
 # Features whose exact neighbours an approximate graph is compared with.
 RECALL_SAMPLE = 200
 
 
-def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str, Any]) -> float:
-    """Put approximate neighbours with exact distances into the condition; return their recall on a sample."""
+def _approximate(given: dict[str, Any], options: DiSCOptions, run: Run) -> float:
+    """Put approximate neighbours with exact distances into the set; return their recall on a sample."""
     try:
         from pynndescent import NNDescent
     except ModuleNotFoundError as error:
@@ -436,14 +389,14 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
             "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
             name="pynndescent",
         ) from error
-    X = condition["X"]
+    X = given["X"]
     p = X.shape[1]
-    k = min(n_neighbors, p - 1)
-    if said := not_finite(X):
-        raise ValueError(said)
-    if p < 4 or X.shape[0] < 1:  # the core says so
+    k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)
+    with np.errstate(all="ignore"):
+        is_finite = np.isfinite(X.sum(dtype=np.float64))
+    if p < 4 or k < 1 or not is_finite:  # the core says so
         return np.nan
-    seed = options["seed"] % (1 << 32)
+    seed = options.random_state % (1 << 32)
     if hasattr(X, "tocsr"):
         columns = X.T.tocsr().astype(np.float64)
         index_of = columns.astype(np.float32)
@@ -453,7 +406,7 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
         index_of = columns.astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of neighbours it didn't find, which are looked up below
-        index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=options["n_threads"] or None)
+        index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=run.n_threads or None)
     found = np.asarray(index.neighbor_graph[0], dtype=np.int64)
     found = np.where(found == np.arange(p)[:, None], -1, found)  # itself, anywhere in its row
     order = np.argsort(found < 0, axis=1, kind="stable")
@@ -471,12 +424,12 @@ def _approximate(condition: dict[str, Any], n_neighbors: int, options: dict[str,
         squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
         distances[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(len(rows), k))
     order = np.lexsort((found, distances), axis=1)
-    condition["neighbors"] = np.ascontiguousarray(np.take_along_axis(found, order, axis=1))
-    condition["distances"] = np.ascontiguousarray(np.take_along_axis(distances, order, axis=1))
+    given["neighbors"] = np.ascontiguousarray(np.take_along_axis(found, order, axis=1))
+    given["distances"] = np.ascontiguousarray(np.take_along_axis(distances, order, axis=1))
     sample = np.random.default_rng(seed).choice(p, min(p, RECALL_SAMPLE), replace=False)
     exact = np.partition(_squared_to(columns, norms, sample), k - 1, axis=1)[:, k - 1]
     rounding = 1e-10 * (norms[sample] + norms.max())
-    return float(np.mean(condition["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
+    return float(np.mean(given["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
 
 
 def _squared_norms(columns: Any) -> Array:
@@ -496,9 +449,10 @@ def _squared_to(columns: Any, norms: Array, rows: Array) -> Array:
     return squares
 
 
-def _warn(
-    results: list[dict[str, Any]], names: Sequence[str], options: dict[str, Any], graph: str, n_features: int
-) -> None:
+def _messages(
+    results: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, graph: str, n_features: int
+) -> tuple[list[str], list[str]]:
+    """Return the warnings of the data, and those of eigensolvers that gave up."""
     from fastfs import _core
 
     messages: list[str] = []
@@ -510,21 +464,20 @@ def _warn(
         if chosen := where(bit):
             messages.append(message(some_of([names[s] for s in chosen]), [results[s] for s in chosen]))
 
-    k = options["bandwidth_neighbors"]
     say(
         _core.DISC_ONE_SAMPLE,
         lambda who, _: f"one sample only in {who}: distances between features are differences of single values",
     )
     if where(_core.DISC_CLAMPED):
         asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
-        high = [f"{name}={options[name]}" for name in asked if options[name] >= n_features]
+        high = [f"{name}={n}" for name in asked if (n := getattr(options, name)) >= n_features]
         verb = "exceeds" if len(high) == 1 else "exceed"
         messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
     say(
         _core.DISC_DUPLICATES,
         lambda who, _: (
-            f"some features have {k} copies or more in {who}, so that their bandwidth would be 0: it is their smallest "
-            "positive distance instead"
+            f"some features have {options.bandwidth_neighbors} copies or more in {who}, so that their bandwidth would "
+            "be 0: it is their smallest positive distance instead"
         ),
     )
     advice = "" if graph in ("given", "dense") else "; a larger n_neighbors may connect it"
@@ -549,7 +502,7 @@ def _warn(
     )
     if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
         messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
-    if options["n_differential"] == 0:  # else it is the caller's choice
+    if options.n_differential == 0:  # else it is the caller's choice
         say(
             _core.DISC_FLAT,
             lambda who, found: (
@@ -557,17 +510,12 @@ def _warn(
                 f"{min(r['ratio'] for r in found):.2f}): how many vectors matter is arbitrary, so set n_differential"
             ),
         )
-    warn(messages)
-    if failed := where(_core.DISC_NOT_CONVERGED):
-        from sklearn.exceptions import ConvergenceWarning
-
-        who = some_of([names[s] for s in failed])
-        warnings.warn(
-            f"an eigensolver gave up before its vectors of {who} were exact", ConvergenceWarning, stacklevel=2
-        )
+    failed = some_of([names[s] for s in where(_core.DISC_NOT_CONVERGED)])
+    not_converged = [f"an eigensolver gave up before its vectors of {failed} were exact"] if failed else []
+    return messages, not_converged
 
 
-def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, reason: str) -> DiscResult:
+def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, reason: str) -> DiSCResult:
     most = max(len(found["significance"]) for found in results)
 
     def stacked(name: str, dtype: Any = np.float64) -> Array:
@@ -581,7 +529,7 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, re
     significance, trivial = padded("significance", np.float64), padded("trivial", bool)
     sparse = results[0]["indptr"] is not None
     set_scores = stacked("scores")
-    return DiscResult(
+    return DiSCResult(
         scores=set_scores.max(axis=0),
         set_scores=set_scores,
         significance=significance,

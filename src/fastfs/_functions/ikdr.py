@@ -1,24 +1,90 @@
 """I-KDR: dimensions that are mixtures of a few samples, mostly of one class, and the features that these need."""
 
-import re
+import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.checks import as_float, as_int, as_not_negative, as_seed, choose, some_of
+from fastfs._functions.options import Options, option
+from fastfs._functions.outcome import Outcome
+from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels, is_missing, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, as_matrix, not_finite
-from fastfs._machine.run import as_threads, check_progress, core, parse_memory, warn
+from fastfs._machine.errors import naming
+from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
-Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+
+
+def _as_n_components(name: str, value: Any) -> int:
+    return 0 if value is None else as_int(name, value, low=1)
+
+
+def _as_kernel(name: str, value: Any) -> Any:
+    return value if callable(value) else choose(name, value, ("rbf", "precomputed"), "a callable")
+
+
+def _as_width(name: str, value: Any) -> float | str:
+    if isinstance(value, str):
+        return choose(name, value, ("mean_squared", "mean"), "a positive number")
+    if not 0 < (width := as_float(name, value)) < np.inf:
+        raise ValueError(f"{name} must be 'mean_squared', 'mean' or a positive number, not {width!r}")
+    return width
+
+
+@dataclass(frozen=True, kw_only=True)
+class IKDROptions(Options):
+    """The options of a fit, but for lambda, of which a path has several."""
+
+    n_components: int = option(_as_n_components)  # 0: as many as classes
+    mu: float = option(as_float)
+    tau: float = option(as_float)
+    zeta: float = option(as_float)
+    interpretability: str = option(lambda name, value: choose(name, value, ("laplacian", "distance")))
+    solver: str = option(lambda name, value: choose(name, value, ("projected_gradient", "admm")))
+    max_iter: int = option(as_int)
+    max_inner: int = option(as_int)
+    tol: float = option(as_float)
+    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionOptions(IKDROptions):
+    """The options that the functions have, but not the estimator."""
+
+    rho: float = option(as_float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelOptions(Options):
+    """The options that make the kernels."""
+
+    kernel: Any = option(_as_kernel)
+    groups: Any = option(lambda _, value: value)  # the number of features isn't known yet
+    width: float | str = option(_as_width)
+    scaling: str | None = option(
+        lambda name, value: None if value is None else choose(name, value, ("standard",), "None")
+    )
+
+    def core(self) -> dict[str, Any]:
+        """Return the options of Gaussian kernels under the names of the core."""
+        width = {"width": self.width} if isinstance(self.width, str) else {"width": "given", "delta": self.width}
+        return {"scaling": self.scaling or "none"} | width
+
+
+# ----------------------------------------------------------------------------------------------------- public functions
 
 
 @dataclass(frozen=True)
-class IkdrResult:
+class IKDRResult:
     """What I-KDR found for one lambda, as :func:`fastfs.ikdr` returns it.
 
     Parameters
@@ -72,23 +138,23 @@ class IkdrResult:
     (3, [[1.0, 0.0], [0.0, 1.0]])
     """
 
-    scores: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64]
-    feature_weights: npt.NDArray[np.float64] | None
-    A: npt.NDArray[np.float64]
-    support: Codes
-    embedding: npt.NDArray[np.float64]
-    class_profile: npt.NDArray[np.float64]
+    scores: Floats
+    weights: Floats
+    feature_weights: Floats | None
+    A: Floats
+    support: Integers
+    embedding: Floats
+    class_profile: Floats
     classes: Array
     interpretability: float
     objective: float
-    history: npt.NDArray[np.float64]
+    history: Floats
     similarity: float
     n_iter: int
     converged: bool
     lam: float
-    deltas: npt.NDArray[np.float64] | None
-    constant_features: Codes | None
+    deltas: Floats | None
+    constant_features: Integers | None
     group_labels: Array | None
     embedder: "Embedder" = field(repr=False)
 
@@ -99,7 +165,7 @@ class IkdrResult:
         n_threads: int = 0,
         max_memory: int | str | None = None,
         progress: Progress | None = None,
-    ) -> npt.NDArray[np.float64]:
+    ) -> Floats:
         """Embed new samples: their similarity to the mixtures of training samples.
 
         Parameters
@@ -113,8 +179,8 @@ class IkdrResult:
         -------
         ndarray of shape (n_samples, n_components)
         """
-        data, budget = read(X, self.embedder.kernel, parse_memory(max_memory))
-        return self.embedder.embed(data, n_threads, budget, progress)
+        run = Run(n_threads, max_memory, progress)
+        return self.embedder.embed(read(X, self.embedder.kernel, run), run)
 
 
 def ikdr(
@@ -141,7 +207,7 @@ def ikdr(
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
-) -> IkdrResult:
+) -> IKDRResult:
     """Reduce labelled data to dimensions that are mixtures of samples, and select the features these need.
 
     The function behind :class:`fastfs.IKDR`, which says more of the parameters.
@@ -153,7 +219,7 @@ def ikdr(
         (n_samples, n_samples) or a list of such: a kernel each.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    n_components, groups, kernel, width, lam, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol
+    n_components, ..., tol
         As for :class:`fastfs.IKDR`.
     rho : float
         Penalty of the constraint in ``solver="admm"``.
@@ -169,7 +235,7 @@ def ikdr(
 
     Returns
     -------
-    IkdrResult
+    IKDRResult
 
     Raises
     ------
@@ -188,58 +254,13 @@ def ikdr(
     >>> bool(np.allclose(result.embed(X), result.embedding))
     True
     """
-    (result,) = ikdr_path(
-        X,
-        y,
-        [lam],
-        n_components=n_components,
-        groups=groups,
-        kernel=kernel,
-        width=width,
-        mu=mu,
-        tau=tau,
-        zeta=zeta,
-        interpretability=interpretability,
-        solver=solver,
-        max_iter=max_iter,
-        max_inner=max_inner,
-        tol=tol,
-        rho=rho,
-        start=start,
-        scaling=scaling,
-        random_state=random_state,
-        n_threads=n_threads,
-        max_memory=max_memory,
-        progress=progress,
-    )
+    options, kernels = FunctionOptions.of(locals()), KernelOptions.of(locals())
+    run = Run(n_threads, max_memory, progress)
+    (result,) = _solve(X, y, [lam], options, kernels, start, run)
     return result
 
 
-def ikdr_path(
-    X: Any,
-    y: Any,
-    lams: Iterable[float],
-    *,
-    n_components: int | None = None,
-    groups: Any = None,
-    kernel: Any = "rbf",
-    width: float | str = "mean_squared",
-    mu: float = 0.1,
-    tau: float = np.inf,
-    zeta: float = np.inf,
-    interpretability: str = "laplacian",
-    solver: str = "projected_gradient",
-    max_iter: int = 100,
-    max_inner: int = 200,
-    tol: float = 1e-4,
-    rho: float = 1.0,
-    start: Any = None,
-    scaling: str | None = "standard",
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> list[IkdrResult]:
+def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKDRResult]:
     """Fit I-KDR for several lambdas in turn, each from the solution of the one before.
 
     Parameters
@@ -247,16 +268,14 @@ def ikdr_path(
     X, y
         As for :func:`fastfs.ikdr`.
     lams : sequence of float
-        In the order to solve them. From small to large is the better one as a rule: solutions for large lambdas, as
-        starts for small ones, are a trap.
-    n_components, groups, kernel, width, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol, rho, start
-        As for :func:`fastfs.ikdr`.
-    scaling, random_state, n_threads, max_memory, progress
-        As for :func:`fastfs.ikdr`.
+        In the order to solve them. From small to large is better as a rule: the solution for a large lambda is a poor
+        start for a small one.
+    **options
+        As for :func:`fastfs.ikdr`, but for `lam`.
 
     Returns
     -------
-    list of IkdrResult
+    list of IKDRResult
         One for each lambda, in their order.
 
     Raises
@@ -279,87 +298,42 @@ def ikdr_path(
     >>> [(result.lam, int(result.scores.argmax())) for result in path]
     [(0.01, 3), (0.1, 3), (1.0, 3)]
     """
-    options = check_options(
-        n_components=n_components,
-        width=width,
-        mu=mu,
-        tau=tau,
-        zeta=zeta,
-        interpretability=interpretability,
-        solver=solver,
-        max_iter=max_iter,
-        max_inner=max_inner,
-        tol=tol,
-        rho=rho,
-        scaling=scaling,
-        random_state=random_state,
-    )
     if not np.iterable(lams):
         raise TypeError(f"lams must be a sequence of numbers, not {lams!r}: for a single one take ikdr")
-    steps = [as_not_negative("lam", lam) for lam in lams]
+    steps = list(lams)
     if not steps:
         raise ValueError("lams has no lambda: give at least one")
-    data, budget = read(X, kernel, parse_memory(max_memory))
-    classes, codes = encode_labels(y, *data.shape[-2:])
+    given = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
+    given.apply_defaults()
+    values = given.arguments
+    return _solve(
+        X,
+        y,
+        steps,
+        FunctionOptions.of(values),
+        KernelOptions.of(values),
+        values["start"],
+        Run(values["n_threads"], values["max_memory"], values["progress"]),
+    )
+
+
+def _solve(
+    X: Any, y: Any, lams: list[float], options: FunctionOptions, of_kernels: KernelOptions, start: Any, run: Run
+) -> list[IKDRResult]:
+    lams = [as_float("lam", lam) for lam in lams]
+    data = read(X, of_kernels.kernel, run)
+    classes, labels = encode_labels(y, *data.shape[-2:])
     require_classes(classes)
-    kernels, budget = make_kernels(data, kernel, groups, budget)
-    first = check_start(start, len(codes), options["n_components"] or len(classes), kernels.n_kernels)
-    return fit(kernels, classes, codes, steps, options, first, n_threads=n_threads, budget=budget, progress=progress)
+    kernels = make_kernels(data, of_kernels, run)
+    first = _check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+    return fit(kernels, classes, labels, lams, options, run, first).deliver()
 
 
-# ------------------------------------------------------------------------------------------------------- what is asked
+Start = tuple[Floats | None, Floats | None]
 
 
-def check_options(
-    *,
-    n_components: Any,
-    width: Any,
-    mu: Any,
-    tau: Any,
-    zeta: Any,
-    interpretability: Any,
-    solver: Any,
-    max_iter: Any,
-    max_inner: Any,
-    tol: Any,
-    rho: Any,
-    scaling: Any,
-    random_state: Any,
-) -> dict[str, Any]:
-    """The parameters, as the core takes them; what depends on the data is checked with these."""
-    if isinstance(width, str):
-        choose("width", width, ("mean_squared", "mean"), "a positive number")
-    elif not 0 < (width := as_float("width", width)) < np.inf:
-        raise ValueError(f"width must be 'mean_squared', 'mean' or a positive number, not {width!r}")
-    return {
-        "n_components": 0 if n_components is None else as_int("n_components", n_components, low=1),
-        "width": width,
-        "mu": as_not_negative("mu", mu),
-        "tau": _positive("tau", tau),
-        "zeta": _positive("zeta", zeta),
-        "interpretability": choose("interpretability", interpretability, ("laplacian", "distance")),
-        "solver": choose("solver", solver, ("projected_gradient", "admm")),
-        "max_iter": as_int("max_iter", max_iter, low=1, high=1_000_000),
-        "max_inner": as_int("max_inner", max_inner, low=1, high=1_000_000),
-        "tol": as_not_negative("tol", tol),
-        "rho": _positive("rho", rho, finite=True),
-        "scaling": None if scaling is None else choose("scaling", scaling, ("standard",), "None"),
-        "seed": as_seed(random_state),
-    }
-
-
-def _positive(name: str, value: Any, finite: bool = False) -> float:
-    number = as_float(name, value)
-    if not number > 0 or (finite and number == np.inf):
-        what = "finite number above 0" if finite else "number above 0, up to infinity"
-        raise ValueError(f"{name} must be a {what}, not {value!r}")
-    return number
-
-
-def check_start(
-    start: Any, n_samples: int, n_components: int, n_kernels: int
-) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None]:
-    """A and the weights to start from; the core looks at their values."""
+def _check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
+    """Return A and the weights to start from; the core checks their values."""
     if start is None:
         return None, None
     pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1
@@ -379,24 +353,32 @@ def check_start(
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels between samples as the core takes them, from features (Gaussian ones) or as matrices."""
+    """The kernels between samples as the core takes them: Gaussian ones of features, or matrices."""
 
-    kernel: Any
+    options: KernelOptions
     n_kernels: int
     X: Any = None  # None with precomputed kernels
     matrices: Array | None = None
-    which: Codes | None = None  # kernels that the matrices are of: those of constant features aren't asked for
-    kernel_of: Codes | None = None  # of each feature
+    which: Integers | None = None  # the kernel of each matrix: constant features have none
+    kernel_of: Integers | None = None  # of each feature
     group_labels: Array | None = None
     constant: Array | None = None  # of each feature; None: the core finds out
 
-    def source(self) -> dict[str, Any]:
-        """The arguments of the core."""
+    def core(self) -> dict[str, Any]:
+        """Return the kernels under the names of the core."""
         if self.matrices is not None:
-            return {"X": None, "matrices": self.matrices, "groups": None, "n_kernels": len(self.matrices)}
-        several = self.group_labels is not None and self.n_kernels > 1
-        n_kernels = self.n_kernels if several or self.n_kernels == 1 else 0
-        return {"X": self.X, "matrices": None, "groups": self.kernel_of if several else None, "n_kernels": n_kernels}
+            return {"matrices": self.matrices, "n_kernels": len(self.matrices)}
+        if self.n_kernels == 1:
+            source: dict[str, Any] = {"n_kernels": 1}
+        elif self.group_labels is not None:
+            source = {"n_kernels": self.n_kernels, "groups": self.kernel_of}
+        else:
+            source = {"n_kernels": 0}
+        return {"X": self.X} | source | self.options.core()
+
+    def name_in_core(self, m: int) -> str:
+        """Return the name of kernel or matrix m of the core."""
+        return self.name(m if self.which is None else self.which[m])
 
     def name(self, m: Any) -> str:
         if self.X is None:
@@ -405,7 +387,7 @@ class Kernels:
             return f"the kernel of group {self.group_labels[m]}"
         return f"the kernel of feature {m}" if self.n_kernels > 1 else "the kernel of all features"
 
-    def columns(self, chosen: Codes, constant: Array) -> list[Codes]:
+    def columns(self, chosen: Integers, constant: Array) -> list[Integers]:
         """The columns of X of each of the chosen kernels, without constant ones."""
         assert self.kernel_of is not None
         features = np.flatnonzero(~constant & np.isin(self.kernel_of, chosen))
@@ -413,49 +395,41 @@ class Kernels:
         return np.split(features, np.searchsorted(self.kernel_of[features], chosen[1:]))
 
 
-def read(X: Any, kernel: Any, budget: int) -> tuple[Any, int]:
-    """Return X, or with "precomputed" matrices as one array, and what that has left of the memory budget."""
+def read(X: Any, kernel: Any, run: Run) -> Any:
+    """Return X, or with "precomputed" the matrices as one array; copies are taken off the budget of the run."""
     if callable(kernel):
-        return (as_dense if hasattr(X, "__next__") else as_matrix)(X, budget)
-    if choose("kernel", kernel, ("rbf", "precomputed"), "a callable") == "rbf":
-        return as_dense(X, budget)
-    return _as_matrices(X, budget)
+        return as_dense(X, run) if hasattr(X, "__next__") else as_matrix(X, run)
+    return _as_matrices(X, run) if kernel == "precomputed" else as_dense(X, run)
 
 
-def _as_matrices(K: Any, budget: int) -> tuple[Array, int]:
+def _as_matrices(K: Any, run: Run) -> Array:
     several = getattr(K, "ndim", 0) == 3 or (isinstance(K, list | tuple) and all(np.ndim(k) == 2 for k in K))
     given = list(K) if several else [K]
     if not given:
         raise ValueError("X has no kernel: give at least one matrix of samples x samples")
     matrices: list[Array] = []
     for k in given:
-        k, budget = as_dense(k, budget)
-        if matrices and k.shape != matrices[0].shape:
+        matrices.append(as_dense(k, run))
+        if matrices[-1].shape != matrices[0].shape:
             raise ValueError(
-                f"all kernels must have the shape of the first, {matrices[0].shape}, but kernel {len(matrices)} "
-                f"(counted from 0) has {k.shape}"
+                f"all kernels must have the shape of the first, {matrices[0].shape}, but kernel {len(matrices) - 1} "
+                f"(counted from 0) has {matrices[-1].shape}"
             )
-        matrices.append(k)
     if len(matrices) == 1:
-        return np.ascontiguousarray(matrices[0], dtype=np.float64)[None], budget
-    budget = _require(8 * len(matrices) * matrices[0].size, budget, f"{len(matrices)} kernels")
-    return np.array(matrices, dtype=np.float64), budget
+        return np.ascontiguousarray(matrices[0], dtype=np.float64)[None]
+    _take_matrices(run, len(matrices), matrices[0].size)
+    return np.array(matrices, dtype=np.float64)
 
 
-def _require(n_bytes: int, budget: int, what: str) -> int:
-    """Take matrices off the memory budget."""
-    available = budget or core().info()["max_memory"]
-    if n_bytes >= available:
-        raise MemoryError(
-            f"{what} of samples x samples need {n_bytes} bytes, but the memory budget is {available} bytes: raise "
-            "max_memory (or FASTFS_MAX_MEMORY), or take fewer of them, each of a group of features"
-        )
-    return budget and budget - n_bytes
+def _take_matrices(run: Run, number: int, size: int) -> None:
+    advice = "take fewer of them, each of a group of features"
+    run.take(8 * number * size, f"{number} kernels of samples x samples need", advice)
 
 
-def make_kernels(data: Any, kernel: Any, groups: Any, budget: int) -> tuple[Kernels, int]:
-    """Return the kernels of X, or of matrices, as of `read`; those of the caller's function are computed here."""
-    if isinstance(kernel, str) and kernel == "precomputed":
+def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
+    """Return the kernels of data as of `read`; those of the caller's function are computed here."""
+    groups = options.groups
+    if options.kernel == "precomputed":
         if groups is not None:
             raise ValueError("groups are of features, of which kernel='precomputed' knows none: leave them out")
         if data.shape[1] != data.shape[2]:
@@ -463,7 +437,7 @@ def make_kernels(data: Any, kernel: Any, groups: Any, budget: int) -> tuple[Kern
                 f"a precomputed kernel must be a square matrix of samples x samples, but is {data.shape[1]} x "
                 f"{data.shape[2]}: for features take kernel='rbf'"
             )
-        return Kernels(kernel, len(data), matrices=data, which=np.arange(len(data))), budget
+        return Kernels(options, len(data), matrices=data)
     d = data.shape[1]
     labels = None
     if groups is None:
@@ -474,11 +448,11 @@ def make_kernels(data: Any, kernel: Any, groups: Any, budget: int) -> tuple[Kern
     else:
         labels, kernel_of = _encode_groups(groups, d)
     n_kernels = d if groups is None else 1 if labels is None else len(labels)
-    kernels = Kernels(kernel, n_kernels, X=data, kernel_of=kernel_of, group_labels=labels)
-    return _with_matrices(kernels, budget) if callable(kernel) else (kernels, budget)
+    kernels = Kernels(options, n_kernels, X=data, kernel_of=kernel_of, group_labels=labels)
+    return _with_matrices(kernels, run) if callable(options.kernel) else kernels
 
 
-def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Codes]:
+def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
     try:
         given = np.asarray(groups)
         came = f"has the shape {given.shape}"
@@ -490,15 +464,15 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Codes]:
         if is_missing(label):
             raise ValueError(f"groups has no label ({label}) for feature {feature}")
     try:
-        labels, codes = np.unique(given, return_inverse=True)
+        labels, kernel_of = np.unique(given, return_inverse=True)
     except TypeError:
         raise ValueError(
             "groups must hold labels of one kind, such as strings or integers, that can be sorted"
         ) from None
-    return labels, codes.astype(np.int64).reshape(-1)
+    return labels, kernel_of.astype(np.int64).reshape(-1)
 
 
-def _with_matrices(kernels: Kernels, budget: int) -> tuple[Kernels, int]:
+def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     """Call the caller's kernel on the columns of each group that has any but constant ones."""
     X = kernels.X
     if said := not_finite(X):
@@ -510,26 +484,14 @@ def _with_matrices(kernels: Kernels, budget: int) -> tuple[Kernels, int]:
     assert kernels.kernel_of is not None
     which = np.unique(kernels.kernel_of[~constant])
     n = X.shape[0]
-    budget = _require(8 * len(which) * n * n, budget, f"{len(which)} kernels")
+    _take_matrices(run, len(which), n * n)
     matrices = np.empty((len(which), n, n))
     columns = kernels.columns(which, constant)
     by_column = X.tocsc() if hasattr(X, "tocsc") else X
     for matrix, m, own in zip(matrices, which, columns, strict=True):
         part = by_column[:, own]
-        matrix[:] = evaluate(kernels.kernel, part, part, kernels.name(m))
-    return (
-        Kernels(
-            kernels.kernel,
-            kernels.n_kernels,
-            X=X,
-            matrices=matrices,
-            which=which,
-            kernel_of=kernels.kernel_of,
-            group_labels=kernels.group_labels,
-            constant=constant,
-        ),
-        budget,
-    )
+        matrix[:] = evaluate(kernels.options.kernel, part, part, kernels.name(m))
+    return replace(kernels, matrices=matrices, which=which, constant=constant)
 
 
 def evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any, what: str) -> Array:
@@ -550,59 +512,37 @@ def evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any, what: str) -> Ar
 def fit(
     kernels: Kernels,
     classes: Array,
-    codes: Codes,
+    labels: Integers,
     lams: list[float],
-    options: dict[str, Any],
-    start: tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None],
-    *,
-    n_threads: int,
-    budget: int,
-    progress: Progress | None,
-) -> list[IkdrResult]:
-    """Call the core, issue its warnings, and tell features from kernels."""
-    if options["n_components"] > len(codes):
-        raise ValueError(
-            f"n_components must lie between 1 and the {len(codes)} samples, but is {options['n_components']}"
-        )
+    options: IKDROptions,
+    run: Run,
+    start: Start = (None, None),
+) -> Outcome[list[IKDRResult]]:
+    """Call the core, and tell features from kernels."""
     A, weights = start
     if weights is not None and kernels.which is not None:
         weights = weights[kernels.which]
-    try:
-        found = core().ikdr_fit(
-            **kernels.source(),
-            **options,
-            codes=codes,
-            n_classes=len(classes),
-            lams=np.array(lams, dtype=np.float64),
-            A=A,
-            weights=weights,
-            n_threads=as_threads(n_threads),
-            max_memory=budget,
-            progress=check_progress(progress),
-        )
-    except ValueError as error:
-        if type(error) is not ValueError or not callable(kernels.kernel):
-            raise
-        assert kernels.which is not None
-        names = [kernels.name(m) for m in kernels.which]
-        message = re.sub(r"\bmatrix (\d+)\b", lambda m: names[int(m[1])], str(error))
-        raise ValueError(message) from None
-    _warn(kernels, found, classes, lams, options)
-    return [_collect(kernels, classes, step) for step in found]
+    given = options.core() | {"lambdas": np.array(lams, dtype=np.float64), "A": A, "weights": weights}
+    with naming({"kernel": kernels.name_in_core}):
+        found = core().ikdr_fit(kernels.core(), labels, len(classes), given, run)
+    return Outcome(
+        [_collect(kernels, classes, step) for step in found],
+        _messages(kernels, found, classes, lams, options),
+        _not_converged(found, options.max_iter),
+    )
 
 
-def _warn(
-    kernels: Kernels, found: list[dict[str, Any]], classes: Array, lams: list[float], options: dict[str, Any]
-) -> None:
+def _lams_with(found: list[dict[str, Any]], bit: int) -> str:
+    """The lambdas that some warning of the core is about."""
+    return some_of([f"lam={step['lambda']:g}" for step in found if step["warnings"] & bit])
+
+
+def _messages(
+    kernels: Kernels, found: list[dict[str, Any]], classes: Array, lams: list[float], options: IKDROptions
+) -> list[str]:
     from fastfs import _core
 
-    n_classes = len(classes)
-
-    def where(bit: int) -> str:
-        """For which lambdas, if some."""
-        return some_of([f"lam={step['lambda']:g}" for step in found if step["warnings"] & bit])
-
-    k = options["n_components"]
+    n_classes, k = len(classes), options.n_components
     messages = []
     if 0.0 in lams:
         messages.append(
@@ -612,25 +552,23 @@ def _warn(
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
-    if who := where(_core.IKDR_MANY):
+    if some := _lams_with(found, _core.IKDR_MANY):
         messages.append(
             f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
-            f"(mean similarity above {n_classes / k:.2g} for {who}): surplus dimensions tend to stand for outliers, "
+            f"(mean similarity above {n_classes / k:.2g} for {some}): surplus dimensions tend to stand for outliers, "
             "and the features they select with them; take fewer, or with one kernel a smaller width"
         )
-    if who := where(_core.IKDR_IDENTITY):
-        messages.append(
-            f"samples are hardly similar to each other (mean similarity below 0.01 for {who}), so that dimensions "
-            "stand for single samples: take "
-            + (
-                "width='mean_squared' or a larger width"
-                if kernels.matrices is None
-                else "kernels that fall more slowly"
-            )
+    if some := _lams_with(found, _core.IKDR_IDENTITY):
+        wider = (
+            "width='mean_squared' or a larger width" if kernels.matrices is None else "kernels that fall more slowly"
         )
-    if who := where(_core.IKDR_CONSTANT):
         messages.append(
-            f"a kernel with weight is nearly constant, but for one sample at most (for {who}), as that of a feature "
+            f"samples are hardly similar to each other (mean similarity below 0.01 for {some}), so that dimensions "
+            f"stand for single samples: take {wider}"
+        )
+    if some := _lams_with(found, _core.IKDR_CONSTANT):
+        messages.append(
+            f"a kernel with weight is nearly constant, but for one sample at most (for {some}), as that of a feature "
             "with an outlier is: look at its values"
         )
     if kernels.matrices is not None:
@@ -643,18 +581,20 @@ def _warn(
             )
     few = [step for step in found if step["warnings"] & _core.IKDR_FEW and step["converged"]]
     if few and not messages:  # of the others it is a consequence
-        messages.append(_without_dimension(kernels, few, classes, options["mu"]))
-    warn(messages)
-    if who := where(_core.IKDR_NOT_CONVERGED):
-        from sklearn.exceptions import ConvergenceWarning
+        messages.append(_without_dimension(kernels, few, classes, options.mu))
+    return messages
 
-        warn(
-            [
-                f"I-KDR did not converge in max_iter={options['max_iter']} iterations for {who}: the best one is kept; "
-                "raise max_iter, max_inner or tol"
-            ],
-            ConvergenceWarning,
-        )
+
+def _not_converged(found: list[dict[str, Any]], max_iter: int) -> list[str]:
+    from fastfs import _core
+
+    some = _lams_with(found, _core.IKDR_NOT_CONVERGED)
+    if not some:
+        return []
+    return [
+        f"I-KDR did not converge in max_iter={max_iter} iterations for {some}: the best one is kept; raise max_iter, "
+        "max_inner or tol"
+    ]
 
 
 def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, mu: float) -> str:
@@ -666,14 +606,14 @@ def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: A
     advice = [f"a smaller lam, such as {less:.2g}"] if max(lams) > less else []
     advice += ["a smaller mu"] if mu > 0.1 else []
     advice.append("groups of features, a kernel each" if kernels.n_kernels > 1 else "two dimensions for each class")
-    who = some_of([f"lam={lam:g}" for lam in lams])
+    some = some_of([f"lam={lam:g}" for lam in lams])
     return (
-        f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {who}), so that the "
+        f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {some}), so that the "
         f"embedding may not tell them from others: try {', or '.join(advice)}"
     )
 
 
-def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrResult:
+def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IKDRResult:
     weights, prices = found["weights"], found["prices"]
     if kernels.which is not None:
         weights, prices = np.zeros(kernels.n_kernels), np.full(kernels.n_kernels, np.inf)
@@ -690,7 +630,7 @@ def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IkdrRes
         own, price = feature_weights, np.where(constant, np.inf, prices[kernels.kernel_of])
     A = found["A"]
     support = np.flatnonzero(A.any(axis=1))
-    return IkdrResult(
+    return IKDRResult(
         scores=np.where(own > 0, own, 0.0 - _share(price, abs(found["objective"]))),
         weights=weights,
         feature_weights=feature_weights,
@@ -732,17 +672,17 @@ class Embedder:
     kernel: Any
     n_columns: int  # of X, or samples of the fit
     n_kernels: int
-    which: Codes  # kernels with weight
-    weights: npt.NDArray[np.float64]  # of these
-    columns: list[Codes] | None  # of each of these
+    which: Integers  # kernels with weight
+    weights: Floats  # of these
+    columns: list[Integers] | None  # of each of these
     names: list[str]
     support: Any  # values of the samples, as the core takes them or as the caller's kernel does; or their numbers
-    coefficients: npt.NDArray[np.float64]
-    deltas: npt.NDArray[np.float64] | None = None
-    means: npt.NDArray[np.float64] | None = None
-    scales: npt.NDArray[np.float64] | None = None
+    coefficients: Floats
+    deltas: Floats | None = None
+    means: Floats | None = None
+    scales: Floats | None = None
 
-    def embed(self, data: Any, n_threads: int, budget: int, progress: Progress | None) -> npt.NDArray[np.float64]:
+    def embed(self, data: Any, run: Run) -> Floats:
         """Data as of `read`."""
         if data.shape[-1] != self.n_columns:
             raise ValueError(f"X must have the {self.n_columns} columns of the fit, but has {data.shape[-1]}")
@@ -759,23 +699,20 @@ class Embedder:
                 for own, place, name in zip(self.columns, theirs, self.names, strict=True)
             )
             return self._mix(parts, data.shape[0])
-        embedded: npt.NDArray[np.float64] = core().ikdr_embed(
-            weights=self.weights,
-            deltas=self.deltas,
-            begins=np.cumsum([0, *map(len, self.columns)]),
-            features=np.concatenate(self.columns),
-            means=self.means,
-            scales=self.scales,
-            support=self.support,
-            coefficients=self.coefficients,
-            X=data,
-            n_threads=as_threads(n_threads),
-            max_memory=budget,
-            progress=check_progress(progress),
-        )
+        model = {
+            "weights": self.weights,
+            "deltas": self.deltas,
+            "begins": np.cumsum([0, *map(len, self.columns)]),
+            "features": np.concatenate(self.columns),
+            "means": self.means,
+            "scales": self.scales,
+            "support": self.support,
+            "coefficients": self.coefficients,
+        }
+        embedded: Floats = core().ikdr_embed(model, data, run)
         return embedded
 
-    def _mix(self, parts: Iterable[Array], n_rows: int) -> npt.NDArray[np.float64]:
+    def _mix(self, parts: Iterable[Array], n_rows: int) -> Floats:
         """Of kernels that come one at a time, as the caller's function may return the same array again."""
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
@@ -784,18 +721,18 @@ class Embedder:
                 bad = K[rows[0]]
                 raise ValueError(
                     f"{name} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
-                    "(counted from 0): mend it, or leave that sample out"
+                    "(counted from 0): fix the value or drop the sample"
                 )
             embedded += weight * (K @ self.coefficients)
         return embedded
 
 
 def _embedder(
-    kernels: Kernels, found: dict[str, Any], weights: Array, constant: Array | None, support: Codes
+    kernels: Kernels, found: dict[str, Any], weights: Array, constant: Array | None, support: Integers
 ) -> Embedder:
     which = np.flatnonzero(weights > 0)
     common = {
-        "kernel": kernels.kernel,
+        "kernel": kernels.options.kernel,
         "n_kernels": kernels.n_kernels,
         "which": which,
         "weights": weights[which],
@@ -812,7 +749,7 @@ def _embedder(
     if hasattr(X, "tocsr"):
         return Embedder(support=X.tocsr()[support][:, features].tocsc(), **common)
     values = X[np.ix_(support, features)]
-    if callable(kernels.kernel):
+    if callable(kernels.options.kernel):
         return Embedder(support=values, **common)
     means, scales = found["means"][features], found["scales"][features]
     return Embedder(

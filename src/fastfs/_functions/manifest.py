@@ -4,28 +4,104 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Man
 """
 
 import itertools
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._functions.options import Options, option
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, stack
 from fastfs._inputs.streams import as_chunks
-from fastfs._machine.run import as_threads, check_progress, core, inside_joblib, parse_memory, warn
+from fastfs._machine.errors import naming
+from fastfs._machine.run import Run, core, inside_joblib
 from fastfs._types import Array, Progress
 
-# What `sigma="grid"` tries, each without and with three symmetric normalisations (guide of the paper's experiments).
+# The scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
 GRID = [("median", factor) for factor in (0.1, 0.2, 0.5, 1.0)] + [
     ("percentile", q) for q in (5.0, 10.0, 30.0, 50.0, 70.0, 90.0, 95.0)
 ]
 GRID_NORMALIZE = (0, 3)
 
-# A scale as the core takes it: rule, value, given sigmas, normalisations.
-Scale = tuple[str, float, list[float] | None, int]
+# A scale as the core takes it.
+Scale = dict[str, Any]
+
+# accuracy="auto" is exact for up to so many features (the core's number), if they fit the memory.
+EXACT_AT_MOST = 5000
+
+
+def _as_given(name: str, value: Any) -> Any:
+    return value
+
+
+def _as_kernel(name: str, kernel: Any) -> int:
+    """Return the address of a C function, or 0 for the Gaussian kernel."""
+    if isinstance(kernel, str):
+        choose(name, kernel, ("rbf",), "a C function")
+        return 0
+    return kernel_address(kernel)
+
+
+def _as_sigma(name: str, sigma: Any) -> Any:
+    if isinstance(sigma, str):
+        choose(name, sigma, ("median", "percentile", "grid"), "numbers, one for each kernel")
+    return sigma
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManiFeStOptions(Options):
+    """Options of ManiFeSt; those of the scale go to the core as scales."""
+
+    kernel: int = option(_as_kernel, key="custom")
+    sigma: Any = option(_as_sigma)
+    sigma_factor: Any = option(_as_given)  # only the parameter that the rule of sigma uses has to be a number
+    sigma_percentile: Any = option(_as_given)
+    normalize: int = option(as_int)
+    form: str = option(lambda name, value: choose(name, value, ("pencil", "spd", "spsd")))
+    accuracy: str = option(lambda name, value: choose(name, value, ("auto", "exact", "fast", "high")))
+    rank: int = option(lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1))
+    multiclass: str = option(lambda name, value: choose(name, value, ("ovr", "ovo", "raise")))
+    random_state: int = option(lambda name, value: as_seed(value), key="seed")
+
+    def core(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core, without those of the scale."""
+        scale = ("sigma", "sigma_factor", "sigma_percentile", "normalize")
+        given = {name: value for name, value in super().core().items() if name not in scale}
+        return given | {"multiclass": "ovr" if self.multiclass == "raise" else self.multiclass}
+
+    def scale(self, kernels: tuple[int, ...]) -> Scale:
+        """Return the scale of the scores; kernels have this shape."""
+        if isinstance(self.sigma, str):
+            if self.sigma == "percentile":
+                return self._rule("percentile", as_float("sigma_percentile", self.sigma_percentile))
+            return self._rule("median", as_float("sigma_factor", self.sigma_factor))
+        try:
+            given = np.asarray(self.sigma, dtype=float)
+        except (TypeError, ValueError):
+            given = np.empty(())
+        if given.shape != kernels:
+            wanted = f"{kernels[0]} numbers, one for each class"
+            if len(kernels) == 2:
+                wanted = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
+            raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {wanted}, not {self.sigma!r}")
+        return self._rule("given", 0.0) | {"sigma": np.ascontiguousarray(given.ravel())}
+
+    def _rule(self, rule: str, value: float) -> Scale:
+        return {"rule": rule, "value": value, "normalize": self.normalize}
+
+    def scales(self, kernels: tuple[int, ...]) -> tuple[list[Scale], int]:
+        """Return the scales to fit, and the place of the one of the scores among them."""
+        own = self.scale(kernels)
+        if not (isinstance(self.sigma, str) and self.sigma == "grid"):
+            return [own], 0
+        grid = [{"rule": rule, "value": value, "normalize": times} for times in GRID_NORMALIZE for rule, value in GRID]
+        if own not in grid:
+            grid.append(own)
+        return grid, grid.index(own)
 
 
 def manifest_scores(
@@ -57,7 +133,7 @@ def manifest_scores(
     y : array-like of shape (n_samples,)
         Labels, of any sortable type.
     kernel, sigma, sigma_factor, sigma_percentile, normalize, form, accuracy, rank, multiclass, combine, random_state
-        As for :class:`fastfs.ManiFeSt`, but for ``sigma="grid"``, whose findings have no place in an array of scores.
+        As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, whose results don't fit into an array of scores.
     n_threads : int
         0: all cores that this process may use.
     max_memory : int, str or None
@@ -87,33 +163,17 @@ def manifest_scores(
     >>> np.argsort(-scores)[:2].tolist()
     [0, 1]
     """
-    chunks, budget = as_chunks(X, parse_memory(max_memory), y)
+    options = ManiFeStOptions.of(locals())
+    run = Run(n_threads, max_memory, progress)
+    chunks = as_chunks(X, run, y)
     n_samples, n_features = sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1]
-    classes, codes = encode_labels(y, n_samples, n_features)
+    classes, labels = encode_labels(y, n_samples, n_features)
     if isinstance(sigma, str) and sigma == "grid":
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
-    stage = Stage(chunks, n_threads=n_threads, budget=budget, progress=progress)
-    others = None if combine is None else other_scores(combine, chunks, classes[codes])
-    fitted = stage.fit(
-        codes,
-        classes,
-        kernel=kernel,
-        sigma=sigma,
-        sigma_factor=sigma_factor,
-        sigma_percentile=sigma_percentile,
-        normalize=normalize,
-        form=form,
-        accuracy=accuracy,
-        rank=rank,
-        multiclass=multiclass,
-        random_state=random_state,
-    )
-    scores: npt.NDArray[np.float64] = fitted["scores"]
+    stage = Stage(chunks, run)
+    others = None if combine is None else other_scores(combine, chunks, classes[labels])
+    scores: npt.NDArray[np.float64] = stage.fit(labels, classes, options).deliver()["scores"]
     return scores if others is None else blend(scores, others)
-
-
-# accuracy="auto" is exact for up to so many features (the core's number), if they fit the memory.
-EXACT_AT_MOST = 5000
 
 
 class Stage:
@@ -123,267 +183,165 @@ class Stage:
     ----------
     chunks : list
         As of `as_chunks`.
+    run : Run
+        Of the fits, too.
     keep_distances : bool
         Compute the distances over all rows once, so that each exact fit has only those of the smaller side left to do.
     """
 
-    def __init__(
-        self,
-        chunks: Sequence[Any],
-        *,
-        keep_distances: bool = False,
-        n_threads: int = 0,
-        budget: int = 0,
-        progress: Progress | None = None,
-    ) -> None:
-        self._run = {"n_threads": as_threads(n_threads), "max_memory": budget, "progress": check_progress(progress)}
-        self._chunks, self._keeps_distances = chunks, keep_distances
+    def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
+        self._run, self._chunks, self._keeps_distances = run, chunks, keep_distances
         self._n_features = int(chunks[0].shape[1])
-        self._core = core().Manifest(list(chunks), keep_distances, **self._run)
+        self._core = core().Manifest(list(chunks), keep_distances, run)
 
     def fit(
         self,
-        codes: npt.NDArray[np.int64],
+        labels: npt.NDArray[np.int64],
         classes: Array,
+        options: ManiFeStOptions,
         *,
-        kernel: Any = "rbf",
-        sigma: str | npt.ArrayLike = "median",
-        sigma_factor: float = 0.5,
-        sigma_percentile: float = 50.0,
-        normalize: int = 0,
-        form: str = "pencil",
-        accuracy: str = "auto",
-        rank: int = 50,
-        multiclass: str = "ovr",
-        n_components: int = 0,
-        random_state: Any = 0,
+        n_components: Any = 0,
         top: int | None = None,
-    ) -> dict[str, Any]:
-        """Check the parameters, call the core, issue its warnings.
+    ) -> Outcome[dict[str, Any]]:
+        """Fit all scales.
 
         Returns the core's arrays for the chosen scale, `accuracy` and its `reason` in words, and with ``sigma="grid"``
         the `sensitivity` of the `top` features. Kernels have the shape (n_classes,), or (n_classes, 2) for each class
         and the rest of it.
         """
-        choose("multiclass", multiclass, ("ovr", "ovo", "raise"))
         n_classes = len(classes)
         require_classes(classes)
-        if n_classes > 2 and multiclass == "raise":
+        if n_classes > 2 and options.multiclass == "raise":
             raise ValueError(
                 f"y must have two classes, but has {n_classes} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
                 "or keep the samples of two classes"
             )
-        kernels = (n_classes,) if n_classes == 2 or multiclass == "ovo" else (n_classes, 2)
-        scale = _scale(sigma, sigma_factor, sigma_percentile, normalize, kernels)
-        scales = [scale]
-        if isinstance(sigma, str) and sigma == "grid":
-            grid: list[Scale] = [(rule, value, None, times) for times in GRID_NORMALIZE for rule, value in GRID]
-            scales = grid if scale in grid else [*grid, scale]
-        options: dict[str, Any] = {
-            "form": choose("form", form, ("pencil", "spd", "spsd")),
-            "accuracy": choose("accuracy", accuracy, ("auto", "exact", "fast", "high")),
-            "rank": as_int("rank", rank, low=1, high=(1 << 63) - 1),
-            "multiclass": "ovr" if multiclass == "raise" else multiclass,
-            "n_components": as_int("n_components", n_components),
-        }
-        budget = {name: self._run[name] for name in ("n_threads", "max_memory")}
-        plan = self._core.plan(n_classes, len(scales), **options, **budget)
-        options |= {"seed": as_seed(random_state), "kernel": _address(kernel)}
-        try:
-            if n_classes > 2 and self._wants_workers(kernel):
-                results = self._fit_on_workers(codes, n_classes, scales, options | {"accuracy": plan["accuracy"]})
+        names = [f"class {c}" for c in classes]
+        kernels: tuple[int, ...] = (n_classes,)
+        if n_classes > 2 and options.multiclass != "ovo":
+            names, kernels = [name for c in classes for name in (f"class {c}", f"all classes but {c}")], (n_classes, 2)
+        scales, own = options.scales(kernels)
+        request = (labels, n_classes, scales, options.core(), as_int("n_components", n_components))
+        with naming({"kernel": names.__getitem__}):
+            if n_classes > 2 and self._wants_workers(options):
+                plan, results = self._fit_on_workers(*request)
             else:
-                results = self._core.fit(codes, n_classes, scales, **options, **self._run)
-        except ValueError as error:
-            if type(error) is not ValueError:
-                raise
-            raise ValueError(_with_class_names(str(error), classes)) from None
-        fitted: dict[str, Any] = results[scales.index(scale)]
-        messages = _warnings(fitted, classes, kernels, self._n_features)
+                plan, results = self._core.fit(*request, self._run)
+        fitted: dict[str, Any] = results[own]
+        messages = _messages(fitted, names, self._n_features)
         if plan["reason"] == "rank":
             messages.append(
-                f"rank {rank} is more than a quarter of the {self._n_features} features: the exact form was used"
+                f"rank {options.rank} is more than a quarter of the {self._n_features} features: the exact form was "
+                "used"
             )
         if len(scales) > 1:
             best = min(50, max(1, self._n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _sensitivity(scales, results, kernels, best)
             messages += unstable
-        warn(messages)
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _reason(plan, self._n_features, form, rank)
-        return fitted
+        fitted["reason"] = _reason(plan, self._n_features, options)
+        return Outcome(fitted, messages)
 
-    def _wants_workers(self, kernel: Any) -> bool:
+    def _wants_workers(self, options: ManiFeStOptions) -> bool:
         """Whether the comparisons of several classes go through joblib: if its configuration asks for workers.
 
         A C function stays in its process, and so do the distances that permutations share.
         """
         from fastfs._inference.permutation import wants_workers
 
-        return isinstance(kernel, str) and not self._keeps_distances and not inside_joblib() and wants_workers(None)
+        return not options.kernel and not self._keeps_distances and not inside_joblib() and wants_workers(None)
 
     def _fit_on_workers(
-        self, codes: npt.NDArray[np.int64], n_classes: int, scales: list[Scale], options: dict[str, Any]
-    ) -> list[dict[str, Any]]:
-        """What the core's fit returns, to the bit, from workers that each take a share of the comparisons."""
+        self,
+        labels: npt.NDArray[np.int64],
+        n_classes: int,
+        scales: list[Scale],
+        options: dict[str, Any],
+        n_components: int,
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return what the core's fit returns, to the bit, from workers that each take a share of the comparisons."""
         from joblib import Parallel, delayed, effective_n_jobs
 
-        pairs = options["multiclass"] == "ovo"
-        problems: list[tuple[int, ...]] = (
-            list(itertools.combinations(range(n_classes), 2)) if pairs else [(c,) for c in range(n_classes)]
-        )
-        n_shares = min(effective_n_jobs(None), len(problems))
-        bounds = np.linspace(0, len(problems), n_shares + 1).astype(int)
-        X, run = stack(self._chunks), (self._run["n_threads"], self._run["max_memory"])
+        plan = self._core.plan(n_classes, len(scales), options, n_components, self._run)
+        options = options | {"accuracy": plan["accuracy"]}
+        n_shares = min(effective_n_jobs(None), plan["n_problems"])
+        bounds = np.linspace(0, plan["n_problems"], n_shares + 1).astype(int).tolist()
+        X, how = stack(self._chunks), (self._run.n_threads, self._run.budget or None)
+        ranges = [{"first_problem": begin, "n_problems": end - begin} for begin, end in itertools.pairwise(bounds)]
         shares = Parallel()(
-            delayed(_solve)(X, codes, problems[begin:end], scales, options, *run)
-            for begin, end in itertools.pairwise(bounds)
+            delayed(_solve)(X, labels, n_classes, scales, options | share, n_components, how) for share in ranges
         )
-        found = [by_scale for share in shares for by_scale in share]
-        return [_merge(problems, n_classes, [by_scale[s] for by_scale in found]) for s in range(len(scales))]
+        return plan, [_joined(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
 
 
 def _solve(
     X: Any,
-    codes: npt.NDArray[np.int64],
-    problems: Sequence[tuple[int, ...]],
-    scales: Sequence[Scale],
+    labels: npt.NDArray[np.int64],
+    n_classes: int,
+    scales: list[Scale],
     options: dict[str, Any],
-    n_threads: int,
-    budget: int,
-) -> list[list[dict[str, Any]]]:
-    """Each comparison as a fit of two classes: (a, b) by the rows of both, (c,) of a class and all the others.
-
-    The latter share the distances over all rows, as they do within the core.
-    """
-    X, budget = as_matrix(X, budget)  # what Dask sends needn't be aligned
-    shared: dict[str, Any] = {"n_threads": n_threads, "budget": budget}
-    stage = Stage([X], keep_distances=options["accuracy"] == "exact", **shared) if len(problems[0]) == 1 else None
-    found = []
-    for problem in problems:
-        rows = np.flatnonzero(np.isin(codes, problem)) if stage is None else slice(None)
-        one = Stage([X[rows]], **shared) if stage is None else stage
-        sides = _sides(problem)
-        own = [(rule, value, sigma and [sigma[k] for k in sides], times) for rule, value, sigma, times in scales]
-        labels = (codes[rows] != problem[0]).astype(np.int64)
-        try:
-            found.append(one._core.fit(labels, 2, own, **options, **one._run))
-        except ValueError as error:
-            if type(error) is not ValueError:
-                raise
-            names = {f"class {k}": f"class {c}" for k, c in enumerate(problem)}
-            if stage is not None:
-                names["class 1"] = f"all classes but {problem[0]}"
-            raise ValueError(re.sub(r"\bclass [01]\b", lambda m: names[m[0]], str(error))) from None  # noqa: B023
-    return found
+    n_components: int,
+    how: tuple[int, int | None],
+) -> list[dict[str, Any]]:
+    """Solve a share of the comparisons."""
+    run = Run(*how)
+    stage = Stage([as_matrix(X, run)], run)  # an X from Dask isn't aligned
+    results: list[dict[str, Any]] = stage._core.fit(labels, n_classes, scales, options, n_components, run)[1]
+    return results
 
 
-def _sides(problem: tuple[int, ...]) -> tuple[int, int]:
-    """The numbers of its kernels among all."""
-    return (problem[0], problem[1]) if len(problem) == 2 else (2 * problem[0], 2 * problem[0] + 1)
-
-
-def _merge(problems: Sequence[tuple[int, ...]], n_classes: int, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The result of all comparisons at one scale, in the core's order of adding."""
-    n_features = len(found[0]["scores"])
-    by_kernel = ("sigma", "kept_trace", "kernel_warnings")
-    merged = {
-        name: np.concatenate([one[name] for one in found])
-        for name in found[0]
-        if name not in ("scores", "class_scores", *by_kernel)
-    }
-    merged["scores"], merged["class_scores"] = np.zeros(n_features), np.zeros((n_classes, n_features))
-    sides = [_sides(problem) for problem in problems]
-    for name in by_kernel:
-        merged[name] = np.empty(1 + max(max(pair) for pair in sides), found[0][name].dtype)
-    for problem, pair, one in zip(problems, sides, found, strict=True):
-        merged["scores"] += one["scores"] / len(problems)
-        for c in problem:
-            merged["class_scores"][c] += one["scores"] / (n_classes - 1 if len(problem) == 2 else 1)
-        for name in by_kernel:
-            merged[name][list(pair)] = one[name]
-    return merged
-
-
-def _address(kernel: Any) -> int:
-    if isinstance(kernel, str):
-        choose("kernel", kernel, ("rbf",), "a C function")
-        return 0
-    return kernel_address(kernel)
-
-
-def _scale(
-    sigma: str | npt.ArrayLike, factor: float, percentile: float, normalize: int, kernels: tuple[int, ...]
-) -> Scale:
-    times = as_int("normalize", normalize)
-    if isinstance(sigma, str):
-        choose("sigma", sigma, ("median", "percentile", "grid"), "numbers, one for each kernel")
-        if sigma == "percentile":
-            return ("percentile", as_float("sigma_percentile", percentile), None, times)
-        return ("median", as_float("sigma_factor", factor), None, times)
-    try:
-        given = np.asarray(sigma, dtype=float)
-    except (TypeError, ValueError):
-        given = np.empty(())
-    if given.shape != kernels:
-        wanted = f"{kernels[0]} numbers, one for each class"
-        if len(kernels) == 2:
-            wanted = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
-        raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {wanted}, not {sigma!r}")
-    return ("given", 0.0, given.ravel().tolist(), times)
-
-
-def _with_class_names(message: str, classes: Array) -> str:
-    """The core knows classes by number only."""
-    return re.sub(
-        r"(?<=every sample of )(class|all classes but) (\d+)", lambda m: f"{m[1]} {classes[int(m[2])]}", message
+def _joined(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
+    """Write the shares of one scale into one result; kernels that a share doesn't have are 0 there."""
+    joined = {name: np.concatenate([share[name] for share in shares]) for name in shares[0] if name != "scores"}
+    for name in ("sigma", "kept_trace", "kernel_warnings"):
+        joined[name] = np.maximum.reduce([share[name] for share in shares])
+    joined["scores"], joined["class_scores"] = core().manifest_mean_scores(
+        joined.pop("problem_scores"), n_classes, multiclass
     )
+    return joined
 
 
-def _reason(plan: dict[str, Any], n_features: int, form: str, rank: int) -> str:
+def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
     relation = "no more" if plan["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
         "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
-        "rank": f"rank {rank} is more than a quarter of the {n_features} features",
-        "form": f"form='{form}' exists as an exact one only",
+        "rank": f"rank {options.rank} is more than a quarter of the {n_features} features",
+        "form": f"form='{options.form}' exists as an exact one only",
     }[plan["reason"]]
 
 
-def _warnings(fitted: dict[str, Any], classes: Array, kernels: tuple[int, ...], n_features: int) -> list[str]:
+def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list[str]:
+    """Return what a fit's scores say less than they seem to; `names` are those of the kernels."""
     from fastfs import _core
-
-    names = [f"class {c}" for c in classes]
-    if len(kernels) == 2:
-        names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
 
     def named(bit: int) -> str:
         return some_of([name for name, flags in zip(names, fitted["kernel_warnings"], strict=True) if flags & bit])
 
     messages = []
-    poor = fitted["agreement"][(fitted["problem_warnings"] & _core.WARN_AGREEMENT) > 0]
+    poor = fitted["agreement"][(fitted["problem_warnings"] & _core.MANIFEST_WARN_AGREEMENT) > 0]
     if len(poor):
         messages.append(
             "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
             f"correlation is {poor.min():.2f}, and on all of them it is rather lower; normalize=3 with sigma_factor=1 "
             "agrees best as a rule, else raise rank or choose accuracy='exact'"
         )
-    if found := named(_core.WARN_ONE_SAMPLE):
+    if found := named(_core.MANIFEST_WARN_ONE_SAMPLE):
         messages.append(f"one sample only in {found}: its distances between features are differences of single values")
-    if found := named(_core.WARN_SIGMA):
+    if found := named(_core.MANIFEST_WARN_SIGMA):
         messages.append(
             f"so many features are equal in {found} that the distance its sigma is taken from is 0: sigma comes from "
             "the positive distances instead"
         )
-    if found := named(_core.WARN_TRACE):
+    if found := named(_core.MANIFEST_WARN_TRACE):
         messages.append(
             f"the low-rank kernel keeps less than half of the trace in {found}: sigma is too small for this accuracy, "
             "so raise sigma or rank, or choose accuracy='exact'"
         )
-    flat = int(np.count_nonzero(fitted["problem_warnings"] & _core.WARN_NO_CONTRAST))
+    flat = int(np.count_nonzero(fitted["problem_warnings"] & _core.MANIFEST_WARN_NO_CONTRAST))
     if flat:
         n_problems = len(fitted["problem_warnings"])
         reason = (
@@ -402,13 +360,13 @@ def _sensitivity(
     """Return how the scores move along the scales, in ascending order for each normalisation, and a warning if much."""
     from scipy.stats import spearmanr
 
-    order = sorted(range(len(scales)), key=lambda i: (scales[i][3], np.log(results[i]["sigma"]).mean()))
+    order = sorted(range(len(scales)), key=lambda i: (scales[i]["normalize"], np.log(results[i]["sigma"]).mean()))
     scores = np.array([results[i]["scores"] for i in order])
     best = [set(np.flatnonzero(rank_features(row) <= top)) for row in scores]
     n = len(order)
     spearman, overlap = np.full(n, np.nan), np.full(n, np.nan)
     for i in range(n - 1):
-        if scales[order[i]][3] == scales[order[i + 1]][3]:
+        if scales[order[i]]["normalize"] == scales[order[i + 1]]["normalize"]:
             if np.ptp(scores[i]) > 0 and np.ptp(scores[i + 1]) > 0:
                 spearman[i] = spearmanr(scores[i], scores[i + 1]).statistic
             overlap[i] = len(best[i] & best[i + 1]) / top
@@ -417,7 +375,7 @@ def _sensitivity(
     names = [_scale_name(scales[i]) for i in order]
     found = {
         "scale": names,
-        "normalize": np.array([scales[i][3] for i in order]),
+        "normalize": np.array([scales[i]["normalize"] for i in order]),
         "sigma": np.array([results[i]["sigma"].reshape(kernels) for i in order]),
         "scores": scores,
         "spearman_next": spearman,
@@ -434,9 +392,8 @@ def _sensitivity(
 
 
 def _scale_name(scale: Scale) -> str:
-    rule, value, _, times = scale
-    name = f"median x {value:g}" if rule == "median" else f"percentile {value:g}"
-    return f"{name}, normalized {times} times" if times else name
+    name = f"{scale['rule']} {'x ' if scale['rule'] == 'median' else ''}{scale['value']:g}"
+    return f"{name}, normalized {scale['normalize']} times" if scale["normalize"] else name
 
 
 def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[np.float64]:

@@ -1,31 +1,60 @@
-"""What RELIEF, ReliefF, MultiSURF, IM4E and IMMIGRATE share: samples that differ by |x_n - x_j|, feature by feature."""
+"""RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE: the options, the label-free stage and the warnings that they share."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.checks import as_int, choose, some_of
+from fastfs._functions.options import Options, option
+from fastfs._inputs.checks import as_float, as_int, as_not_negative, choose, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
-from fastfs._machine.run import as_threads, check_progress, core, parse_memory
-from fastfs._types import Array, Progress
+from fastfs._machine.run import Run, core
+from fastfs._types import Array
 
-Codes = npt.NDArray[np.int64]
-
-
-def as_scaling(scaling: Any) -> str:
-    """Return the word that the core knows for it."""
-    return "none" if scaling is None else choose("scaling", scaling, ("range", "standard"), "None")
+Labels = npt.NDArray[np.int64]
 
 
-def read(X: Any, y: Any, max_memory: int | str | None) -> tuple[Array, int, Array, Codes]:
-    """Return X, what its conversion left of the memory budget, the classes and the codes of the samples."""
-    data, budget = as_dense(X, parse_memory(max_memory))
-    classes, codes = encode_labels(y, *data.shape)
+def as_scaling(name: str, scaling: Any) -> str:
+    return "none" if scaling is None else choose(name, scaling, ("range", "standard"), "None")
+
+
+def as_sigma(name: str, sigma: Any) -> float | str:
+    if isinstance(sigma, str):
+        return choose(name, sigma, ("auto",), "a positive number")
+    value = as_float(name, sigma)
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be 'auto' or a positive number, not {sigma!r}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginOptions(Options):
+    """Options of every margin method; `scaling` is that of the label-free stage."""
+
+    scaling: str = option(as_scaling)
+
+    def core(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core().items() if key != "scaling"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterationOptions(MarginOptions):
+    """Options of IM4E and IMMIGRATE."""
+
+    sigma: float | str = option(as_sigma)
+    max_iter: int = option(lambda name, value: as_int(name, value, low=1, high=1_000_000))
+    tol: float = option(as_not_negative)
+
+
+def read(X: Any, y: Any, run: Run) -> tuple[Array, Array, Labels]:
+    """Return X as of `as_dense`, the classes and the label of each sample."""
+    data = as_dense(X, run)
+    classes, labels = encode_labels(y, *data.shape)
     require_classes(classes)
-    return data, budget, classes, codes
+    return data, classes, labels
 
 
 class Stage:
@@ -35,73 +64,32 @@ class Stage:
     ----------
     X : ndarray
         As of `as_dense`.
-    scaling : {"range", "standard"} or None
-    keep : {"manhattan", "sqeuclidean"} or None
-        Distances to compute now, 8 n_samples^2 bytes: those of ReliefF, MultiSURF and the first iteration of IM4E, or
-        those of RELIEF and the first iteration of IMMIGRATE.
+    scaling : {"none", "range", "standard"}
+    run : Run
+        Also of the calls that use the stage.
+    keep : {"none", "manhattan", "sqeuclidean"}
+        Distances to compute once, 8 n_samples^2 bytes, unless that exceeds the budget: those of ReliefF, MultiSURF and
+        the first iteration of IM4E, or those of RELIEF and the first iteration of IMMIGRATE.
     """
 
-    def __init__(
-        self,
-        X: Array,
-        scaling: str | None,
-        *,
-        keep: str | None = None,
-        n_threads: int = 0,
-        budget: int = 0,
-        progress: Progress | None = None,
-    ) -> None:
-        self.X = X
-        self._run = {"n_threads": as_threads(n_threads), "max_memory": budget, "progress": check_progress(progress)}
-        self._core = core().Margin(X, as_scaling(scaling), keep or "none", **self._run)
+    def __init__(self, X: Array, scaling: str, run: Run, keep: str = "none") -> None:
+        self.X, self.scaling, self.run, self.keep = X, scaling, run, keep
 
-    def used(self) -> Codes:
-        """The features that aren't constant."""
-        used: Codes = np.flatnonzero(self._core.scaling()[1])
-        return used
-
-    # What the core returns: arrays, `stored` (1 if all distances were) and `warnings`, which `messages` puts in words.
-    # The options come checked from `_relief` and `_immigrate`.
-
-    def relief(self, codes: Codes, n_classes: int, **options: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._core.relief(codes, n_classes, **options, **self._run)
-        return found
-
-    def im4e(self, codes: Codes, n_classes: int, **options: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self._core.im4e(codes, n_classes, **options, **self._run)
-        return found
-
-    def immigrate(
-        self,
-        codes: Codes,
-        n_classes: int,
-        *,
-        features: Codes | None = None,
-        start: Array | None = None,
-        start_matrix: Array | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        found: dict[str, Any] = self._core.immigrate(
-            codes, n_classes, features=features, start=start, start_matrix=start_matrix, **options, **self._run
-        )
-        return found
-
-    def distances(self, codes: Codes, n_classes: int, metric: Any, X: Array) -> Array:
-        """Expected distance of the rows of X, samples x classes; `metric` is the core's MarginMetric."""
-        found: Array = self._core.distances(codes, n_classes, metric, X, **self._run)
-        return found
-
-    def explain(self, codes: Codes, n_classes: int, metric: Any, X: Array, wanted: Codes) -> Array:
-        """The parts of e_other - e_wanted, samples x features or samples x features x features."""
-        found: Array = self._core.explain(codes, n_classes, metric, X, wanted, **self._run)
-        return found
+    @cached_property
+    def core(self) -> Any:
+        """The core's object, made when it is first needed: bad options are found before."""
+        return core().Margin(self.X, self.scaling, self.keep, self.run)
 
 
-def messages(flags: int, classes: Array, codes: Codes, *, method: str, n_neighbors: int = 0) -> list[str]:
-    """The core's warnings in words."""
+def algorithm(found: dict[str, Any]) -> str:
+    return "stored" if found["stored"] else "blocks"
+
+
+def messages(flags: int, classes: Array, labels: Labels, *, method: str, n_neighbors: int = 0) -> list[str]:
+    """Return the warnings of the core in words."""
     from fastfs import _core
 
-    sizes = np.bincount(codes, minlength=len(classes))
+    sizes = np.bincount(labels, minlength=len(classes))
     found = []
     if flags & _core.MARGIN_ONE_SAMPLE:
         alone = some_of([f"class {c}" for c in classes[sizes == 1]])
@@ -129,30 +117,3 @@ def messages(flags: int, classes: Array, codes: Codes, *, method: str, n_neighbo
     if flags & _core.MARGIN_NO_NEIGHBORS:
         found.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
     return found
-
-
-# ------------------------------------------------------------------------------------------------- pairs of features
-
-PAIR = np.dtype([("a", np.int64), ("b", np.int64), ("weight", np.float64), ("residual", np.float64)])
-
-
-def top_pairs(features: Codes, values: Array, vectors: Array, n: Any, by: Any) -> Array:
-    """The n pairs of features with the largest |weight|, or |residual|, of W = vectors' diag(values) vectors.
-
-    `features` are the columns of X that W is of; the residual is what is left of W without its leading eigenpair.
-    """
-    n = as_int("n", n, low=0, high=(1 << 63) - 1)
-    residual = choose("by", by, ("weight", "residual")) == "residual"
-    a, b, _ = core().immigrate_pairs(values, vectors, residual, n, as_threads(0), 0)
-    pairs = np.empty(len(a), PAIR)
-    pairs["a"], pairs["b"] = features[a], features[b]
-    parts = values[:, None] * vectors[:, a] * vectors[:, b]
-    pairs["weight"], pairs["residual"] = parts.sum(axis=0), parts[1:].sum(axis=0)
-    return pairs
-
-
-def matrix(values: Array, vectors: Array, rows: Sequence[int] | Codes | None = None) -> Array:
-    """W from its factors, or its part with the given rows and columns."""
-    V = vectors if rows is None else vectors[:, rows]
-    W: Array = (V.T * values) @ V
-    return W

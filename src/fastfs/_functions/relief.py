@@ -4,15 +4,55 @@ Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.R
 :class:`fastfs.MultiSURF`.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import Stage, as_scaling, messages, read
+from fastfs._functions.margin import Labels, MarginOptions, Stage, algorithm, messages, read
+from fastfs._functions.options import option
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_int, as_seed
-from fastfs._machine.run import warn
-from fastfs._types import Progress
+from fastfs._machine.run import Run
+from fastfs._types import Array, Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilyOptions(MarginOptions):
+    """Options of all three methods, which the core tells apart by a word."""
+
+    METHOD: ClassVar[str]
+
+    def core(self) -> dict[str, Any]:
+        return super().core() | {"method": self.METHOD}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliefOptions(FamilyOptions):
+    METHOD = "relief"
+    n_targets: int = option(lambda name, n: 0 if n is None else as_int(name, n, low=1, high=(1 << 63) - 1))
+    closed_form: bool = option(as_bool)
+    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliefFOptions(FamilyOptions):
+    METHOD = "relieff"
+    n_neighbors: int = option(lambda name, n: as_int(name, n, low=1, high=(1 << 63) - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiSURFOptions(FamilyOptions):
+    METHOD = "multisurf"
+
+
+@dataclass(frozen=True)
+class FamilyResult:
+    """What any of the three found."""
+
+    scores: npt.NDArray[np.float64]
+    algorithm: str
 
 
 def relief_scores(
@@ -63,8 +103,7 @@ def relief_scores(
     >>> int(fastfs.relief_scores(X, y).argmax())
     3
     """
-    options = relief_options(n_targets, closed_form, random_state)
-    return _scores(X, y, scaling, options, n_threads, max_memory, progress)
+    return _scores(X, y, ReliefOptions.of(locals()), Run(n_threads, max_memory, progress))
 
 
 def relieff_scores(
@@ -113,7 +152,7 @@ def relieff_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    return _scores(X, y, scaling, relieff_options(n_neighbors), n_threads, max_memory, progress)
+    return _scores(X, y, ReliefFOptions.of(locals()), Run(n_threads, max_memory, progress))
 
 
 def multisurf_scores(
@@ -159,55 +198,21 @@ def multisurf_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    return _scores(X, y, scaling, multisurf_options(), n_threads, max_memory, progress)
+    return _scores(X, y, MultiSURFOptions.of(locals()), Run(n_threads, max_memory, progress))
 
 
-# ------------------------------------------------------------------------------------------------------- what is asked
+def _scores(X: Any, y: Any, options: FamilyOptions, run: Run) -> npt.NDArray[np.float64]:
+    data, classes, labels = read(X, y, run)
+    return fit(Stage(data, options.scaling, run), labels, classes, options).deliver().scores
 
 
-def relief_options(n_targets: Any, closed_form: Any, random_state: Any) -> dict[str, Any]:
-    """The parameters of the method, checked, as `Stage.relief` takes them."""
-    return _options(
-        "relief",
-        n_targets=0 if n_targets is None else as_int("n_targets", n_targets, low=1, high=(1 << 63) - 1),
-        closed_form=as_bool("closed_form", closed_form),
-        seed=as_seed(random_state),
+def fit(stage: Stage, labels: Labels, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
+    found = stage.core.relief(labels, len(classes), options.core(), stage.run)
+    said = messages(
+        found["warnings"],
+        classes,
+        labels,
+        method=options.METHOD,
+        n_neighbors=getattr(options, "n_neighbors", 0),
     )
-
-
-def relieff_options(n_neighbors: Any) -> dict[str, Any]:
-    return _options("relieff", n_neighbors=as_int("n_neighbors", n_neighbors, low=1, high=(1 << 63) - 1))
-
-
-def multisurf_options() -> dict[str, Any]:
-    return _options("multisurf")
-
-
-def _options(method: str, **given: Any) -> dict[str, Any]:
-    return {"method": method, "closed_form": False, "n_neighbors": 10, "n_targets": 0, "seed": 0} | given
-
-
-def score(
-    stage: Stage, codes: npt.NDArray[np.int64], classes: Any, options: dict[str, Any]
-) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
-    """Return the scores, whether all distances were stored, and what is to be warned of."""
-    found = stage.relief(codes, len(classes), **options)
-    said = messages(found["warnings"], classes, codes, method=options["method"], n_neighbors=options["n_neighbors"])
-    return found["scores"], bool(found["stored"]), said
-
-
-def _scores(
-    X: Any,
-    y: Any,
-    scaling: str | None,
-    options: dict[str, Any],
-    n_threads: int,
-    max_memory: int | str | None,
-    progress: Progress | None,
-) -> npt.NDArray[np.float64]:
-    as_scaling(scaling)  # a bad one is refused before X is read
-    data, budget, classes, codes = read(X, y, max_memory)
-    stage = Stage(data, scaling, n_threads=n_threads, budget=budget, progress=progress)
-    scores, _, said = score(stage, codes, classes, options)
-    warn(said)
-    return scores
+    return Outcome(FamilyResult(found["scores"], algorithm(found)), said)

@@ -13,11 +13,11 @@ from fastfs._inputs.checks import as_int, as_seed, choose
 from fastfs._machine.run import DataWarning, as_progress
 from fastfs._types import Array, Progress
 
-Codes = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int64]
 
 # Scores and overall statistic for each of several labelings of the same samples. What doesn't depend on labels is done
 # once, by whoever made the function.
-Scorer = Callable[[Sequence[Codes]], Iterator[tuple[Array, float]]]
+Scorer = Callable[[Sequence[Labels]], Iterator[tuple[Array, float]]]
 
 # Scores that differ by less than this share are ties: a partition of the samples that comes back as itself may be
 # summed in another order. So are those that differ by less than rounding leaves of the largest one: a feature without
@@ -164,21 +164,22 @@ def permutation_test(
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)
-    codes, scorer = make_scorer(model, X, y)
-    ((scores, statistic),) = scorer([codes])
+    labels, scorer = make_scorer(model, X, y)
+    ((scores, statistic),) = scorer([labels])
+    settle(model, model)
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
     limits = scores - np.maximum(TIE * np.abs(scores), ROUNDING * np.abs(scores).max())
 
     if not wants_workers(n_jobs):
-        parts: Any = [_share(scorer, codes, seeds, limits, report)]
+        parts: Any = [_share(scorer, labels, seeds, limits, report)]
     else:
         from joblib import Parallel, delayed, effective_n_jobs
 
         n_parts = min(effective_n_jobs(n_jobs), n_permutations)
         bounds = np.linspace(0, n_permutations, n_parts + 1).astype(int)
         parts = Parallel(n_jobs=n_jobs)(
-            delayed(_share_of_worker)(clone(estimator), X, y, seeds[begin:end], limits)
+            delayed(_share_of_worker)(settle(clone(estimator), model), X, y, seeds[begin:end], limits)
             for begin, end in itertools.pairwise(bounds)
         )
     exceeding = np.sum([part[0] for part in parts], axis=0)
@@ -209,40 +210,47 @@ def wants_workers(n_jobs: int | None) -> bool:
     return n_jobs is not None or effective_n_jobs(None) > 1
 
 
-def make_scorer(model: Any, X: Any, y: Any) -> tuple[Codes, Scorer]:
-    """Return the codes of y and the scorer of a model that may be changed."""
+def settle(model: Any, fitted: Any) -> Any:
+    """Let a model repeat the choices of a fit, such as that of DiSC's graph, on other labels or samples."""
+    if hasattr(fitted, "_choices"):
+        model.set_params(**fitted._choices())
+    return model
+
+
+def make_scorer(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
+    """Return the labels as numbers, and the scorer of a model that may be changed."""
     own = getattr(model, "_scorer", None)
     if own is not None:
-        found: tuple[Codes, Scorer] = own(X, y)
+        found: tuple[Labels, Scorer] = own(X, y)
         return found
     return refit(model, X, y)
 
 
-def refit(model: Any, X: Any, y: Any) -> tuple[Codes, Scorer]:
+def refit(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
     """The scorer of a model without a label-free stage: fits."""
     y = np.asarray(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, labels = np.unique(y, return_inverse=True)
 
-    def scorer(labelings: Sequence[Codes]) -> Iterator[tuple[Array, float]]:
-        for labels in labelings:
-            model.fit(X, classes[labels])
+    def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+        for labeling in labelings:
+            model.fit(X, classes[labeling])
             if not hasattr(model, "scores_"):
                 raise ValueError(f"{type(model).__name__} has no scores_ after its fit, so there is nothing to test")
             scores = np.asarray(model.scores_, dtype=np.float64)
             yield scores, float(np.max(getattr(model, "statistic_", scores)))
 
-    return codes.reshape(-1).astype(np.int64), scorer
+    return labels.reshape(-1).astype(np.int64), scorer
 
 
 def _share(
-    scorer: Scorer, codes: Codes, seeds: Sequence[Any], limits: Array, report: Progress | None
+    scorer: Scorer, labels: Labels, seeds: Sequence[Any], limits: Array, report: Progress | None
 ) -> tuple[Array, Array, Array]:
     """How often scores of permutations reach the limits, the statistics, and the largest scores."""
     from sklearn.exceptions import ConvergenceWarning
 
     exceeding = np.zeros(len(limits), dtype=np.int64)
     statistics, largest = np.empty(len(seeds)), np.empty(len(seeds))
-    labelings = [np.random.default_rng(seed).permutation(codes) for seed in seeds]
+    labelings = [np.random.default_rng(seed).permutation(labels) for seed in seeds]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -257,5 +265,5 @@ def _share(
 def _share_of_worker(model: Any, X: Any, y: Any, seeds: Sequence[Any], limits: Array) -> tuple[Array, Array, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        codes, scorer = make_scorer(model, X, y)
-    return _share(scorer, codes, seeds, limits, None)
+        labels, scorer = make_scorer(model, X, y)
+    return _share(scorer, labels, seeds, limits, None)

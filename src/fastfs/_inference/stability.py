@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inference.permutation import wants_workers
+from fastfs._inference.permutation import settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import check_structure
@@ -133,18 +133,21 @@ def stability(
     shape = np.shape(X)
     if len(shape) != 2 or shape[0] == 0:
         raise ValueError(f"X must be a 2-D array of samples x features, but has the shape {shape}")
-    _, codes = encode_labels(y, *shape)
-    rows = _subsamples(codes, fraction, np.random.SeedSequence(as_seed(random_state)).spawn(n_subsamples))
+    _, labels = encode_labels(y, *shape)
+    rows = _subsamples(labels, fraction, np.random.SeedSequence(as_seed(random_state)).spawn(n_subsamples))
     found = []
-    if not wants_workers(n_jobs):
-        for m, part in enumerate(rows):
-            found.append(_select(clone(estimator), X, y, part))
-            if report is not None:
-                report("subsamples", (m + 1) / n_subsamples)
-    else:
+    model = clone(estimator)
+    # What a fit may choose is chosen by the first one.
+    n_here = int(hasattr(model, "_choices")) if wants_workers(n_jobs) else n_subsamples
+    for m, part in enumerate(rows[:n_here]):
+        found.append(_select(model, X, y, part))
+        model = settle(clone(estimator), model)
+        if report is not None:
+            report("subsamples", (m + 1) / n_subsamples)
+    if n_here < n_subsamples:
         from joblib import Parallel, delayed
 
-        found = Parallel(n_jobs=n_jobs)(delayed(_select)(clone(estimator), X, y, part) for part in rows)
+        found += Parallel(n_jobs=n_jobs)(delayed(_select)(clone(model), X, y, part) for part in rows[n_here:])
     selected = [support for support, _, _ in found]
     n_features = found[0][1]
     frequencies = np.bincount(np.concatenate(selected), minlength=n_features) / n_subsamples
@@ -178,9 +181,9 @@ def nogueira(selected: list[Array], frequencies: Array) -> tuple[float, float]:
     return float(index), float(4 / M**2 * np.sum((phi - phi.mean()) ** 2))
 
 
-def _subsamples(codes: Array, fraction: float, seeds: list[Any]) -> list[Array]:
+def _subsamples(labels: Array, fraction: float, seeds: list[Any]) -> list[Array]:
     """The rows of each subsample, ascending."""
-    classes = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
+    classes = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
     found = []
     for seed in seeds:
         rng = np.random.default_rng(seed)

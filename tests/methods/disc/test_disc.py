@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
-from fastfs._functions.disc import AUTO_DENSE_AT_MOST as AUTO
+from fastfs._core import DISC_MOST_DENSE as AUTO
 from reference import disc as oracle
 
 # Values of two computations that add up in another order, of singular values up to 1; the issue asks for 1e-10.

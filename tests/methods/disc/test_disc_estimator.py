@@ -127,6 +127,15 @@ def test_meta_features():
     np.testing.assert_allclose(scaled.meta_features(X), plain.meta_features(z), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize("options", [{}, {"graph": "knn"}])
+def test_not_finite_names_rows_of_X(options):
+    bad = X.copy()
+    row = np.flatnonzero(Y == 1)[4]
+    bad[row, 7] = np.inf
+    with pytest.raises(ValueError, match=rf"^X contains NaN or infinity: first at row {row}, column 7 \("):
+        DiSC(**HOW | options).fit(bad, Y)
+
+
 def test_meta_features_of_bad_input():
     estimator = DiSC(**HOW).fit(X, Y)
     with pytest.raises(ValueError, match="there are no groups: fit with n_groups"):

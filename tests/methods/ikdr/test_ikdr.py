@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
 from fastfs import _core
+from fastfs._machine.run import Run
 from reference import ikdr as oracle
 
 PROMISED = {"float64": 1e-9, "float32": 1e-6}
@@ -187,21 +188,23 @@ def test_oracle_projection():
 # ------------------------------------------------------------------------------------------------ one evaluation of (R)
 
 
+def labels_of(p):
+    return p.codes.astype(np.int64), int(p.codes.max()) + 1
+
+
+def core_options(p, n):
+    return {
+        "lambdas": np.array([n * p.lam]),
+        "mu": n * p.mu,
+        "tau": p.tau,
+        "zeta": p.zeta,
+        "interpretability": p.interpretability,
+    }
+
+
 def evaluate(p, K, A, n_threads=1, repeats=1):
-    n = len(A)
-    return _core.ikdr_evaluate(
-        K=K,
-        codes=p.codes.astype(np.int64),
-        n_classes=int(p.codes.max()) + 1,
-        A=A,
-        lam=n * p.lam,
-        mu=n * p.mu,
-        tau=p.tau,
-        zeta=p.zeta,
-        interpretability=p.interpretability,
-        repeats=repeats,
-        n_threads=n_threads,
-    )
+    labels, n_classes = labels_of(p)
+    return _core.ikdr_evaluate(K, labels, n_classes, A, core_options(p, len(A)), repeats, Run(n_threads))
 
 
 @pytest.mark.parametrize("n, n_classes, k", [(3, 2, 1), (17, 2, 2), (33, 3, 5), (64, 4, 4), (130, 7, 20)])
@@ -248,29 +251,14 @@ def test_evaluation_of_anything(n, n_classes, k, seed, lam, mu):
 # --------------------------------------------------------------------------------------------------------------- prices
 
 
-def core_prices(X, p, A, weights, groups=None, width="mean_squared", scaling="standard", n_threads=1, max_memory=0):
-    n = len(X)
+def core_prices(X, p, A, weights, groups=None, width="mean_squared", scaling="standard", n_threads=1, max_memory=None):
+    given = {"width": width} if isinstance(width, str) else {"width": "given", "delta": width}
     which = {None: 0, "all": 1}.get(groups if isinstance(groups, (str, type(None))) else "", len(weights))
-    found = _core.ikdr_prices(
-        X=X,
-        matrices=None,
-        groups=np.unique(groups, return_inverse=True)[1].astype(np.int64) if which > 1 else None,
-        n_kernels=which,
-        scaling=scaling,
-        width=width,
-        codes=p.codes.astype(np.int64),
-        n_classes=int(p.codes.max()) + 1,
-        A=A,
-        weights=weights,
-        lam=n * p.lam,
-        mu=n * p.mu,
-        tau=p.tau,
-        zeta=p.zeta,
-        interpretability=p.interpretability,
-        n_threads=n_threads,
-        max_memory=max_memory,
-        progress=None,
-    )
+    if which > 1:
+        given["groups"] = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    kernels = {"X": X, "n_kernels": which, "scaling": scaling or "none"} | given
+    run = Run(n_threads, max_memory)
+    found = _core.ikdr_prices(kernels, *labels_of(p), A, weights, core_options(p, len(X)), run)
     # With the distance term, a constant says nothing: weights add up to 1.
     return found - found.min() if p.interpretability == "distance" else found
 

@@ -160,6 +160,10 @@ def test_bad_paths():
         fastfs.ikdr_path(X, Y, 0.1)
     with pytest.raises(TypeError, match="lam must be a number, not 'b'"):
         fastfs.ikdr_path(X, Y, ["b"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        fastfs.ikdr_path(X, Y, [0.1], depth=3)
+    with pytest.raises(TypeError, match="multiple values for keyword argument 'lam'"):
+        fastfs.ikdr_path(X, Y, [0.1], lam=0.2)
 
 
 @pytest.mark.parametrize("bad", [0, 7, 0.0, 1.5])
@@ -183,7 +187,7 @@ BAD_KERNELS = {
     "not square": (K[:, :39], ["square", "40 x 39", "'rbf'"]),
     "other samples": (K[:39, :39], ["39"]),
     "other shapes": ([K, K[:39, :39]], ["shape", "(40, 40)", "kernel 1", "(39, 39)"]),
-    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "NaN", "row 3, column 4", "leave"]),
+    "NaN": ([K, changed(K, 3, 4, np.nan)], ["matrix 1", "NaN", "row 3, column 4", "drop"]),
     "infinity": (changed(K, 0, 0, np.inf), ["matrix 0", "infinity", "row 0, column 0"]),
     "not symmetric": (
         [K, changed(K, 3, 4, 0.99)],

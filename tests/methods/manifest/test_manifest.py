@@ -14,7 +14,8 @@ from sklearn.datasets import load_digits, make_classification
 from threadpoolctl import threadpool_limits
 
 import fastfs
-from fastfs import ManiFeSt, _base
+from fastfs import ManiFeSt
+from fastfs._machine.run import Run, core
 from reference import manifest as oracle
 from reference.tolerance import EPS, PROMISED, SINGULAR, assert_close, full_rank_tolerance, singular_noise
 
@@ -170,7 +171,7 @@ def test_fifty_digits(d, factor):
 
 def difference_of(K1, K2):
     """D of two kernels through the core's pencil."""
-    nu, W, rank = _base.core().pencil(np.array(K1, order="F"), np.array(K2, order="F"), n_threads=1, max_memory=0)
+    nu, W, rank = core().pencil(np.array(K1, order="F"), np.array(K2, order="F"), Run(1))
     nu, W = nu[:rank], W[:, :rank]
     inside = np.abs(nu) < 1
     h = np.zeros(rank)

@@ -93,9 +93,11 @@ def test_bad_X_of_affinity(name):
 
 @both
 def test_values_that_overflow_when_centred(call):
-    """Their sums are infinite, they aren't."""
-    largest = np.finfo(float).max
-    data = np.where(RNG.random((20, 6)) < 0.5, -largest, largest)
+    """Their sums are infinite, but neither they are nor the scale."""
+    largest = np.finfo(float).max / 4
+    data = np.where(RNG.random((20, 30)) < 0.5, -largest, largest)
+    with np.errstate(over="ignore"):
+        assert np.isinf(data.sum(axis=1)).any()
     np.testing.assert_allclose(call(data, Y), call(data / largest, Y), rtol=1e-9)
 
 
@@ -757,3 +759,29 @@ def test_labels_of_the_user_in_messages():
     X = np.vstack([np.ones((3, 4)), RNG.normal(size=(3, 4))])
     with pytest.raises(ValueError, match="in every sample of class case:"):
         fastfs.manifest_scores(X, ["case"] * 3 + ["control"] * 3)
+
+
+@both
+@pytest.mark.parametrize("accuracy", ["exact", "fast"])
+@pytest.mark.parametrize(
+    "scale", [{"sigma_factor": 4.0}, {"sigma": "percentile", "sigma_percentile": 99.9}], ids=["median", "percentile"]
+)
+def test_a_sigma_beyond_all_numbers(call, scale, accuracy):
+    """The distances of the class are up to sqrt(10) times the largest numbers."""
+    X, y = np.random.default_rng(0).normal(size=(20, 30)), np.repeat(["a", "b"], 10)
+    X[y == "b"] *= 1.7e308 / np.abs(X).max()
+    with pytest.raises(ValueError, match="sigma") as raised:
+        call(X, y, accuracy=accuracy, rank=7, **scale)
+    assert_one_sentence(raised)
+    assert str(raised.value) == (
+        "the sigma of class b is larger than any float64 number: choose a smaller one, or divide X by a constant"
+    )
+    assert_works()
+
+
+def test_a_given_sigma_is_kept_in_any_units():
+    """Divided by the unit of the data, and multiplied again, it would be infinite."""
+    sigma = np.array([1e-3, 1e300])
+    with pytest.warns(fastfs.DataWarning, match="zero up to rounding|no contrast"):
+        found = ManiFeSt(sigma=sigma).fit(X * 1e-200, Y)
+    np.testing.assert_array_equal(found.sigma_, sigma)

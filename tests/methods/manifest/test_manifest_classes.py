@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 import fastfs
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
+from fastfs._machine.run import Run
 from reference import manifest as oracle
 from reference.data import factor_model, repeated_columns, several_classes
 from reference.tolerance import EPS, PROMISED, SINGULAR, assert_close, full_rank_tolerance, singular_noise
@@ -34,6 +35,11 @@ BOTH = pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 
 def fit(X, y, *, n_jobs=1, **options):
     return ManiFeSt(n_jobs=n_jobs, **options).fit(X, y)
+
+
+def fit_stage(stage, labels, **options):
+    options = _manifest.ManiFeStOptions.of(ManiFeSt(**options))
+    return stage.fit(labels.astype(np.int64), np.unique(labels), options).deliver()
 
 
 def tolerance_of(expected, n):
@@ -317,11 +323,11 @@ def test_components(data, multiclass):
 def test_many_labels_of_one_stage(keep_distances, form):
     """What permutations and grids repeat: fits of other labels on data that were prepared once."""
     X, y = several_classes(60, 40, 4)
-    stage = _manifest.Stage([form(X)], keep_distances=keep_distances)
+    stage = _manifest.Stage([form(X)], Run(), keep_distances=keep_distances)
     rng = np.random.default_rng(0)
     for labels in (y, rng.permutation(y), y % 2, rng.permutation(y % 2), (y == 0) * 1, rng.permutation(y % 3)):
         for options in ({}, {"multiclass": "ovo"}, {"normalize": 3}, {"sigma": "percentile", "sigma_percentile": 20.0}):
-            found = stage.fit(labels.astype(np.int64), np.unique(labels), **options)
+            found = fit_stage(stage, labels, **options)
             alone = fit(form(X), labels, **options)
             assert_close(found["scores"], alone.scores_, PROMISED)
             np.testing.assert_allclose(found["sigma"], alone.sigma_, rtol=1e-12)
@@ -333,8 +339,8 @@ def test_kept_distances_keep_their_digits(ratio):
     X, y = several_classes(50, 12, 2)
     for small in (0, 1):
         Z = np.where((y == small)[:, None], ratio * X, X)
-        stage = _manifest.Stage([Z], keep_distances=True)
-        found = stage.fit(y.astype(np.int64), np.unique(y))["scores"]
+        stage = _manifest.Stage([Z], Run(), keep_distances=True)
+        found = fit_stage(stage, y)["scores"]
         assert_close(found, oracle.manifest(Z, y).scores, PROMISED)
 
 
@@ -343,12 +349,12 @@ def test_fits_of_one_stage_at_once():
     rng = np.random.default_rng(0)
     labels = [rng.permutation(y).astype(np.int64) for _ in range(12)]
     for keep_distances in (False, True):
-        stage = _manifest.Stage([X], keep_distances=keep_distances, n_threads=2)
+        stage = _manifest.Stage([X], Run(2), keep_distances=keep_distances)
 
-        def scores(codes, stage=stage):
-            return stage.fit(codes, np.arange(3))["scores"].tobytes()
+        def scores(own, stage=stage):
+            return fit_stage(stage, own)["scores"].tobytes()
 
-        alone = [scores(codes) for codes in labels]
+        alone = [scores(own) for own in labels]
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(scores, labels)) == alone
 

@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
-from fastfs import ManiFeSt, _base
+from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
+from fastfs._machine import run as _run
 
 RNG = np.random.default_rng(0)
 # Two computations of the same scores that add up in another order: (40 + 12) eps times a condition below 1e4.
@@ -278,7 +279,7 @@ def test_grid_search(n_jobs):
 
 def default_threads():
     """Those that a fit without n_jobs asks the core for."""
-    return _manifest.Stage([X], n_threads=_base.count_threads(None))._run["n_threads"]
+    return _manifest.Stage([X], _run.Run.of(ManiFeSt()))._run.n_threads
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
@@ -303,9 +304,9 @@ def test_fits_inside_joblib_workers(backend):
 def test_n_jobs():
     cores = fastfs.info()["n_threads"]
     expected = {None: 0, 1: 1, 5: 5, -1: cores, -cores: 1, -cores - 5: 1, np.int64(2): 2}
-    assert {n: _base.count_threads(n) for n in expected} == expected
+    assert {n: _run.count_threads(n) for n in expected} == expected
     if cores > 1:
-        assert _base.count_threads(-2) == cores - 1
+        assert _run.count_threads(-2) == cores - 1
     for n in (-1, -1000):
         np.testing.assert_allclose(scores_of(X, Y, n), scores_of(X, Y, 1), rtol=ROUNDING)
 
@@ -328,8 +329,8 @@ class Clock:
 
 def test_verbose_prints_after_two_seconds(monkeypatch, capsys):
     clock = Clock()
-    monkeypatch.setattr(_base, "time", clock)
-    report = _base.as_progress(True)
+    monkeypatch.setattr(_run, "time", clock)
+    report = _run.as_progress(True)
     for second, share in [(101.9, 0.1), (102.1, 0.5), (102.9, 0.6), (103.2, 1.0)]:
         clock.now = second
         report("eigenvectors", share)
@@ -344,8 +345,8 @@ def test_verbose_is_silent_on_fast_fits(capsys):
 
 
 def test_verbose_may_be_a_callable():
-    assert _base.as_progress(print) is print
-    assert _base.as_progress(False) is None
+    assert _run.as_progress(print) is print
+    assert _run.as_progress(False) is None
 
 
 def line_of(call):

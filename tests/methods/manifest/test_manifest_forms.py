@@ -19,8 +19,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from fastfs import ManiFeSt, _base, _core
-from fastfs._functions.manifest import Stage
+from fastfs import ManiFeSt, _core
+from fastfs._functions.manifest import ManiFeStOptions, Stage
+from fastfs._machine.run import Run
 from reference import manifest as oracle
 from reference.kernels import as_c_function
 
@@ -310,7 +311,7 @@ def test_an_indefinite_kernel_is_not_hidden_by_the_other():
     K1, K2 = np.diag([1.0, -0.1, 1.0]), np.eye(3)
     for pair in ((K1, K2), (K2, K1)):
         with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite"):
-            _core.pencil(*map(np.asfortranarray, pair), 1, 0)
+            _core.pencil(*map(np.asfortranarray, pair), Run(1))
 
 
 @pytest.mark.parametrize("form", ["pencil", "spsd"])
@@ -373,6 +374,6 @@ def test_clones_share_the_kernel():
 def test_kept_distances_do_not_change_custom_kernels():
     X, y = two_classes()
     kernel = as_c_function(laplacian)
-    chunks, budget = _base.as_chunks(X, 0)
-    kept = Stage(chunks, keep_distances=True, budget=budget).fit(y, np.array([0, 1]), kernel=kernel)
+    stage = Stage([X], Run(), keep_distances=True)
+    kept = stage.fit(y, np.array([0, 1]), ManiFeStOptions.of(ManiFeSt(kernel=kernel))).result
     assert_close(kept["scores"], fastfs.manifest_scores(X, y, kernel=kernel))

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from test_relief import FORMS, PEAK, SHAPES, data
 
 import fastfs
-from fastfs._functions import margin as _margin
+from fastfs._functions.margin import Stage
+from fastfs._machine.run import Run
 from reference import immigrate as oracle
 
 # As the oracle, unless told otherwise.
-immigrate_scores = partial(fastfs.immigrate_scores, sigma=1.0)
+immigrate = partial(fastfs.immigrate, sigma=1.0)
 Immigrate = partial(fastfs.Immigrate, sigma=1.0)
-im4e_scores = partial(fastfs.im4e_scores, sigma=1.0)
+im4e = partial(fastfs.im4e, sigma=1.0)
 IM4E = partial(fastfs.IM4E, sigma=1.0)
 
 PROMISED = {"float64": 1e-10, "float32": 1e-5}
@@ -133,7 +134,7 @@ def test_oracle_softmax():
 def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
     X, y = data(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
-    assert_im4e(im4e_scores(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
+    assert_im4e(im4e(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -144,7 +145,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
     if scaling is None:
         X = (X / X.std(axis=0)).astype(dtype)
     options = {"scaling": scaling, "max_iter": 20}
-    found = im4e_scores(X, y, **options)
+    found = im4e(X, y, **options)
     assert found.weights.dtype == np.float64
     assert_im4e(found, oracle.im4e(X, y, **options), dtype=dtype)
 
@@ -153,7 +154,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_im4e_across_tiles_and_chunks(shape):
     X, y = data(*shape)
-    found = [im4e_scores(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
+    found = [im4e(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
     assert_im4e(found[0], oracle.im4e(X, y, sigma=0.3))
     for other in found[1:]:
         assert other.weights.tobytes() == found[0].weights.tobytes()
@@ -164,33 +165,31 @@ def test_im4e_across_tiles_and_chunks(shape):
 def test_memory_layout_changes_no_bit(dtype):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
         X, y = data(*shape, dtype=dtype)
-        w = im4e_scores(X, y).weights
-        V = immigrate_scores(X, y, max_iter=2).eigenvectors
+        w = im4e(X, y).weights
+        V = immigrate(X, y, max_iter=2).eigenvectors
         for name, form in FORMS.items():
-            assert im4e_scores(form(X), y).weights.tobytes() == w.tobytes(), name
-            assert immigrate_scores(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
+            assert im4e(form(X), y).weights.tobytes() == w.tobytes(), name
+            assert immigrate(form(X), y, max_iter=2).eigenvectors.tobytes() == V.tobytes(), name
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
-def test_im4e_auto_sigma(factor, monkeypatch):
-    monkeypatch.setattr("fastfs._functions.immigrate.AUTO_SIGMA", {"im4e": factor, "immigrate": factor})
+def test_auto_sigma():
     X, y = data(40, 8, 3)
     y[y == 2] = 1
     y[0] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        found = im4e_scores(X, y, sigma="auto")
-    assert_im4e(found, oracle.im4e(X, y, auto=factor))
+        found = im4e(X, y, sigma="auto")
+    assert_im4e(found, oracle.im4e(X, y, auto=2.0))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        matrix = immigrate_scores(X, y, sigma="auto")
-    assert_immigrate(matrix, oracle.immigrate(X, y, auto=factor))
+        matrix = immigrate(X, y, sigma="auto")
+    assert_immigrate(matrix, oracle.immigrate(X, y, auto=4.0))
 
 
 def test_im4e_class_factors():
     X, y = data(50, 10, 3)
     names = np.array(["a", "b", "c"])[y]
-    found = im4e_scores(X, names, class_weight={"a": 0.5, "c": 3.0})
+    found = im4e(X, names, class_weight={"a": 0.5, "c": 3.0})
     assert_im4e(found, oracle.im4e(X, y, factors=[0.5, 1.0, 3.0]))
-    plain, ones = im4e_scores(X, y), im4e_scores(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
+    plain, ones = im4e(X, y), im4e(X, y, class_weight={0: 1.0, 1: 1.0, 2: 1.0})
     assert plain.weights.tobytes() == ones.weights.tobytes()
     assert np.abs(plain.weights - found.weights).max() > 1e-3
     model = IM4E(class_weight={"a": 0.5, "c": 3.0}).fit(X, names)
@@ -218,7 +217,7 @@ def test_immigrate(n, n_features, n_classes, seed, sigma, scaling, n_threads, fo
     X, y = data(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
     expected = oracle.immigrate(X, y, **options)
-    assert_immigrate(immigrate_scores(FORMS[form](X), y, n_threads=n_threads, **options), expected)
+    assert_immigrate(immigrate(FORMS[form](X), y, n_threads=n_threads, **options), expected)
 
 
 def starts(kind, n):
@@ -253,7 +252,7 @@ def test_immigrate_variants(variant, dtype, n_classes):
     options = dict(VARIANTS[variant])
     if "W0" in options:
         options["W0"] = starts(options["W0"], 14)
-    found = immigrate_scores(X, y, **options)
+    found = immigrate(X, y, **options)
     if "W0" in options:
         options["start"] = options.pop("W0")
     expected = oracle.immigrate(X, y, **options)
@@ -273,7 +272,7 @@ def test_immigrate_start_with_negative_eigenvalues():
     W0 = np.eye(6)
     W0[0, 1] = W0[1, 0] = 2.0
     W0[4, 4] = -0.5
-    found = immigrate_scores(X, y, W0=W0, clip=True)
+    found = immigrate(X, y, W0=W0, clip=True)
     assert_immigrate(found, oracle.immigrate(X, y, start=W0, clip=True), psd=False)
     Z, _ = oracle.scale(X, "standard")
     assert oracle.form(oracle.differences(Z), W0).min() < 0
@@ -282,7 +281,7 @@ def test_immigrate_start_with_negative_eigenvalues():
 @pytest.mark.parametrize("n_samples, n_features", [(31, 64), (66, 33), (131, 17), (257, 8), (300, 70)])
 def test_immigrate_across_tiles(n_samples, n_features):
     X, y = data(n_samples, n_features)
-    found = [immigrate_scores(X, y, n_threads=n, max_iter=4) for n in (1, 2, 3, 4)]
+    found = [immigrate(X, y, n_threads=n, max_iter=4) for n in (1, 2, 3, 4)]
     assert_immigrate(found[0], oracle.immigrate(X, y, max_iter=4))
     for other in found[1:]:
         assert other.W.tobytes() == found[0].W.tobytes()
@@ -297,7 +296,7 @@ def test_immigrate_in_the_space_of_pairs(n_samples, n_features, factors, dtype, 
     """Far fewer pairs of samples than features: W stays in factors and is never made."""
     X, y = data(n_samples, n_features, n_classes, dtype=dtype)
     sigma = n_features**0.5
-    found = [immigrate_scores(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
+    found = [immigrate(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
     assert (found[0].W is None) == factors
     assert found[0].eigenvalues.tobytes() == found[1].eigenvalues.tobytes()
     assert found[0].eigenvectors.tobytes() == found[1].eigenvectors.tobytes()
@@ -313,7 +312,7 @@ def test_im4e_immigrate(options):
     expected = oracle.im4e_immigrate(X, y, **options)
     assert 2 < len(expected.used) < 38
     model = Immigrate(prefilter="im4e", **options).fit(X, y)
-    found = immigrate_scores(X, y, prefilter="im4e", **options)
+    found = immigrate(X, y, prefilter="im4e", **options)
     assert_immigrate(found, expected, psd=not options.get("clip") and "smallest" not in options)
     assert model.kept_features_.tolist() == expected.used.tolist()
     assert np.all(model.scores_[np.setdiff1d(np.arange(40), expected.used)] == 0)
@@ -346,32 +345,30 @@ def test_by_blocks_of_rows(dtype):
 
 def test_by_blocks_of_rows_against_the_oracle():
     X, y = data(400, 4, 3)
-    assert_im4e(im4e_scores(X, y, max_memory="1M"), oracle.im4e(X, y))
-    assert_immigrate(immigrate_scores(X, y, max_memory="1M"), oracle.immigrate(X, y))
+    assert_im4e(im4e(X, y, max_memory="1M"), oracle.im4e(X, y))
+    assert_immigrate(immigrate(X, y, max_memory="1M"), oracle.immigrate(X, y))
 
 
-@pytest.mark.parametrize("keep", [None, "manhattan", "sqeuclidean"])
+@pytest.mark.parametrize("keep", ["none", "manhattan", "sqeuclidean"])
 def test_one_stage_serves_many_labels(keep):
     """Permutation tests repeat only what depends on the labels."""
     X, y = data(60, 20)
-    stage = _margin.Stage(X, "standard", keep=keep)
-    iteration = {"sigma_rule": "given", "sigma": 1.0, "max_iter": 5, "tol": 0.0}
+    run = Run()
+    stage = Stage(X, "standard", run, keep).core
+    iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
     for seed in range(3):
         codes = np.random.default_rng(seed).permutation(y).astype(np.int64)
-        found = stage.im4e(codes, 2, **iteration, class_factors=None)
-        np.testing.assert_allclose(
-            found["weights"], im4e_scores(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12
-        )
-        matrix = stage.immigrate(codes, 2, **iteration, clip=False, smallest=0.0, negligible=0.0)
-        np.testing.assert_allclose(matrix["W"], immigrate_scores(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
-        options = {"closed_form": False, "n_neighbors": 10, "n_targets": 0, "seed": 0}
+        found = stage.im4e(codes, 2, iteration, run)
+        np.testing.assert_allclose(found["weights"], im4e(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12)
+        matrix = stage.immigrate(codes, 2, iteration, run)
+        np.testing.assert_allclose(matrix["W"], immigrate(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
         for method in ("relief", "relieff", "multisurf"):
-            scores = stage.relief(codes, 2, method=method, **options)["scores"]
+            scores = stage.relief(codes, 2, {"method": method}, run)["scores"]
             alone = getattr(fastfs, f"{method}_scores")(X, codes, scaling="standard")
             np.testing.assert_allclose(scores, alone, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("call", ["im4e_scores", "immigrate_scores"])
+@pytest.mark.parametrize("call", ["im4e", "immigrate"])
 def test_blocks_stay_within_the_budget(call):
     """4000 samples: stored pairs would be 128 MB a matrix."""
     arguments = [call, "20000000", "4000", "3", "{'max_iter': 2}"]
@@ -422,10 +419,10 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
     expected = Grouped(rows, counts, 0.5, matrix)
     options = {"sigma": 0.5, "scaling": None, "max_iter": 1, "max_memory": "1G"}
     if matrix:
-        found = immigrate_scores(X, y, **options)
+        found = immigrate(X, y, **options)
         np.testing.assert_allclose(dense(found), expected.weights, rtol=0, atol=1e-10)
     else:
-        found = im4e_scores(X, y, **options)
+        found = im4e(X, y, **options)
         np.testing.assert_allclose(found.weights, expected.weights, rtol=0, atol=1e-10)
     assert found.objective[0] == pytest.approx(expected.objective, rel=1e-10)
 
@@ -436,7 +433,7 @@ def test_more_samples_than_pairs_in_32_bits(n, matrix):
 def both(X, y, **options):
     """Scores and weights by IM4E and by IMMIGRATE, after a fixed number of iterations."""
     options = {"tol": 0.0, "max_iter": 6} | options
-    return im4e_scores(X, y, **options).weights, immigrate_scores(X, y, **options).W
+    return im4e(X, y, **options).weights, immigrate(X, y, **options).W
 
 
 def test_what_changes_nothing():
@@ -464,10 +461,10 @@ def test_constant_features_count_for_nothing():
     X, y = data(50, 8, 3)
     wider = np.insert(X, [0, 4, 8], [1.0, -3.5, 0.0], axis=1)
     rest = np.r_[1:5, 6:10]
-    plain, found = im4e_scores(X, y), im4e_scores(wider, y)
+    plain, found = im4e(X, y), im4e(wider, y)
     assert found.weights[[0, 5, 10]].tolist() == [0, 0, 0]
     np.testing.assert_allclose(found.weights[rest], plain.weights, rtol=0, atol=1e-13)
-    plain, found = immigrate_scores(X, y), immigrate_scores(wider, y)
+    plain, found = immigrate(X, y), immigrate(wider, y)
     assert found.features.tolist() == rest.tolist()
     np.testing.assert_allclose(found.W, plain.W, rtol=0, atol=1e-13)
     assert found.scores[[0, 5, 10]].tolist() == [0, 0, 0]
@@ -476,7 +473,7 @@ def test_constant_features_count_for_nothing():
     W0 = np.zeros((11, 11))
     W0[np.ix_(rest, rest)] = starts("low rank", 8)
     W0[0, 0] = 3.0
-    plain, found = immigrate_scores(X, y, W0=starts("low rank", 8)), immigrate_scores(wider, y, W0=W0)
+    plain, found = immigrate(X, y, W0=starts("low rank", 8)), immigrate(wider, y, W0=W0)
     np.testing.assert_allclose(found.W, plain.W, rtol=0, atol=1e-12)
 
 
@@ -493,9 +490,9 @@ def test_scaling_of_all_features_is_one_of_sigma(scale):
     X, y = data(50, 6, 3)
     X = oracle.scale(X, "standard")[0]
     w, W = both(X, y, scaling=None)
-    scaled = im4e_scores(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
+    scaled = im4e(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.weights, w, rtol=0, atol=1e-12)
-    scaled = immigrate_scores(X * scale, y, scaling=None, sigma=scale**2, tol=0.0, max_iter=6)
+    scaled = immigrate(X * scale, y, scaling=None, sigma=scale**2, tol=0.0, max_iter=6)
     np.testing.assert_allclose(scaled.W, W, rtol=0, atol=1e-12)
 
 
@@ -531,10 +528,10 @@ def test_small_sigma_takes_nearest_neighbours(sigma, memory):
             slope += sign * (d.T @ d if matrix else d.sum(axis=0))
         options = {"sigma": sigma, "max_iter": 1, "max_memory": memory}
         if matrix:
-            found = immigrate_scores(X, y, **options)
+            found = immigrate(X, y, **options)
             np.testing.assert_allclose(found.W, oracle.from_sigma(slope), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         else:
-            found = im4e_scores(X, y, **options)
+            found = im4e(X, y, **options)
             v = np.maximum(-slope, 0)
             np.testing.assert_allclose(found.weights, v / v.sum(), rtol=0, atol=1e-6 if sigma == 1e-6 else 1e-10)
         assert found.objective[0] == pytest.approx(objective, rel=1e-4 if sigma == 1e-6 else 1e-10)
@@ -552,13 +549,13 @@ def test_no_direction_with_a_positive_margin(memory):
     """The weights before stay: those of the start."""
     X, y = twins(20 if memory is None else 350)
     with pytest.warns(fastfs.DataWarning, match="hits came to lie no nearer than misses"):
-        found = im4e_scores(X, y, sigma=0.01, max_memory=memory)
+        found = im4e(X, y, sigma=0.01, max_memory=memory)
     expected = oracle.im4e(X, y, sigma=0.01)
     assert expected.stuck
     assert not found.converged
     np.testing.assert_allclose(found.weights, [0.25] * 4, rtol=0, atol=1e-15)
     with pytest.warns(fastfs.DataWarning, match="hits came to lie no nearer than misses"):
-        found = immigrate_scores(X, y, sigma=0.01, max_memory=memory)
+        found = immigrate(X, y, sigma=0.01, max_memory=memory)
     assert oracle.immigrate(X, y, sigma=0.01).stuck
     assert not found.converged
     np.testing.assert_allclose(found.W, np.eye(4) / 2, rtol=0, atol=1e-15)
@@ -578,7 +575,7 @@ def test_stuck_later():
     else:
         pytest.fail("no data found that get stuck later")
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        found = im4e_scores(X, y, sigma=0.1, tol=0.0, max_iter=50)
+        found = im4e(X, y, sigma=0.1, tol=0.0, max_iter=50)
     assert found.n_iter == expected.n_iter
     assert not found.converged
     np.testing.assert_allclose(found.weights, expected.scores, rtol=0, atol=1e-10)
@@ -589,10 +586,10 @@ def test_duplicate_samples():
     """Of one class and of both: distances of 0 are no trouble."""
     X, y = data(30, 5)
     X, y = np.r_[X, X[:10], X[:6]], np.r_[y, y[:10], 1 - y[:6]]
-    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
-    assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
+    assert_im4e(im4e(X, y), oracle.im4e(X, y))
+    assert_immigrate(immigrate(X, y), oracle.immigrate(X, y))
     with pytest.warns(fastfs.DataWarning, match="hits came"):
-        im4e_scores(*twins(), sigma=1e-6)
+        im4e(*twins(), sigma=1e-6)
 
 
 def test_class_of_one_sample():
@@ -600,15 +597,15 @@ def test_class_of_one_sample():
     y[:] = np.arange(31) % 2
     y[7] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
+        assert_im4e(im4e(X, y), oracle.im4e(X, y))
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
-        assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
+        assert_immigrate(immigrate(X, y), oracle.immigrate(X, y))
 
 
 def test_only_classes_of_one_sample():
     X, _ = data(5, 4)
     with pytest.warns(fastfs.DataWarning, match="one sample only"):
-        found = im4e_scores(X, np.arange(5))
+        found = im4e(X, np.arange(5))
     assert_im4e(found, oracle.im4e(X, np.arange(5)))
 
 
@@ -616,10 +613,10 @@ def test_only_classes_of_one_sample():
 def test_offsets_cost_no_digits(offset):
     X, y = data(40, 6)
     X = np.rint(X * 2**20) / 2**20
-    assert_im4e(im4e_scores(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
+    assert_im4e(im4e(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
     shifted = (np.rint(X * 16) / 16 + 1e3).astype(np.float32)
     expected = oracle.immigrate(shifted.astype(float) - 1e3, y)
-    assert_immigrate(immigrate_scores(shifted, y), expected, dtype="float32")
+    assert_immigrate(immigrate(shifted, y), expected, dtype="float32")
 
 
 # ----------------------------------------------------------------------------------------------------------- prediction
@@ -758,7 +755,7 @@ def test_explanation(sigma):
 @pytest.mark.parametrize("shape", [(60, 9), (15, 150)])
 def test_top_pairs(shape, by):
     X, y = data(*shape)
-    found = immigrate_scores(X, y, sigma=2.0)
+    found = immigrate(X, y, sigma=2.0)
     W = dense(found)
     leading = found.eigenvalues[0] * np.outer(found.eigenvectors[:, 0], found.eigenvectors[:, 0])
     a, _, weight = oracle.pairs(W, residual=by == "residual")
@@ -802,13 +799,13 @@ def test_course_on_wdbc(load):
     X, y = load("wdbc")
     cost = [-7628, -6444, -6418, -6422, -6424]
     objective = [-2110, -6298, -6377, -6388, -6381, -6378]
-    found = immigrate_scores(X, y, clip=True, tol=0.0)
+    found = immigrate(X, y, clip=True, tol=0.0)
     assert found.cost[:5].round().tolist() == cost
     assert found.objective[:6].round().tolist() == objective
     assert found.objective[9].round() == -6343
     expected = oracle.immigrate(X, y, clip=True, tol=0.0)
     assert_immigrate(found, expected, tol=0.0, psd=False)
-    narrow = immigrate_scores(X.astype(np.float32), y, clip=True, tol=0.0)
+    narrow = immigrate(X.astype(np.float32), y, clip=True, tol=0.0)
     assert_immigrate(narrow, expected, tol=0.0, dtype="float32", psd=False)
 
 
@@ -865,7 +862,7 @@ def test_im4e_on_madelon(load):
     X, y = load("madelon")
     useful = {28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493}
     rows = np.random.default_rng(0).choice(len(X), 300, replace=False)
-    found = im4e_scores(X[rows], y[rows], sigma=0.1, max_iter=3)
+    found = im4e(X[rows], y[rows], sigma=0.1, max_iter=3)
     assert len(useful & set(np.argsort(-found.weights)[:20])) >= 17
     assert_im4e(found, oracle.im4e(X[rows], y[rows], sigma=0.1, max_iter=3))
 
@@ -882,11 +879,11 @@ def test_noise_figure():
                 for clean, other in clouds
             ]
         )
-        found = immigrate_scores(X, np.repeat([0, 1], 100))
+        found = immigrate(X, np.repeat([0, 1], 100))
         assert 0.35 <= found.W[0, 1] <= 0.40
         if noise == 0:
             np.testing.assert_allclose(found.W, [[0.62, 0.37], [0.37, 0.58]], rtol=0, atol=0.05)
-            clipped = immigrate_scores(X, np.repeat([0, 1], 100), clip=True)
+            clipped = immigrate(X, np.repeat([0, 1], 100), clip=True)
             np.testing.assert_allclose(clipped.W, found.W, rtol=0, atol=1e-12)
 
 
@@ -896,9 +893,9 @@ def test_colon(load):
     X = np.log2(X)
     expected = oracle.im4e_immigrate(X, y)
     assert 500 < len(expected.used) < 800
-    found = immigrate_scores(X, y)
+    found = immigrate(X, y)
     assert_immigrate(found, expected)
-    narrow = immigrate_scores(X.astype(np.float32), y)
+    narrow = immigrate(X.astype(np.float32), y)
     if narrow.features.tolist() == expected.used.tolist():  # a weight at the threshold may fall on either side
         np.testing.assert_allclose(narrow.scores, expected.scores, rtol=0, atol=1e-5)
     model = Immigrate(20).fit(X, y)
@@ -910,5 +907,5 @@ def test_colon(load):
 def test_small_classes_and_ties(load, name):
     """Classes of two samples; integers with duplicates of both classes."""
     X, y = load(name)
-    assert_im4e(im4e_scores(X, y), oracle.im4e(X, y))
-    assert_immigrate(immigrate_scores(X, y), oracle.immigrate(X, y))
+    assert_im4e(im4e(X, y), oracle.im4e(X, y))
+    assert_immigrate(immigrate(X, y), oracle.immigrate(X, y))

@@ -42,8 +42,8 @@ FUNCTIONS = {
     Relief: fastfs.relief_scores,
     ReliefF: fastfs.relieff_scores,
     MultiSURF: fastfs.multisurf_scores,
-    IM4E: lambda X, y, **options: fastfs.im4e_scores(X, y, **options).weights,
-    Immigrate: lambda X, y, **options: fastfs.immigrate_scores(X, y, **options).scores,
+    IM4E: lambda X, y, **options: fastfs.im4e(X, y, **options).weights,
+    Immigrate: lambda X, y, **options: fastfs.immigrate(X, y, **options).scores,
 }
 
 # --------------------------------------------------------------------------------------------------------- scikit-learn
@@ -454,7 +454,7 @@ def test_explain_stays_within_the_memory():
 def test_explanations_of_many_samples_come_in_batches(monkeypatch):
     estimator = Immigrate().fit(X, Y)
     expected = estimator.explain(NEW)
-    monkeypatch.setattr("fastfs._functions.immigrate.EXPLAINED_AT_ONCE", 2 * 12 * 12)
+    monkeypatch.setattr("fastfs._functions.explanation.EXPLAINED_AT_ONCE", 2 * 12 * 12)
     for found, one in zip(estimator.explain(NEW), expected, strict=True):
         assert (found.label, found.margin) == (one.label, one.margin)
         np.testing.assert_array_equal(found.pairs, one.pairs)
@@ -492,7 +492,7 @@ def test_top_pairs():
     by_residual = estimator.top_pairs(66, "residual")
     assert np.all(np.diff(np.abs(by_residual["residual"])) <= ROUNDING)
     assert sorted(by_residual["weight"]) == pytest.approx(sorted(estimator.interactions_["weight"]), abs=ROUNDING)
-    np.testing.assert_array_equal(fastfs.immigrate_scores(X, Y).top_pairs(5), estimator.top_pairs(5))
+    np.testing.assert_array_equal(fastfs.immigrate(X, Y).top_pairs(5), estimator.top_pairs(5))
     for n, by, error in ((-1, "weight", ValueError), ("all", "weight", TypeError), (5, "size", ValueError)):
         with pytest.raises(error):
             estimator.top_pairs(n, by)
@@ -537,16 +537,15 @@ def test_wide_data_are_filtered_by_default():
     assert Immigrate().fit(data[:, 1:], y).prefilter_weights_ is None
 
 
-def test_the_default_filter_keeps_so_many_features_at_most(monkeypatch):
-    monkeypatch.setattr(fastfs._functions.immigrate, "PREFILTER_ABOVE", 20)
+def test_the_default_filter_keeps_1000_features_at_most():
     rng = np.random.default_rng(1)
-    data, y = rng.normal(size=(40, 200)), np.arange(40) % 2
+    data, y = rng.normal(size=(40, 5000)), np.arange(40) % 2
     weights = IM4E().fit(data, y).weights_
-    assert (weights >= 1 / 200).sum() > 20
-    strongest = np.sort(np.argsort(-weights)[:20])
+    assert (weights >= 1 / 5000).sum() > 1000
+    strongest = np.sort(np.argsort(-weights)[:1000])
     assert Immigrate().fit(data, y).kept_features_.tolist() == strongest.tolist()
-    assert fastfs.immigrate_scores(data, y).features.tolist() == strongest.tolist()
-    every = np.flatnonzero(weights >= 1 / 200)  # the paper's rule
+    assert fastfs.immigrate(data, y).features.tolist() == strongest.tolist()
+    every = np.flatnonzero(weights >= 1 / 5000)  # the paper's rule
     assert Immigrate(prefilter="im4e").fit(data, y).kept_features_.tolist() == every.tolist()
 
 
@@ -595,7 +594,7 @@ BAD_IMMIGRATE = {
 @pytest.mark.parametrize("case", BAD_IMMIGRATE)
 def test_immigrate_refuses(case):
     options, message = BAD_IMMIGRATE[case]
-    for call in (lambda: Immigrate(**options).fit(X, Y), lambda: fastfs.immigrate_scores(X, Y, **options)):
+    for call in (lambda: Immigrate(**options).fit(X, Y), lambda: fastfs.immigrate(X, Y, **options)):
         with pytest.raises(ValueError, match=message):
             call()
 

@@ -1,0 +1,28 @@
+// Where the kernels between samples come from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Either X or matrices.
+struct KernelSource {
+    std::optional<Matrix> X;
+    std::int64_t n_kernels = 0;            // resolved: never 0
+    const std::int64_t* groups = nullptr;  // of n_features; nullptr: one kernel a feature, or one of all
+    bool standardize = true;
+    int width = 0;  // FASTFS_WIDTH_*
+    double delta = 0;
+    const double* matrices = nullptr;
+    std::int64_t n_samples = 0;  // also with X
+};
+
+// Throws InvalidArgument unless each matrix is finite, symmetric and positive semidefinite, each up to 1e-8, and has a
+// diagonal of ones if asked for. O(n_samples^3) time a matrix.
+void require_kernels(const KernelSource& source, bool unit_diagonal, Run& run);
+
+}  // namespace fastfs::core

@@ -1,0 +1,119 @@
+#include "ikdr/products.hpp"
+
+#include <limits>
+#include <numeric>
+
+#include "engines/isa/tiles.hpp"
+
+namespace fastfs::core {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
+                   std::int64_t k) {
+    const std::int64_t N = samples.n_samples(), C = samples.n_classes();
+    Support support;
+    support.k = k;
+    for (std::int64_t t = 0; t < N; ++t) {
+        bool used = false;
+        for (std::int64_t j = 0; j < k; ++j) used = used || A[at(j * N + t)] != 0;
+        if (!used) continue;
+        support.rows.push_back(t);
+        for (std::int64_t j = 0; j < k; ++j) support.A.push_back(A[at(j * N + t)]);
+    }
+    const std::size_t s = support.rows.size(), width = at(k);
+    const auto product = [&](const double* left, const double* right) {
+        return std::inner_product(left, left + width, right, 0.0);
+    };
+    for (std::size_t t = 0; t < s; ++t) {
+        for (std::int64_t q = 0; q < C; ++q) support.by_class.push_back(product(&support.A[t * width], &P[at(q * k)]));
+    }
+    if (terms.mu == 0) return support;
+    for (std::size_t t = 0; t < s; ++t) {
+        const double* row = &support.A[t * width];
+        support.row_factors.push_back(terms.distance ? 0 : terms.mu * product(row, row));
+        for (std::size_t u = 0; u < s; ++u)
+            support.pair_factors.push_back(-terms.mu * product(row, &support.A[u * width]));
+    }
+    return support;
+}
+
+template <class T>
+Products<T>::Products(const SampleKernels<T>& kernels, const Support& support, bool with_c, bool store, Run& run)
+    : kernels_(kernels),
+      support_(support),
+      run_(run),
+      n_c_(with_c ? kernels.n_samples() : 0),
+      n_totals_(kernels.n_classes() * support.k) {
+    if (!store) return;
+    const std::int64_t d = kernels.n_kernels();
+    phi_ = Buffer<T>(d * size());
+    v_ = numbers(d);
+    kernels.for_products(support, run,
+                         [&](std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v) {
+                             for (std::int64_t b = 0; b < count; ++b)
+                                 copy(b, c, totals, phi_.data() + (first + b) * size());
+                             std::copy_n(v, count, v_.begin() + first);
+                         });
+}
+
+template <class T>
+Numbers Products<T>::prices(const Numbers& g) const {
+    const std::int64_t d = kernels_.n_kernels();
+    Numbers prices = numbers(d);
+    const RowKernels<T>& kernel = row_kernels<T>();
+    if (phi_.size() > 0) {
+        constexpr std::int64_t kKernels = 256;
+        for_each(run_, ceil_div(d, kKernels), phi_.size() >= kWorthThreads, [&](std::int64_t task) {
+            const std::int64_t first = task * kKernels, count = std::min(kKernels, d - first);
+            const T* rows[kKernels];
+            double of_c[kKernels] = {}, of_totals[kKernels];  // apart, as below: the budget changes no bit
+            for (std::int64_t b = 0; b < count; ++b) rows[b] = phi_.data() + (first + b) * size();
+            if (n_c_ > 0) kernel.dots(rows, count, g.data(), n_c_, of_c);
+            for (std::int64_t b = 0; b < count; ++b) rows[b] += n_c_;
+            kernel.dots(rows, count, g.data() + n_c_, n_totals_, of_totals);
+            for (std::int64_t b = 0; b < count; ++b) prices[at(first + b)] = of_c[b] + of_totals[b] + v_[at(first + b)];
+        });
+    } else {
+        kernels_.for_products(
+            support_, run_, [&](std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v) {
+                for (std::int64_t b = 0; b < count; ++b) {
+                    const T *c_row = c + b * n_c_, *totals_row = totals + b * n_totals_;
+                    double of_c = 0, of_totals = 0;
+                    if (n_c_ > 0) kernel.dots(&c_row, 1, g.data(), n_c_, &of_c);
+                    kernel.dots(&totals_row, 1, g.data() + n_c_, n_totals_, &of_totals);
+                    prices[at(first + b)] = of_c + of_totals + v[b];
+                }
+            });
+    }
+    for (std::int64_t m = 0; m < d; ++m) {
+        if (kernels_.is_constant(m)) prices[at(m)] = kInfinity;
+    }
+    return prices;
+}
+
+template <class T>
+void Products<T>::gather(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const {
+    const auto count = static_cast<std::int64_t>(which.size());
+    if (phi_.size() > 0) {
+        for (std::int64_t m : which) {
+            const T* row = phi_.data() + m * size();
+            phi.insert(phi.end(), row, row + size());
+            v.push_back(v_[at(m)]);
+        }
+        return;
+    }
+    Buffer<T> c(count * kernels_.n_samples()), totals(count * n_totals_);
+    Numbers some = numbers(count);
+    kernels_.products(which, support_, run_, c.data(), totals.data(), some.data());
+    for (std::int64_t b = 0; b < count; ++b) {
+        phi.resize(phi.size() + at(size()));
+        copy(b, c.data(), totals.data(), phi.data() + phi.size() - size());
+    }
+    v.insert(v.end(), some.begin(), some.end());
+}
+
+template class Products<float>;
+template class Products<double>;
+
+}  // namespace fastfs::core

@@ -1,0 +1,50 @@
+// The products of all kernels with one A, on which the weights of the kernels depend.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ikdr/objective.hpp"
+#include "ikdr/sample_kernels.hpp"
+#include "ikdr/sorted_samples.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// The factors of the products at one A, with P = H A.
+Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
+                   std::int64_t k);
+
+// phi and v of all kernels at one A: stored if there is room, and computed anew in each pass over them if not.
+template <class T>
+class Products {
+  public:
+    Products(const SampleKernels<T>& kernels, const Support& support, bool with_c, bool store, Run& run);
+
+    std::int64_t size() const { return n_c_ + n_totals_; }
+
+    // prices[m] = phi_m . g + v_m; infinite for kernels that are constant.
+    Numbers prices(const Numbers& g) const;
+
+    // phi of some kernels, in double, one after the other; appends, as for their v.
+    void gather(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const;
+
+  private:
+    template <class To>
+    void copy(std::int64_t b, const T* c, const T* totals, To* to) const {
+        if (n_c_ > 0) to = std::copy_n(c + b * n_c_, n_c_, to);
+        std::copy_n(totals + b * n_totals_, n_totals_, to);
+    }
+
+    const SampleKernels<T>& kernels_;
+    const Support& support_;
+    Run& run_;
+    const std::int64_t n_c_, n_totals_;
+    Buffer<T> phi_;
+    Numbers v_;
+};
+
+}  // namespace fastfs::core

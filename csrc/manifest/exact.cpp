@@ -1,0 +1,110 @@
+#include "manifest/exact.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "engines/affinity.hpp"
+#include "engines/isa/tiles.hpp"
+#include "engines/spectral.hpp"
+#include "manifest/operators.hpp"
+#include "manifest/paper_forms.hpp"
+#include "manifest/scale.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// rest = all - part, upper triangles; what is no more than their rounding is 0, as between equal columns: 64 eps of the
+// squared norms, which are up to 256 times the distance where a Gram was good enough (kFewDigits of affinity.cpp).
+// False if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
+bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
+    constexpr double kRounding = 256 * 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
+    std::vector<double> largest(at(d), 0.0), sum(at(d), 0.0);
+    parallel_for(run, d, [&](std::int64_t i, int) {
+        const auto row = at(i);
+        for (std::int64_t e = i * d + i; e < (i + 1) * d; ++e) {
+            const double difference = all[e] - part[e];
+            rest[e] = difference <= kRounding * all[e] ? 0 : difference;
+            largest[row] = std::max(largest[row], all[e]);
+            sum[row] += rest[e];
+        }
+    });
+    const double mean = 2 * std::accumulate(sum.begin(), sum.end(), 0.0) / static_cast<double>(d * (d - 1));
+    return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
+}
+
+// (1): K of one side at one scale from its distances and norms, upper triangles; K may be D2.
+void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
+            double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
+            Outcome& outcome) {
+    const bool given = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN;
+    const double sigma = given ? scale.sigma[side.index] / unit
+                               : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
+    outcome.sigma[which] = given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
+    // Kept finite, so that distance 0 stays affinity 1 however small sigma is.
+    const double per_distance = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
+    parallel_for(run, ceil_div(d, kTile), [&](std::int64_t block, int) {
+        for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d); ++i) {
+            if (K != D2) std::copy(D2 + i * d + i, D2 + (i + 1) * d, K + i * d + i);
+            if (!options.custom) tile_kernels<double>().exp_neg(K + i * d + i, d - i, per_distance);
+        }
+    });
+    if (options.custom) {
+        const Kernel custom{.kind = Kernel::Kind::kCustom,
+                            .sigma = outcome.sigma[which],
+                            .function = options.custom,
+                            .user = options.user};
+        custom_kernel_upper(custom, norms, unit, run, K);
+        Buffer<double> scratch(d * d);
+        require_semidefinite(d, K, scratch.data());
+    }
+    if (scale.normalize > 0) normalize(K, d, scale.normalize, run);
+}
+
+}  // namespace
+
+void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    const std::int64_t d = fit.X.n_cols();
+    run.step("distances of the features", 0.05);
+    Buffer<double> D2[2];
+    for (auto& buffer : D2) buffer = Buffer<double>(d * d);
+    double unit[2];
+    std::vector<double> norms[2];
+    bool done = false;
+    if (fit.all) {
+        const std::size_t smaller = problem[1].rows.size() < problem[0].rows.size();
+        unit[0] = unit[1] = fit.unit_of_all;
+        squared_distances_upper(fit.X, problem[smaller].rows, fit.unit_of_all, run, D2[smaller].data());
+        done = subtract_distances(fit.all, D2[smaller].data(), d, run, D2[1 - smaller].data());
+    }
+    for (std::size_t l : {0, 1}) {
+        if (done) break;
+        unit[l] = common_unit(fit.row_maxima, problem[l].rows);
+        norms[l] = squared_distances_upper(fit.X, problem[l].rows, unit[l], run, D2[l].data());
+    }
+    run.step("scales", 1.0);
+    const auto n_scales = static_cast<double>(fit.scales.size());
+    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+        const Run::Part part(run, static_cast<double>(s) / n_scales, static_cast<double>(s + 1) / n_scales);
+        run.step("kernels of the classes", 0.02);
+        const bool last = s + 1 == fit.scales.size();  // the distances have served: the kernels take their place
+        Buffer<double> K[2];
+        for (std::size_t l : {0, 1}) {
+            Buffer<double> fresh = last ? Buffer<double>() : Buffer<double>(d * d);
+            kernel(fit.options, D2[l].data(), norms[l], d, unit[l], problem[l], static_cast<int>(l), fit.scales[s], run,
+                   last ? D2[l].data() : fresh.data(), outcomes[s]);
+            K[l] = last ? std::move(D2[l]) : std::move(fresh);
+        }
+        double diagonal = 0;
+        for (std::int64_t i = 0; i < d; ++i) diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
+        constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
+        forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), run, outcomes[s]);
+        check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcomes[s]);
+    }
+}
+
+}  // namespace fastfs::core

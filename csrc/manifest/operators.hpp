@@ -1,0 +1,64 @@
+// Equations (2) to (4): the mean M and the difference D of two kernels, from the pencil of their difference and sum.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "engines/spectral.hpp"
+#include "manifest/problem.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// W <- W diag(factors), W d x q.
+void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<double>& factors);
+
+// (2): the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W'. W is scaled back to what it was, but for columns
+// with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; spare comes back.
+Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
+                               Buffer<double> spare, Run& run, Outcome& outcome);
+
+// Lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight, scaled by
+// the root of its magnitude. The negative ones come first; zeros may stand anywhere.
+void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run);
+
+// (3): D = W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', lower triangle.
+void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run);
+
+// The leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends: the largest |lam| is always at
+// one of the ends that are left. If there are fewer than asked for, the rest is 0.
+template <class F>
+void difference_components(const std::vector<double>& lam, F&& vector, std::int64_t d, Outcome& outcome) {
+    std::fill_n(outcome.difference_values, outcome.n_components, 0.0);
+    std::fill_n(outcome.difference_vectors, outcome.n_components * d, 0.0);
+    std::int64_t first = 0, last = static_cast<std::int64_t>(lam.size()) - 1;
+    for (std::int64_t c = 0; c < outcome.n_components && first <= last; ++c) {
+        const bool from_below = -lam[at(first)] > lam[at(last)];
+        const std::int64_t i = from_below ? first++ : last--;
+        outcome.difference_values[c] = lam[at(i)];
+        std::copy(vector(i), vector(i) + d, outcome.difference_vectors + c * d);
+        fix_sign(d, outcome.difference_vectors + c * d);
+    }
+}
+
+// (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors
+// of one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
+// spare: d x d, for the eigenvectors.
+void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome);
+
+// The pencil form of (2) to (4). K1 and K2 are consumed.
+void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
+
+// The largest |nu| of a pencil with n rows: 1 if it is cut, at eigenvalues that are rounding.
+double steepest(const std::vector<double>& nu, std::int64_t n);
+
+// Warns of scores that don't exceed what rounding errors make of the weights: those of the kernels' entries, if these
+// are of single precision, and those of nu, which count for little if the kernels agree, and for far more if one of
+// them is all but singular, since the weight's slope is infinite at both ends. Throws if a score isn't finite.
+// n: rows of the pencil; diagonal, eps: the size of the kernels' entries, and their relative rounding error.
+void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcome);
+
+}  // namespace fastfs::core

@@ -1,0 +1,323 @@
+#include "manifest/wide.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "engines/affinity.hpp"
+#include "engines/spectral.hpp"
+#include "manifest/low_rank.hpp"
+#include "manifest/operators.hpp"
+#include "manifest/scale.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+#include "support/random.hpp"
+
+namespace fastfs::core {
+namespace {
+
+constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
+
+// sigma of one side by a rule, from the pairs of some features.
+template <class T>
+double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& side, const fastfs_manifest_scale& scale,
+                     std::int32_t& warnings, Run& run) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
+    const std::int64_t n = std::min(features.n_features(), kSampled);
+    const Features<double> some(features, Random(fit.options.seed, kStream).subset(features.n_features(), n), run);
+    Buffer<double> D2(n * n);
+    squared_distances_upper(some, false, run, D2.data());
+    return in_units_of_data(choose_sigma(D2.data(), n, scale, side.name, warnings, run), features.unit(), side.name);
+}
+
+// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one.
+struct Excerpt {
+    Buffer<double> exact;
+    LowRank low_rank;
+};
+
+std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
+    return std::min(d, std::clamp<std::int64_t>(4 * rank, 500, 1000));
+}
+
+template <class T>
+LowRank factor(const Features<T>& features, const Kernel& kernel, const Fit& fit, const fastfs_manifest_scale& scale,
+               std::int64_t rank, Buffer<double>& room, Run& run) {
+    const std::uint64_t seed = fit.options.seed;
+    return fit.accuracy == FASTFS_MANIFEST_HIGH ? nystrom(features, kernel, scale.normalize, rank, seed, room, run)
+                                                : landmarks(features, kernel, scale.normalize, rank, seed, room, run);
+}
+
+// (1): K of one side at one scale.
+LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
+                        Buffer<double>& room, Run& run, Outcome& outcome, Excerpt& excerpt) {
+    const double unit = common_unit(fit.row_maxima, side.rows);
+    const auto& o = fit.options;
+    auto choose = [&](const auto& features) {
+        outcome.sigma[which] = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN
+                                   ? scale.sigma[side.index]
+                                   : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
+        return Kernel{.kind = o.custom ? Kernel::Kind::kCustom : Kernel::Kind::kRbf,
+                      .sigma = outcome.sigma[which],
+                      .function = o.custom,
+                      .user = o.user};
+    };
+    auto finish = [&](const auto& features, const Kernel& kernel) {
+        constexpr std::uint64_t kStream = ~std::uint64_t{0} - 1;
+        const std::int64_t n = excerpt_size(features.n_features(), o.rank);
+        const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
+        excerpt.exact = Buffer<double>(n * n);
+        affinity(some, kernel, run, excerpt.exact.data());
+        if (scale.normalize > 0) normalize(excerpt.exact.data(), n, scale.normalize, run);
+        Buffer<double> small;
+        excerpt.low_rank = factor(some, kernel, fit, scale, std::min(o.rank, n / 4), small, run);
+        return factor(features, kernel, fit, scale, o.rank, room, run);
+    };
+    if (!o.custom && (fit.accuracy == FASTFS_MANIFEST_HIGH || fit.X.is_float32())) {
+        const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
+        const Kernel kernel = choose(features);
+        if (float_tiles_serve(features, kernel)) return finish(features, kernel);
+    }
+    const Features<double> features(fit.X, side.rows, unit, Shift::kRow, run);
+    return finish(features, choose(features));
+}
+
+// Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
+// V', Z = V diag(w)^(-1/2) for the w that are more than rounding; A_l = Q' K_l Q.
+struct JointRange {
+    std::int64_t q;
+    Buffer<double> R, Z;  // d x k2, row-major; k2 x (q - k1)
+    Buffer<double> A[2];  // q x q
+};
+
+JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run) {
+    const std::int64_t k1 = K1.rank(), k2 = K2.rank();
+    const double *G1 = K1.G.data(), *G2 = K2.G.data();
+    JointRange joint;
+    joint.R = Buffer<double>(d * k2);
+    double* R = joint.R.data();
+
+    // R = G2 - G1 C, projected twice: C, then what is left of G1 in R.
+    Buffer<double> C = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, G2 + i0 * k2, k2, 1.0, part, k1);
+    });
+    const Buffer<double> rest = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        std::copy(G2 + i0 * k2, G2 + (i0 + rows) * k2, R + i0 * k2);
+        gemm('T', 'N', k2, rows, k1, -1.0, C.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, R + i0 * k2, k2, 1.0, part, k1);
+    });
+    Buffer<double> H = sum_over_rows(d, k2 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+        gemm('T', 'N', k2, rows, k1, -1.0, rest.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
+        syrk_lower(k2, rows, 1.0, R + i0 * k2, k2, 1.0, part, k2);
+    });
+    for (std::int64_t e = 0; e < k1 * k2; ++e) C[e] += rest[e];
+
+    constexpr double kSmallest = 1e-10;
+    SymmetricEigen eigen(k2, H.data(), run);
+    const std::vector<double>& w = eigen.values();
+    const std::int64_t dropped = std::upper_bound(w.begin(), w.end(), kSmallest) - w.begin(), added = k2 - dropped;
+    eigen.make_vectors(dropped, k2, run);
+    const std::int64_t q = joint.q = k1 + added;
+
+    // T_l = Q' G_l, and A_l = T_l diag(w_l - delta_l) T_l' + delta_l I. T1 = [I; 0]; T2 = [C; diag(w)^(1/2) V'].
+    joint.Z = Buffer<double>(k2 * added);
+    Buffer<double> T2(q * k2), weighted(q * k2);
+    for (std::int64_t c = 0; c < k2; ++c) std::copy(C.data() + c * k1, C.data() + (c + 1) * k1, T2.data() + c * q);
+    for (std::int64_t a = 0; a < added; ++a) {
+        const double root = std::sqrt(w[at(dropped + a)]);
+        const double* v = eigen.vector(dropped + a);
+        for (std::int64_t c = 0; c < k2; ++c) {
+            joint.Z[a * k2 + c] = v[c] / root;
+            T2[c * q + k1 + a] = v[c] * root;
+        }
+    }
+    for (std::int64_t c = 0; c < k2; ++c) {
+        const double weight = K2.w[at(c)] - K2.delta;
+        for (std::int64_t i = 0; i < q; ++i) weighted[c * q + i] = weight * T2[c * q + i];
+    }
+    for (auto& A : joint.A) {
+        A = Buffer<double>(q * q);
+        std::fill_n(A.data(), q * q, 0.0);
+    }
+    gemm('N', 'T', q, q, k2, 1.0, weighted.data(), q, T2.data(), q, 0.0, joint.A[1].data(), q);
+    for (std::int64_t i = 0; i < q; ++i) {
+        joint.A[0][i * q + i] = i < k1 ? K1.w[at(i)] : K1.delta;
+        joint.A[1][i * q + i] += K2.delta;
+    }
+    return joint;
+}
+
+// Q U (row-major, rows of n) for U q x n, a block of rows at a time: use(first row, rows, values).
+template <class F>
+void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n, Run& run,
+                 F&& use) {
+    const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
+    Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
+    gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
+    std::vector<Buffer<double>> blocks;
+    for (int t = 0; t < run.n_threads(); ++t) blocks.emplace_back(kTile * n);
+    parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
+        const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
+        double* block = blocks[at(slot)].data();
+        gemm('T', 'N', n, rows, k1, 1.0, U, joint.q, K1.G.data() + i0 * k1, k1, 0.0, block, n);
+        gemm('T', 'N', n, rows, k2, 1.0, ZU.data(), k2, joint.R.data() + i0 * k2, k2, 1.0, block, n);
+        use(i0, rows, block);
+    });
+}
+
+// Components that the joint range has, handed out as vectors over the features; the rest is 0.
+void expand_components(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
+                       std::int64_t wanted, Run& run, double* values, double* vectors) {
+    std::fill(values + n, values + wanted, 0.0);
+    std::fill(vectors + n * d, vectors + wanted * d, 0.0);
+    times_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t c = 0; c < n; ++c) vectors[c * d + i0 + i] = block[i * n + c];
+        }
+    });
+    for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
+}
+
+// (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the identity. There
+// |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in the range
+// r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
+void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome) {
+    run.step("joint range of the class kernels", 0.9);
+    JointRange joint = joint_range(d, K1, K2, run);
+    const std::int64_t q = joint.q, n = std::min(outcome.n_components, q);
+    Buffer<double>&difference_of = joint.A[0], &sum_of = joint.A[1];
+    for (std::int64_t e = 0; e < q * q; ++e) {  // A1, A2 -> A1 - A2, A1 + A2
+        const double a1 = difference_of[e], a2 = sum_of[e];
+        difference_of[e] = a1 - a2;
+        sum_of[e] = a1 + a2;
+    }
+    Pencil classes = pencil(q, difference_of.data(), sum_of, run);
+    const auto rank = static_cast<std::int64_t>(classes.nu.size());
+    Buffer<double> D(q * q);
+    Outcome within;  // of the components of Q' M Q and Q' D Q
+    Buffer<double> U(q * n);
+    within.n_components = n;
+    within.mean_values = outcome.mean_values;
+    within.difference_values = outcome.difference_values;
+    within.mean_vectors = within.difference_vectors = U.data();
+    if (n > 0) {
+        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), Buffer<double>(), run, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.mean_values,
+                          outcome.mean_vectors);
+    }
+    difference(classes.W.data(), classes.nu, q, rank, D.data(), run);
+    SymmetricEigen eigen(q, D.data(), run);
+    eigen.make_vectors(0, q, run);
+    const std::vector<double>& lam = eigen.values();
+
+    run.step("scores", 1.0);
+    const double c = 0.5 * std::sqrt(K1.delta * K2.delta) * std::abs(std::log(K1.delta / K2.delta));
+    times_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
+        for (std::int64_t i = 0; i < rows; ++i, B += q) {
+            double inside = 0, share = 0;
+            for (std::int64_t j = 0; j < q; ++j) {
+                const double square = B[j] * B[j];
+                share += square;
+                inside += square * std::abs(lam[at(j)]);
+            }
+            outcome.scores[at(i0 + i)] = inside + c * std::max(0.0, 1 - share);
+        }
+    });
+    if (n > 0) {
+        difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, q, within);
+        expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.difference_values,
+                          outcome.difference_vectors);
+    }
+    outcome.rank = q;
+    outcome.steepest = steepest(classes.nu, q);
+    check_contrast(q, std::max(K1.largest, K2.largest), std::max(K1.eps, K2.eps), outcome);
+}
+
+// Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
+// both are.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const std::size_t n = a.size();
+    auto ranks = [&](const std::vector<double>& values) {
+        std::vector<std::size_t> order(n);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return values[i] < values[j]; });
+        std::vector<double> centred(n);
+        for (std::size_t first = 0, last = 0; first < n; first = last) {
+            while (last < n && values[order[last]] == values[order[first]]) ++last;
+            const double mean = 0.5 * static_cast<double>(first + last - 1) - 0.5 * static_cast<double>(n - 1);
+            for (std::size_t r = first; r < last; ++r) centred[order[r]] = mean;
+        }
+        return centred;
+    };
+    const std::vector<double> x = ranks(a), y = ranks(b);
+    const double xy = std::inner_product(x.begin(), x.end(), y.begin(), 0.0),
+                 xx = std::inner_product(x.begin(), x.end(), x.begin(), 0.0),
+                 yy = std::inner_product(y.begin(), y.end(), y.begin(), 0.0);
+    return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
+}
+
+// How far the low-rank scores can be trusted: no trace or gap of the kernels tells, since the exact scores rest on
+// their small eigenvalues too, but some features scored both ways do.
+double agreement(Excerpt (&excerpt)[2], Run& run) {
+    const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
+    Outcome exact, low_rank;
+    exact.scores.resize(at(n));
+    low_rank.scores.resize(at(n));
+    {
+        const Run::Part part(run, 0, 0.2);
+        low_rank_form(n, excerpt[0].low_rank, excerpt[1].low_rank, run, low_rank);
+    }
+    const double largest = std::max(excerpt[0].low_rank.largest, excerpt[1].low_rank.largest);
+    const Run::Part part(run, 0.2, 1);
+    pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), run, exact);
+    check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
+    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST)
+        return 1;  // both say that there is nothing
+    return rank_correlation(exact.scores, low_rank.scores);
+}
+
+}  // namespace
+
+void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    constexpr double kTrusted = 0.9;
+    const double n = static_cast<double>(fit.scales.size());
+    Buffer<double> room;
+    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+        const Run::Part of_scale(run, static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
+        LowRank K[2];
+        Excerpt excerpt[2];
+        for (std::size_t l : {0, 1}) {
+            run.step("low-rank kernel of a class", l == 0 ? 0.38 : 0.76);
+            const int which = static_cast<int>(l);
+            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, run, outcomes[s], excerpt[l]);
+            outcomes[s].kept_trace[l] = K[l].kept_trace;
+            if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_MANIFEST_WARN_TRACE;
+        }
+        {
+            run.step("comparison", 0.95);
+            const Run::Part part(run, 0, 1);
+            low_rank_form(fit.X.n_cols(), K[0], K[1], run, outcomes[s]);
+        }
+        run.step("agreement with the exact scores", 1.0);
+        outcomes[s].agreement = agreement(excerpt, run);
+        if (outcomes[s].agreement < kTrusted) outcomes[s].warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+    }
+}
+
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
+    const std::int64_t d = X.n_cols(), G = 8 * d * o.rank;
+    const bool high = accuracy == FASTFS_MANIFEST_HIGH;
+    const std::int64_t factor =
+        high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
+    // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.
+    const std::int64_t features = Features<double>::memory(X, X.n_rows());
+    const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
+    const std::int64_t n = excerpt_size(d, o.rank), sampled = std::min(d, kSampled);
+    return G + factor + std::max(features + 8 * sampled * sampled, joint) + 8 * 40 * o.rank * o.rank + 8 * 8 * n * n;
+}
+
+}  // namespace fastfs::core

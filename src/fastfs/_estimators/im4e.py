@@ -1,0 +1,142 @@
+"""The scikit-learn estimator of IM4E."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fastfs._estimators.margin import _MarginClassifier
+from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit
+from fastfs._functions.margin import Labels
+from fastfs._machine.run import core
+from fastfs._types import Progress
+
+
+class IM4E(_MarginClassifier):
+    """Select features by IM4E: weights that enlarge the margins between soft nearest neighbours.
+
+    Distances are weighted sums of differences, w'|x - x'|. All samples of a class are neighbours, weighted by
+    softmax(-distance / sigma); the weights w follow from mean distances to misses less those to hits, these from new
+    weights, and so on. Most features end at weight 0. Also a classifier: a sample belongs to the class that is nearest
+    in expectation.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    sigma : float or "auto"
+        Scale of the softmax, in units of the distance: small ones look at the nearest neighbours only, large ones at
+        means of classes. An absolute value means nothing across data; "auto" is twice the median distance to the
+        nearest hit under equal weights.
+    class_weight : dict of {label: float} or None
+        imIM4E: the margins of a class's samples count by this factor; classes that aren't named by 1. The weights of
+        features change, not how prediction compares classes.
+    max_iter : int
+        Most data use all 10.
+    tol : float
+        Stop when the cost changes by no more than this share of it.
+    scaling : {"standard", "range"} or None
+        Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
+        the same way.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    weights_, scores_ : ndarray of shape (n_features,), float64
+        The same array: not negative, with sum 1; 0 for constant features.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    sigma_ : float
+        The scale used.
+    cost_, objective_ : ndarray of shape (n_iter_,)
+        Of each step: the paper's cost after it, and G before it. Neither has to fall.
+    n_iter_ : int
+    converged_ : bool
+        Whether the cost came to rest within `tol`. There is no warning if it didn't.
+    classes_ : ndarray of shape (n_classes,)
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; `class_weight` has
+        labels that y hasn't; a parameter out of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has one sample; hits came to lie no nearer than misses, so that the weights before stay; without
+        scaling, standard deviations lie more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_features) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget, less and up to
+    twice the time. The training values of features with weight are kept for prediction. The result doesn't depend on
+    the number of threads.
+
+    References
+    ----------
+    .. [1] Y. Bei, P. Hong, "Maximizing margin quality and quantity", 2015.
+    .. [2] R. Zhao, P. Hong, J. S. Liu, "IMMIGRATE: A Margin-based Feature Selection Method with Interaction Terms",
+       Entropy 22(3):291, 2020, section 3.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = fastfs.IM4E(3).fit(X, y)
+    >>> model.transform(X).shape, model.expected_distance(X[:2]).shape
+    ((178, 3), (2, 3))
+    >>> model.predict(X[:2]).tolist()
+    [0, 0]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        sigma: float | str = "auto",
+        class_weight: Mapping[Any, float] | None = None,
+        max_iter: int = 10,
+        tol: float = 1e-4,
+        scaling: str | None = "standard",
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.sigma = sigma
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.scaling = scaling
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    _OPTIONS = IM4EOptions
+    _KEEP = "manhattan"
+    _fit = staticmethod(fit)
+
+    def _take(self, result: IM4EResult) -> Labels:
+        self.weights_ = result.weights
+        self._take_iteration(result)
+        return np.flatnonzero(result.weights)
+
+    def _metric(self) -> Any:
+        return core().MarginMetric(self.sigma_, self.weights_[self._used], None, None)

@@ -1,0 +1,211 @@
+"""The scikit-learn estimator of IMMIGRATE."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from fastfs._estimators.margin import _MarginClassifier
+from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit, matrix, top_pairs
+from fastfs._functions.margin import Labels
+from fastfs._machine.run import core
+from fastfs._types import Array, Progress
+
+
+class Immigrate(_MarginClassifier):
+    """Select features by IMMIGRATE, and see which pairs of features work together.
+
+    IM4E with a matrix in place of weights: distances are quadratic forms |x - x'|' W |x - x'|, and an entry W_ab off
+    the diagonal weighs that a and b differ in the same pairs of samples. Also a classifier: a sample belongs to the
+    class that is nearest in expectation, and `explain` tells what features and pairs that rests on.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    sigma : float or "auto"
+        Scale of the softmax, in units of the distance d'Wd: small ones look at the nearest neighbours only, large ones
+        at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to
+        the nearest hit under the first W.
+    max_iter : int
+        Most data use all 10.
+    tol : float
+        Stop when the cost changes by no more than this share of it.
+    prefilter : {"auto", "im4e"} or None
+        "im4e": IM4E, with the same `sigma`, runs first; features that reach the mean weight are kept, and W starts from
+        their weights (the paper's IM4E-IMMIGRATE). "auto": that on more than 1000 features,
+        and of those kept only the 1000 of largest weight. None: W is of all features.
+    clip : bool
+        Negative entries of W become 0 in each iteration, as in the authors' R package; W needn't be positive
+        semidefinite then.
+    smallest : float, "auto" or None
+        Entries of W below it become 0 in each iteration, before W is normalised. "auto": 1 / (number of features of
+        W), the paper's choice. None: all stay.
+    negligible : float
+        Pairs of samples with a weight up to this are left out of an iteration's sums, which saves some time and costs
+        digits: the more samples, the more. Those that weigh less than rounding are always left out.
+    W0 : array-like of shape (n_features, n_features) or None
+        Where to start: symmetric, positive semidefinite unless `clip`; it is normalised. None: equal weights on the
+        diagonal.
+    scaling : {"standard", "range"} or None
+        Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
+        the same way.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Each feature's share of W, sum_b W_ab^2, which add up to 1; 0 for features that W isn't of.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    W_ : ndarray of shape (n_kept, n_kept)
+        Symmetric, of Frobenius norm 1. Where it was kept in factors, it is made from them each time it is asked for.
+    kept_features_ : ndarray of shape (n_kept,)
+        The columns of X that W is of: all but the constant ones, or those that the prefilter kept.
+    eigenvalues_ : ndarray of shape (rank,)
+        Of W, largest magnitude first.
+    eigenvectors_ : ndarray of shape (n_kept, rank)
+        The entry of largest magnitude is positive.
+    interactions_ : structured array
+        The pairs a < b (columns of X) with the largest \\|weight\\| = \\|W_ab\\|, 100 at most, largest first, with the
+        `residual` that is left of W_ab without the leading eigenpair.
+    prefilter_weights_ : ndarray of shape (n_features,) or None
+        Of IM4E, if it ran first.
+    sigma_ : float
+        The scale used.
+    cost_, objective_ : ndarray of shape (n_iter_,)
+        Of each step: the paper's cost after it, and G before it. Neither has to fall.
+    n_iter_ : int
+    converged_ : bool
+        Whether the cost came to rest within `tol`. There is no warning if it didn't.
+    classes_ : ndarray of shape (n_classes,)
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; W0 of another
+        shape, not symmetric, zero, or indefinite; `smallest` removes all of W; a parameter out of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+    numpy.linalg.LinAlgError
+        LAPACK failed.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has one sample; hits came to lie no nearer than misses, so that W before stays; without scaling,
+        standard deviations lie more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_kept (rank + n_kept / 2)) time an iteration, 8 n_samples^2 bytes or, if that exceeds the budget,
+    less and more time. The training values of the features of W are kept for prediction. The result doesn't depend on
+    the number of threads.
+
+    Since \\|x - x'\\| is never negative, W has one leading direction, and the largest pairs are mostly products of
+    strong single features: `residual` shows what goes beyond that. The iteration seeks a saddle point; neither cost
+    nor objective falls steadily.
+
+    References
+    ----------
+    .. [1] R. Zhao, P. Hong, J. S. Liu, "IMMIGRATE: A Margin-based Feature Selection Method with Interaction Terms",
+       Entropy 22(3):291, 2020.
+
+    Examples
+    --------
+    >>> import fastfs
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = fastfs.Immigrate(3).fit(X, y)
+    >>> model.W_.shape, len(model.interactions_), model.interactions_.dtype.names
+    ((13, 13), 78, ('a', 'b', 'weight', 'residual'))
+    >>> model.predict(X[:2]).tolist()
+    [0, 0]
+    """
+
+    # Pairs in interactions_.
+    _INTERACTIONS = 100
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        sigma: float | str = "auto",
+        max_iter: int = 10,
+        tol: float = 1e-4,
+        prefilter: str | None = "auto",
+        clip: bool = False,
+        smallest: float | str | None = None,
+        negligible: float = 0.0,
+        W0: Any = None,
+        scaling: str | None = "standard",
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.sigma = sigma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.prefilter = prefilter
+        self.clip = clip
+        self.smallest = smallest
+        self.negligible = negligible
+        self.W0 = W0
+        self.scaling = scaling
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    @property
+    def W_(self) -> npt.NDArray[np.float64]:
+        eigenvalues = self.eigenvalues_  # an AttributeError of its own before the fit
+        return matrix(eigenvalues, self.eigenvectors_.T) if self._W is None else self._W
+
+    def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
+        """The strongest pairs of features.
+
+        Parameters
+        ----------
+        n : int
+            How many, if there are as many.
+        by : {"weight", "residual"}
+            \\|W_ab\\|, or what is left of it without the leading eigenpair of W: what isn't just a product of two
+            strong features.
+
+        Returns
+        -------
+        ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
+        """
+        check_is_fitted(self, "ranking_")
+        vectors = np.ascontiguousarray(self.eigenvectors_.T)
+        return top_pairs(self.kept_features_, self.eigenvalues_, vectors, n, by)
+
+    _OPTIONS = ImmigrateOptions
+    _KEEP = "sqeuclidean"
+    _fit = staticmethod(fit)
+
+    def _take(self, result: ImmigrateResult) -> Labels:
+        self.kept_features_ = result.features
+        self.eigenvalues_, self.eigenvectors_, self._W = result.eigenvalues, result.eigenvectors, result.W
+        self.interactions_ = result.top_pairs(self._INTERACTIONS)
+        self.prefilter_weights_ = result.prefilter_weights
+        self._take_iteration(result)
+        return result.features
+
+    def _metric(self) -> Any:
+        return core().MarginMetric(self.sigma_, None, self.eigenvalues_, np.ascontiguousarray(self.eigenvectors_.T))

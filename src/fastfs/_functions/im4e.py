@@ -1,0 +1,184 @@
+"""IM4E: weights of features that enlarge the margins between classes.
+
+Arrays in, arrays out, without scikit-learn; the estimator, which also predicts, is :class:`fastfs.IM4E`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
+from fastfs._functions.options import option
+from fastfs._functions.outcome import Outcome
+from fastfs._inputs.checks import as_float, some_of
+from fastfs._machine.run import Run
+from fastfs._types import Array, Progress
+
+
+def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
+    if class_weight is not None and not isinstance(class_weight, Mapping):
+        raise TypeError(f"{name} must be a dict of labels and factors, or None, not {class_weight!r}")
+    return class_weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class IM4EOptions(IterationOptions):
+    class_weight: Mapping[Any, Any] | None = option(as_class_weight, key="class_factors")
+
+
+@dataclass(frozen=True)
+class IM4EResult:
+    """What IM4E found, as :func:`fastfs.im4e` returns it.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features,)
+        Not negative, with sum 1; also as `scores`, the name that every method's result has.
+    sigma : float
+        Of the softmax.
+    cost, objective : ndarray of shape (n_iter,)
+        Of each step: the paper's cost after it (3.4, without lambda), and G, of which the cost is the part linear in
+        the weights, before it. Neither has to fall.
+    n_iter : int
+    converged : bool
+        Whether the cost changed by no more than `tol` in the end.
+    algorithm : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> result = fastfs.im4e(X, X[:, 3] > 0)
+    >>> int(result.weights.argmax()), len(result.cost) == result.n_iter
+    (3, True)
+    """
+
+    weights: npt.NDArray[np.float64]
+    sigma: float
+    cost: npt.NDArray[np.float64]
+    objective: npt.NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    algorithm: str
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """The weights."""
+        return self.weights
+
+
+def im4e(
+    X: Any,
+    y: Any,
+    *,
+    sigma: float | str = "auto",
+    class_weight: Mapping[Any, float] | None = None,
+    max_iter: int = 10,
+    tol: float = 1e-4,
+    scaling: str | None = "standard",
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> IM4EResult:
+    """Weigh features by IM4E, from soft neighbours of each sample.
+
+    The function behind :class:`fastfs.IM4E`, which describes the parameters.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X is made dense.
+    y : array-like of shape (n_samples,)
+        Labels of any sortable type.
+    sigma, class_weight, max_iter, tol, scaling, max_memory
+        As for :class:`fastfs.IM4E`.
+    n_threads : int
+        0: all cores that this process may use.
+    progress : callable, optional
+        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+    Returns
+    -------
+    IM4EResult
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :class:`fastfs.IM4E`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> result = fastfs.im4e(X, X[:, 3] > 0, sigma=0.5)
+    >>> int(result.weights.argmax()), round(float(result.weights.sum()), 6)
+    (3, 1.0)
+    """
+    options, run = IM4EOptions.of(locals()), Run(n_threads, max_memory, progress)
+    data, classes, labels = read(X, y, run)
+    return fit(Stage(data, options.scaling, run), labels, classes, options).deliver()
+
+
+def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
+    """Score features by IM4E: the weights of :func:`fastfs.im4e` alone.
+
+    Parameters
+    ----------
+    X, y, **options
+        As for :func:`fastfs.im4e`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        Larger is better; 0 for constant features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> int(fastfs.im4e_scores(X, X[:, 3] > 0).argmax())
+    3
+    """
+    return im4e(X, y, **options).scores
+
+
+def fit(stage: Stage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:
+    given = options.core() | {"class_factors": class_factors(options.class_weight, classes)}
+    found = stage.core.im4e(labels, len(classes), given, stage.run)
+    result = IM4EResult(
+        weights=found["weights"],
+        sigma=found["sigma"],
+        cost=found["cost"],
+        objective=found["objective"],
+        n_iter=len(found["cost"]),
+        converged=found["converged"],
+        algorithm=algorithm(found),
+    )
+    return Outcome(result, messages(found["warnings"], classes, labels, method="im4e"))
+
+
+def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt.NDArray[np.float64] | None:
+    """Return the factor of each class, 1 if it has none in class_weight."""
+    if class_weight is None:
+        return None
+    places = {label: k for k, label in enumerate(classes.tolist())}
+    unknown = [label for label in class_weight if label not in places]
+    if unknown:
+        raise ValueError(
+            f"class_weight has {some_of([*map(repr, unknown)])}, but the classes of y are "
+            f"{some_of([*map(repr, places)])}: give a factor for some or all of these"
+        )
+    factors = np.ones(len(classes))
+    for label, given in class_weight.items():
+        factor = as_float("each factor of class_weight", given)
+        if not 0 < factor < np.inf:
+            raise ValueError(f"the factors of class_weight must be positive numbers, but that of {label} is {given!r}")
+        factors[places[label]] = factor
+    return factors

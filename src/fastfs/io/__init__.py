@@ -1,0 +1,15 @@
+"""Tables in, rankings out: the files that the command line reads and writes."""
+
+from fastfs.io._errors import Parameter as Parameter
+from fastfs.io._errors import TableError as TableError
+from fastfs.io._files import check_output as check_output
+from fastfs.io._files import replacing as replacing
+from fastfs.io._read import read_table
+from fastfs.io._table import Table
+from fastfs.io._table import keep_classes as keep_classes
+from fastfs.io._table import take_targets as take_targets
+from fastfs.io._write import RANKING_ENDINGS as RANKING_ENDINGS
+from fastfs.io._write import write_ranking
+
+# The others are for the command line and the demo.
+__all__ = ["Table", "read_table", "write_ranking"]

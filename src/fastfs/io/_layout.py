@@ -1,0 +1,124 @@
+"""What readers are asked for and return, and which rows and columns of a table are features."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs.io._errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
+
+# Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
+MOST_COLUMNS = 10_000_000
+
+# A first column of this name holds row names: as CSV has it, as pandas calls it, as pandas stores it in Parquet.
+_ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")
+
+
+_OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The parameters of `read_table` that the readers of the formats need."""
+
+    label: str | None
+    has_labels: bool  # False: they come from a file of their own
+    ignore: frozenset[str]
+    transpose: bool
+    feature_names: Path | None
+    layer: str | None
+
+
+@dataclass(frozen=True)
+class Content:
+    """The result of a reader: samples in rows, the wanted features in columns."""
+
+    X: Any
+    y: np.ndarray | None
+    feature_names: list[str]
+    sample_names: list[str] | None = None
+
+
+def feature_columns(
+    header: Sequence[str],
+    index: list[int],
+    wanted: Wanted,
+    path: Path,
+    first_cells: Callable[[], Collection[str]],
+) -> tuple[int | None, list[int]]:
+    """With samples in rows: the position of their names, if they have any, and those of the features.
+
+    `index` are the columns that hold row names according to the file; `first_cells` reads the first column, to look for
+    the label there.
+    """
+    label = wanted.label
+    if wanted.has_labels and label is None:
+        found = f" (columns: {some_of(header)})"
+        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *_OR_LABELS)
+    if label is not None and label not in header:
+        if label in first_cells():
+            raise TableError(f"'{path}' has '{label}' as a row, not as a column: add ", TRANSPOSE)
+        if len(header) == 1:
+            raise ValueError(
+                f"'{path}' has no column '{label}', only '{short(header[0])}': is it a table with commas, semicolons "
+                "or tabs between its columns?"
+            )
+        raise unknown("column", label, header, path)
+    if not index and header[0] in _ROW_NAMES:
+        index = [0]
+    index = [j for j in index if header[j] != label]
+    names_at = index[0] if index else 0 if header[0] in wanted.ignore else None
+    named = [j for j, name in enumerate(header) if name and (j not in index or name in wanted.ignore)]
+    left_out = wanted.ignore if label is None else wanted.ignore | {label}
+    return names_at, [named[k] for k in features_of([header[j] for j in named], left_out, path)]
+
+
+def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
+    """With features in rows: the position of their names, and those of the samples."""
+    if wanted.has_labels and wanted.label is None:
+        raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *_OR_LABELS)
+    left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
+    if wanted.label is not None and wanted.label in (header[j] for j in left[1:]):
+        raise TableError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out ", TRANSPOSE)
+    names_at, keep = (index[0], left) if index else (left[0], left[1:]) if left else (0, [])
+    if not keep:
+        raise ValueError(f"'{path}' has no sample column: its columns are {some_of(header)}")
+    check_unique([header[j] for j in keep], "columns", path)
+    return names_at, keep
+
+
+def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
+    """With features in rows: all names that the caller gave exist, none occurs twice, and there is a feature."""
+    if wanted.label is not None and wanted.label not in aside:
+        raise unknown("row", wanted.label, [*aside, *names], path)
+    for name in sorted(wanted.ignore):
+        if name not in aside and name not in header:
+            raise unknown("row or column", name, [*header, *aside, *names], path)
+    check_unique(names, "rows", path)
+    if not names:
+        raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
+
+
+def features_of(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
+    """Positions of the feature columns: all that are not left out."""
+    present = set(names)
+    for name in sorted(left_out):
+        if name not in present:
+            raise unknown(what, name, names, path)
+    check_unique(names, f"{what}s", path)
+    keep = [j for j, name in enumerate(names) if name not in left_out]
+    if not keep:
+        raise ValueError(f"'{path}' has no feature column: its columns are {some_of(names)}")
+    return keep
+
+
+def check_unique(names: Sequence[str], what: str, path: Path) -> None:
+    if len(set(names)) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        advice = "; each needs a name of its own"
+        if path.suffix.lower() == ".h5ad":
+            advice += ", as adata.var_names_make_unique() gives them"
+        raise ValueError(f"'{path}' has {count} {what} '{short(name)}'{advice}")

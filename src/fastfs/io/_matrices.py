@@ -1,0 +1,37 @@
+"""Values of matrices that come as arrays: dense, or in sparse parts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def as_float(values: np.ndarray, path: Path) -> np.ndarray:
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"Array 'X' of '{path}' must hold real numbers, not {values.dtype}")
+    return values.astype(np.float32 if values.dtype in (np.float16, np.float32) else np.float64, copy=False)
+
+
+def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.ndarray, path: Path) -> Any:
+    from scipy.sparse import csr_array
+
+    try:
+        parts = (data, indices.astype(np.int64), indptr.astype(np.int64))
+        matrix = csr_array(parts, shape=tuple(shape.tolist()))
+    except ValueError as error:
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
+    return as_csr_or_csc(matrix, path)
+
+
+def as_csr_or_csc(matrix: Any, path: Path) -> Any:
+    try:
+        matrix.check_format()  # the constructors believe the indices
+    except ValueError as error:
+        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
+    data = as_float(matrix.data, path)
+    return matrix if data is matrix.data else type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def columns_of(X: Any, keep: Sequence[int]) -> Any:
+    return X if len(keep) == X.shape[1] else X[:, keep]

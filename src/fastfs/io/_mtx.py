@@ -1,0 +1,85 @@
+"""MatrixMarket files, and those of names that 10x tools write beside them."""
+
+import gzip
+import io
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+from fastfs.io._errors import TRANSPOSE, Parameter, TableError, one_line
+from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
+from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
+from fastfs.io._text import read_names
+
+_REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
+
+
+def read_mtx(path: Path, wanted: Wanted) -> Content:
+    from scipy.io import mminfo, mmread
+    from scipy.sparse import csr_array, issparse
+
+    if wanted.has_labels:
+        raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+    try:
+        *shape, _, _, field, _ = mminfo(path)
+        if field in _REAL_FIELDS and max(shape) <= MOST_COLUMNS:
+            is_gzip = path.suffix.lower() == ".gz"
+            with (gzip.open if is_gzip else open)(path, "rb") as file, io.BufferedReader(_Guarded(file)) as stream:
+                matrix = mmread(stream)
+    except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {one_line(error)}") from error
+    if field not in _REAL_FIELDS:
+        raise ValueError(f"'{path}' has the field '{field}'; expected a matrix of real or integer values")
+    if max(shape) > MOST_COLUMNS:
+        raise ValueError(f"'{path}' is {shape[0]} x {shape[1]}; at most {MOST_COLUMNS} rows and columns are read")
+    matrix = matrix.T if wanted.transpose else matrix
+    X = as_csr_or_csc(csr_array(matrix), path) if issparse(matrix) else as_float(matrix, path)
+    n_samples, n_features = X.shape
+
+    names_file = wanted.feature_names or _beside(path, "features.tsv", "genes.tsv")
+    names = [f"x{j}" for j in range(n_features)]
+    if names_file is not None:
+        names = read_names(names_file)
+        if len(names) != n_features:
+            hint: list[str | Parameter] = [f"; expected {n_features} lines, without a header"]
+            if len(names) == n_samples:
+                turn = "columns: leave out " if wanted.transpose else "rows: add "
+                hint = [f", which are its {turn}", TRANSPOSE]
+            raise TableError(f"'{names_file}' names {len(names)} features of '{path}'", *hint)
+    keep = features_of(names, wanted.ignore, path, "feature")
+    samples_file = _beside(path, "barcodes.tsv")
+    samples = read_names(samples_file) if samples_file is not None else None
+    if samples is not None and len(samples) != n_samples:
+        raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}")
+    return Content(columns_of(X, keep), None, [names[j] for j in keep], samples)
+
+
+class _Guarded(io.RawIOBase):
+    """A text file for SciPy's reader, which crashes (as of 1.17) at null bytes and at a last line cut within a number.
+
+    A null byte raises, and the last line gets an end.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._at_end = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._file.read(len(buffer))
+        if b"\0" in part:
+            raise ValueError("it holds null bytes")
+        if not part and not self._at_end:
+            part, self._at_end = b"\n", True
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _beside(path: Path, *names: str) -> Path | None:
+    """The file of such a name that 10x tools write beside matrix.mtx, both with the same prefix, if there is one."""
+    prefix = re.fullmatch(r"(.*)matrix\.mtx(\.gz)?", path.name, re.IGNORECASE)
+    candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
+    return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -1,0 +1,67 @@
+"""NPZ archives."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs.io._errors import unknown
+from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
+from fastfs.io._matrices import as_float, columns_of, csr
+
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
+
+
+def read_npz(path: Path, wanted: Wanted) -> Content:
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y)")
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (ValueError, *_ZIP_ERRORS) as error:
+        raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
+    with archive:
+
+        def array(name: str) -> np.ndarray:
+            try:
+                return np.asarray(archive[name])
+            except KeyError as error:
+                raise unknown("array", name, archive.files, path) from error
+            except ValueError as error:
+                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {error}") from error
+            except _ZIP_ERRORS as error:
+                raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
+
+        X: Any
+        if "X" in archive.files or "indptr" not in archive.files:
+            X = as_float(array("X"), path)
+        elif "format" in archive.files and array("format").item() not in ("csr", b"csr"):
+            raise ValueError(f"'{path}' holds a sparse matrix as {array('format').item()!r}; expected 'csr'")
+        else:
+            X = csr(array("data"), array("indices"), array("indptr"), array("shape"), path)
+        if X.ndim != 2:
+            raise ValueError(f"Array 'X' of '{path}' must be samples x features; it has {X.ndim} dimension(s)")
+        X = X.T if wanted.transpose else X
+
+        label = wanted.label or "y"
+        y = array(label) if wanted.has_labels else None
+        if y is not None and y.dtype.kind == "f" and np.isnan(y).any():
+            raise ValueError(f"Label array '{label}' of '{path}' is NaN in row {np.isnan(y).argmax()} (0-based)")
+        # Any other label array than y has classes of its own.
+        if y is not None and label == "y" and "class_names" in archive.files:
+            class_names = array("class_names")
+            if y.dtype.kind not in "iu" or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):
+                raise ValueError(f"Array 'y' of '{path}' must hold indices into its {len(class_names)} class_names")
+            y = class_names[y]
+
+        n_features = X.shape[1]
+        if n_features > MOST_COLUMNS:
+            raise ValueError(f"'{path}' has {n_features} columns; at most {MOST_COLUMNS} can be named and ranked")
+        names = [f"x{j}" for j in range(n_features)]
+        if "feature_names" in archive.files:
+            names = [str(name) for name in array("feature_names").ravel()]
+        if len(names) != n_features:
+            raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
+    keep = features_of(names, wanted.ignore, path, "feature")
+    return Content(columns_of(X, keep), y, [names[j] for j in keep])

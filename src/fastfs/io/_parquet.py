@@ -1,0 +1,105 @@
+"""Parquet files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, numbers, row_not_numeric
+from fastfs.io._errors import one_line
+from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
+
+
+def read_parquet(path: Path, wanted: Wanted) -> Content:
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read()
+        table.validate(full=True)
+        header = table.column_names
+        # pandas' metadata says which columns are its index.
+        index_names = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    except MemoryError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"'{path}' is no Parquet file, or a damaged one: {one_line(error)}") from error
+    if not table.num_rows or not header:
+        raise ValueError(f"'{path}' has {table.num_rows} rows and {len(header)} columns; expected a table")
+    index = [j for j, name in enumerate(header) if name in index_names]
+    if wanted.transpose:
+        return _read_parquet_features(path, wanted, table, index)
+
+    def text(j: int) -> list[str]:
+        return ["" if value is None else str(value) for value in table.column(j).to_pylist()]
+
+    names_at, keep = feature_columns(header, index, wanted, path, lambda: text(index[0] if index else 0))
+    X = np.empty((table.num_rows, len(keep)), _dtype_of(table, keep), order="F")
+    for k, j in enumerate(keep):
+        try:
+            X[:, k] = _as_numbers(table.column(j))
+        except NotANumber as error:
+            raise column_not_numeric(path, header[j], error.position, text(j)[error.position], j == 0) from None
+    y = None
+    if wanted.label is not None:
+        labels = table.column(header.index(wanted.label)).to_pylist()
+        y = as_labels(labels, f"Label column '{wanted.label}' of '{path}'")
+    return Content(X, y, [header[j] for j in keep], None if names_at is None else text(names_at))
+
+
+def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[int]) -> Content:
+    """Features in rows, samples in columns."""
+    header = table.column_names
+    names_at, keep = sample_columns(header, index, wanted, path)
+    row_names = ["" if name is None else str(name) for name in table.column(names_at).to_pylist()]
+    aside: dict[str, int] = {}
+    rows = []
+    for i, name in enumerate(row_names):
+        if name != wanted.label and name not in wanted.ignore:
+            rows.append(i)
+        elif name in aside:
+            raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
+        else:
+            aside[name] = i
+    names, samples = [row_names[i] for i in rows], [header[j] for j in keep]
+    check_rows(names, aside, header, wanted, path)
+
+    features = table.take(rows) if aside else table
+    X = np.empty((len(keep), len(rows)), _dtype_of(table, keep))
+    for k, j in enumerate(keep):
+        try:
+            X[k] = _as_numbers(features.column(j))
+        except NotANumber as error:
+            cells = [
+                "" if cell is None else str(cell) for cell in features.slice(error.position, 1).to_pylist()[0].values()
+            ]
+            raise row_not_numeric(path, names[error.position], samples, [cells[i] for i in keep], k) from None
+    y = None
+    if wanted.label is not None:
+        labels = [table.column(j)[aside[wanted.label]].as_py() for j in keep]
+        y = as_labels(labels, f"Label row '{wanted.label}' of '{path}'", samples)
+    return Content(X, y, names, samples)
+
+
+def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:
+    import pyarrow
+
+    types = table.schema.types  # taken once: it is a new list each time
+    types = {types[j] for j in columns}
+    return np.float32 if types <= {pyarrow.float16(), pyarrow.float32()} else np.float64
+
+
+def _as_numbers(column: Any) -> np.ndarray:
+    """A column of a Parquet file as numbers; missing values are NaN."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    of = column.type
+    if types.is_floating(of):
+        return np.asarray(column)
+    if types.is_integer(of) or types.is_boolean(of) or types.is_decimal(of) or types.is_null(of):
+        return np.asarray(column.cast(pyarrow.float64(), safe=False))
+    return np.array(numbers(["" if cell is None else str(cell) for cell in column.to_pylist()]))

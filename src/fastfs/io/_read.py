@@ -1,0 +1,121 @@
+"""`read_table`, and which format an ending of a file name stands for."""
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from fastfs.io._errors import Parameter, TableError, any_of
+from fastfs.io._files import check_input, naming
+from fastfs.io._h5ad import read_h5ad
+from fastfs.io._labels import read_labels
+from fastfs.io._layout import Content, Wanted
+from fastfs.io._mtx import read_mtx
+from fastfs.io._npz import read_npz
+from fastfs.io._parquet import read_parquet
+from fastfs.io._table import Table
+from fastfs.io._text import read_text
+
+READERS: dict[str, Callable[[Path, Wanted], Content]] = {
+    ".csv": read_text,
+    ".tsv": read_text,
+    ".txt": read_text,
+    ".csv.gz": read_text,
+    ".tsv.gz": read_text,
+    ".txt.gz": read_text,
+    ".parquet": read_parquet,
+    ".h5ad": read_h5ad,
+    ".mtx": read_mtx,
+    ".mtx.gz": read_mtx,
+    ".npz": read_npz,
+}
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    label: str | None = None,
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    ignore: Collection[str] = (),
+    transpose: bool = False,
+    feature_names: str | os.PathLike[str] | None = None,
+    layer: str | None = None,
+) -> Table:
+    r"""Read samples, labels and feature names from a file.
+
+    Parameters
+    ----------
+    path : path
+        By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, each also with ``.gz``; ``.parquet``,
+        ``.h5ad``, ``.npz``.
+
+        Text tables and Parquet have a row per sample. A first column without a name (what pandas and R write for row
+        names, or in Parquet pandas' index) holds sample names and is left out; every other column is the label,
+        ignored, or a numeric feature. Parquet needs pyarrow, of the extra ``[parquet]``.
+
+        An H5AD file has features in `var`, labels in `obs` (extra ``[h5ad]``). A MatrixMarket file holds the matrix
+        alone; beside ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
+        An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
+        optionally ``feature_names``.
+    label : str, optional
+        The label's column of a text table, of Parquet, or of `obs`; with `labels`, of that table; the name of the
+        label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in ``class_names`` if the
+        archive has that array.
+    labels : path, optional
+        A text file with the labels, if they stand apart from the features: one a line, or with `label` a table. If the
+        first column of that table holds the sample names, labels are looked up by them, else they count in order.
+    ignore : collection of str
+        Columns (of H5AD, MatrixMarket and NPZ: features; with `transpose`: rows or columns) to leave out.
+    transpose : bool
+        Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
+    feature_names : path, optional
+        For MatrixMarket: a text file whose first column has the feature names, without a header.
+    layer : str, optional
+        For H5AD: the layer to read in place of `X`.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file isn't such a table, or a parameter doesn't fit it.
+    ModuleNotFoundError
+        Parquet without pyarrow, H5AD without anndata.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fastfs.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "genes.csv")
+    ...     _ = file.write_text(",BRCA1,TP53,tissue\ns1,0.5,2,tumour\ns2,0.1,3,normal\n")
+    ...     table = read_table(file, "tissue")
+    >>> table.feature_names, table.y.tolist(), table.X.shape
+    (['BRCA1', 'TP53'], ['tumour', 'normal'], (2, 2))
+    """
+    path = Path(path)
+    reader = next((read for ending, read in READERS.items() if path.name.lower().endswith(ending)), None)
+    for source in (path, labels, feature_names):
+        if source is not None:
+            check_input(Path(source))
+    if reader is None:
+        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
+    if layer is not None and reader is not read_h5ad:
+        raise TableError(f"Only H5AD files have layers, '{path}' has none: leave out ", Parameter("layer"))
+    if feature_names is not None and reader is not read_mtx:
+        raise TableError(
+            Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
+        )
+    names_file = None if feature_names is None else Path(feature_names)
+    wanted = Wanted(None if labels else label, labels is None, frozenset(ignore), transpose, names_file, layer)
+    with naming(path):
+        content = reader(path, wanted)
+    y = content.y
+    if labels is not None:
+        with naming(Path(labels)):
+            y = read_labels(Path(labels), label, content, path)
+    assert y is not None
+    return Table(content.X, y, content.feature_names, str(path))

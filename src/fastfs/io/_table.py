@@ -1,0 +1,94 @@
+"""Tables: samples, features and labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastfs.io._errors import Parameter, TableError, unknown
+
+
+@dataclass(frozen=True)
+class Table:
+    """Samples in rows, features in columns, one label per sample.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), or CSR or CSC container of SciPy
+        float32 or float64. Missing values are NaN.
+    y : ndarray of shape (n_samples,)
+        The labels as they stand in the file: strings, numbers or bools.
+    feature_names : list of str
+    source : str
+        The path that was read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> table = fastfs.io.Table(np.eye(2), np.array(["case", "control"]), ["TP53", "MYC"], "toy.csv")
+    >>> table.X.shape, table.feature_names
+    ((2, 2), ['TP53', 'MYC'])
+    """
+
+    X: Any
+    y: np.ndarray
+    feature_names: list[str]
+    source: str
+
+
+def keep_classes(table: Table, classes: Sequence[str]) -> Table:
+    """The samples of `table` whose labels, as text, are among `classes`."""
+    labels = np.array([str(label) for label in table.y])
+    present = np.unique(labels).tolist()
+    for name in classes:
+        if name not in present:
+            raise unknown("class", name, present, table.source)
+    chosen = np.isin(labels, classes)
+    return replace(table, X=table.X[chosen], y=table.y[chosen])
+
+
+def take_targets(table: Table, names: Sequence[str]) -> Table:
+    """Make y the numbers of some columns: of the one that was read as the label, and of others, which leave X.
+
+    Parameters
+    ----------
+    table : Table
+        Read with the first of the names as its label.
+    names : sequence of str
+
+    Returns
+    -------
+    Table
+        With a `y` of shape (n_samples, n_targets).
+
+    Raises
+    ------
+    ValueError
+        A name is no column, is given twice, or doesn't hold numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> table = fastfs.io.Table(np.eye(2), np.array([3, 4]), ["height", "TP53"], "toy.csv")
+    >>> table = fastfs.io.take_targets(table, ["weight", "height"])
+    >>> table.y.tolist(), table.feature_names, table.X.tolist()
+    ([[3.0, 1.0], [4.0, 0.0]], ['TP53'], [[0.0], [1.0]])
+    """
+    if len(set(names)) < len(names):
+        raise ValueError("A target is given twice")
+    missing = [name for name in names[1:] if name not in table.feature_names]
+    if missing:
+        raise ValueError(f"'{table.source}' has no column '{missing[0]}' to take as a target")
+    columns = [table.feature_names.index(name) for name in names[1:]]
+    try:
+        first = np.asarray(table.y).astype(np.float64)
+    except (TypeError, ValueError):
+        raise TableError(f"The target '{names[0]}' must hold numbers only; text is for ", Parameter("label")) from None
+    others = table.X[:, columns]
+    others = others.toarray() if hasattr(others, "toarray") else others
+    kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
+    feature_names = [table.feature_names[j] for j in kept]
+    return Table(table.X[:, kept], np.column_stack([first, others]), feature_names, table.source)

@@ -1,0 +1,73 @@
+"""Rankings as files."""
+
+import csv
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastfs.io._files import check_output, replacing
+
+RANKING_ENDINGS = (".csv", ".json", ".parquet")
+
+
+def write_ranking(
+    path: str | os.PathLike[str], ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any] | None = None
+) -> None:
+    """Write a ranking as CSV, JSON or Parquet, by the ending of `path`: either the whole file is written, or nothing.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.csv``, ``.json`` or ``.parquet``; the last needs pyarrow, of the extra ``[parquet]``.
+    ranking : mapping of str to sequence
+        The columns in their order, such as ``rank``, ``feature``, ``index`` and ``score``, of equal length.
+    about : mapping, optional
+        Method, parameters, version, ...: JSON has them in front of the ``ranking``, Parquet as JSON in the metadata of
+        its schema, under the key ``fastfs``; CSV has no place for them.
+
+    Raises
+    ------
+    ValueError
+        `path` has another ending.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fastfs.io import write_ranking
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "ranking.csv")
+    ...     write_ranking(file, {"rank": [1, 2], "feature": ["TP53", "BRCA1"], "score": [0.5, 0.25]})
+    ...     print(file.read_text())
+    rank,feature,score
+    1,TP53,0.5
+    2,BRCA1,0.25
+    <BLANKLINE>
+    """
+    check_output(path, RANKING_ENDINGS)
+    with replacing(path) as temporary:
+        if temporary.suffix.lower() == ".parquet":
+            _write_parquet(temporary, ranking, about or {})
+            return
+        rows = zip(*ranking.values(), strict=True)
+        with open(temporary, "w", encoding="utf-8", newline="") as file:
+            if temporary.suffix.lower() == ".json":
+                best_first = [dict(zip(ranking, row, strict=True)) for row in rows]
+                file.write(_as_json({**(about or {}), "ranking": best_first}, indent=1) + "\n")
+            else:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(ranking)
+                writer.writerows(rows)
+
+
+def _write_parquet(path: Path, ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
+    import pyarrow.parquet
+
+    table = pyarrow.table({name: pyarrow.array(column) for name, column in ranking.items()})
+    pyarrow.parquet.write_table(table.replace_schema_metadata({"fastfs": _as_json(about)}), path)
+
+
+def _as_json(value: Any, indent: int | None = None) -> str:
+    # An option can be any Python value: those that JSON doesn't know are written as Python prints them.
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=str)

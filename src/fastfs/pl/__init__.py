@@ -1,0 +1,29 @@
+"""Plots. They need matplotlib, which the extra ``[plot]`` brings."""
+
+from fastfs.pl._class_profile import class_profile
+from fastfs.pl._comparison import comparison
+from fastfs.pl._components import components
+from fastfs.pl._consensus import consensus
+from fastfs.pl._explanation import explanation
+from fastfs.pl._group import group
+from fastfs.pl._image import image
+from fastfs.pl._interactions import interactions
+from fastfs.pl._permutation import permutation
+from fastfs.pl._ranking import ranking
+from fastfs.pl._significance import significance
+from fastfs.pl._stability import stability
+
+__all__ = [
+    "class_profile",
+    "comparison",
+    "components",
+    "consensus",
+    "explanation",
+    "group",
+    "image",
+    "interactions",
+    "permutation",
+    "ranking",
+    "significance",
+    "stability",
+]

@@ -1,0 +1,91 @@
+"""Scores against scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fastfs.pl._drawing import BAR, PALE, QUIET, axes, check_names, names_of, set_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+def comparison(
+    a: ArrayLike,
+    b: ArrayLike,
+    feature_names: Sequence[str] | None = None,
+    *,
+    labels: tuple[str, str] = ("scores a", "scores b"),
+    top: int = 5,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the scores of two methods, groups or data sets against each other, one dot a feature.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_features,)
+        Of the same features; larger is better.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    labels : tuple of two str
+        Of the axes.
+    top : int
+        How many of the best features of each are named.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the rank correlation.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        The scores are of different features, or `feature_names` has another length.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> ax = pl.comparison([1, 2, 9], [1, 3, 2], labels=("ReliefF", "IM4E"), top=1, ax=Figure().add_subplot())
+    >>> sorted(text.get_text() for text in ax.texts), ax.get_title(loc="left")
+    (['x1', 'x2'], 'rank correlation 0.50')
+    """
+    from scipy.stats import spearmanr
+
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if a.ndim != 1 or a.shape != b.shape or a.size < 2:
+        raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}")
+    check_names(feature_names, a.size)
+    ax = axes(ax, (6, 6))
+    best = [np.argsort(-scores, kind="stable")[:top] for scores in (a, b)]
+    named = np.union1d(*best)
+    others = np.setdiff1d(np.arange(a.size), named)
+    ax.scatter(a[others], b[others], s=12, color=PALE, zorder=2, rasterized=a.size > 5000)
+    ax.scatter(a[named], b[named], s=22, color=BAR, zorder=3)
+    for j, name in zip(named, names_of(named, feature_names), strict=True):
+        ax.annotate(
+            name,
+            (a[j], b[j]),
+            xytext=(4, 3),
+            textcoords="offset points",
+            fontsize="small",
+            color=QUIET,
+            parse_math=False,
+        )
+    ax.set_xlabel(labels[0], parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    ax.grid(color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title is None:
+        title = f"rank correlation {spearmanr(a, b).statistic:.2f}"
+    set_title(ax, title)
+    return ax

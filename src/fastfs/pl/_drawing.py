@@ -1,0 +1,95 @@
+"""What the plots share: colours, names, new axes and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.text import Text
+    from numpy.typing import ArrayLike
+
+BAR = "#2f6f8f"
+PALE = "#b5ccd8"
+QUIET = "#6b6b6b"
+AGAINST = "#b5523b"
+
+
+def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """The caller's axes, or those of a new pyplot figure of this size."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def new_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Figure | SubFigure:
+    """The caller's figure, or a new pyplot figure of this size."""
+    if figure is not None:
+        return figure
+    import matplotlib.pyplot as plt
+
+    return plt.figure(figsize=size, layout="constrained")
+
+
+def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
+    if title is not None:
+        ax.set_title(title, loc="left", pad=pad, fontweight="bold", parse_math=False)
+
+
+def check_names(names: Sequence[str] | None, n_features: int, what: str = "scores") -> None:
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"There are {len(names)} feature_names for {n_features} {what}")
+
+
+def names_of(features: Iterable[int], names: Sequence[str] | None, longest: int = 32) -> list[str]:
+    """The names of these features, cut to fit; x0, x1, ... if they have none."""
+    return [f"x{j}" if names is None else middle_cut(str(names[j]), longest) for j in features]
+
+
+def middle_cut(name: str, longest: int = 32) -> str:
+    # Both ends stay: probe and transcript names often differ in the last characters only.
+    return name if len(name) <= longest else f"{name[: longest - 13]}…{name[-12:]}"
+
+
+def literal(*texts: Sequence[Text], fontsize: str | None = None) -> None:
+    """Show the texts as they are: a name may hold dollar signs, between which matplotlib sets formulas."""
+    for text in (text for some in texts for text in some):
+        text.set_parse_math(False)
+        if fontsize is not None:
+            text.set_fontsize(fontsize)
+
+
+def colour_bar(ax: Axes, drawn: Any, **options: Any) -> Any:
+    """A bar beside the axes, which tells the values of the colours."""
+    bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, **options)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize="small")
+    return bar
+
+
+def label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
+    """Write each value beside its horizontal bar: no length has to be read off the axis, and colour isn't needed."""
+    for y, value in enumerate(np.asarray(values)):
+        side = -1 if value < 0 else 1
+        ax.annotate(
+            f"{value:{number_format}}",
+            (value, y),
+            xytext=(4 * side, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if side > 0 else "right",
+            fontsize="small",
+            color=QUIET,
+        )
+
+
+def decimals_of(best: float) -> str:
+    """One number format for all bars: three digits of the best, and as many decimals for the others."""
+    magnitude = int(np.floor(np.log10(abs(best)))) if best else 0
+    return f".{max(2 - magnitude, 0)}f" if -3 <= magnitude <= 5 else ".2e"

@@ -1,0 +1,88 @@
+"""Parts of one sample's margin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastfs.pl._drawing import AGAINST, BAR, QUIET, axes, decimals_of, label_bars, literal, middle_cut, set_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def explanation(
+    found: Any, *, of: str | None = None, top: int = 15, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw the parts of one sample's margin as bars: for the class to the right, against it to the left.
+
+    Parameters
+    ----------
+    found : fastfs.Explanation
+        One of those that ``explain`` of :class:`fastfs.IM4E` or :class:`fastfs.Immigrate` returns.
+    of : {"features", "pairs"}, optional
+        Default: pairs, if it has them.
+    top : int
+        How many bars; a line below them states the sum of all others.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the classes and the margin.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `found` isn't one explanation, or has no such parts, or `top` is less than 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = fastfs.IM4E().fit(X, np.where(X[:, 1] > 0, "high", "low"))
+    >>> ax = fastfs.pl.explanation(model.explain([[0.0, 2.0, 0.0]])[0], ax=Figure().add_subplot())
+    >>> ax.get_yticklabels()[0].get_text()
+    'x1'
+    """
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}")
+    if not hasattr(found, "tables"):
+        raise ValueError("explanation draws one sample: give one entry of the list that explain returns")
+    tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
+    of = list(tables)[-1] if of is None else of
+    if of not in tables:
+        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here, not {of!r}")
+    names, parts, n_parts = tables[of]
+    names, parts = [middle_cut(name, 48) for name in names[:top]], parts[:top]
+    n_bars = len(parts)
+    ax = axes(ax, (8, 1.6 + 0.28 * n_bars))
+
+    place = np.arange(n_bars)
+    ax.barh(place, parts, height=0.72, color=[BAR if part >= 0 else AGAINST for part in parts], zorder=2)
+    ax.set_yticks(place, names)
+    literal(ax.get_yticklabels())
+    ax.set_ylim(n_bars - 0.4, -0.6)
+    decimals = decimals_of(float(np.abs(parts).max()))
+    label_bars(ax, parts, f"+{decimals}")
+    ax.margins(x=0.16)
+    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=3)
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    label, other = middle_cut(str(found.label), 24), middle_cut(str(found.other), 24)
+    below = f"← speaks for {other}      part of the margin      speaks for {label} →"
+    if n_parts > n_bars:
+        below += f"\n(the other {n_parts - n_bars} {of} add up to {found.margin - parts.sum():+.3g})"
+    ax.set_xlabel(below)
+    ax.xaxis.label.set_parse_math(False)
+    if title is None:
+        title = f"{label}, not {other}: margin {found.margin:+.3g}"
+    set_title(ax, title)
+    return ax

@@ -1,0 +1,55 @@
+"""The statistic under permuted labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fastfs.pl._drawing import AGAINST, PALE, axes, set_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fastfs._inference.permutation import PermutationResult
+
+
+def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+    """Draw the statistic under permuted labels, and mark its value for the true labels.
+
+    Parameters
+    ----------
+    result : PermutationResult
+        Of :func:`fastfs.permutation_test`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: the p-value.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(30, 5)), np.arange(30) % 2
+    >>> X[:, 0] += 3 * y
+    >>> ax = fastfs.pl.permutation(fastfs.permutation_test(fastfs.ReliefF(), X, y), ax=Figure().add_subplot())
+    >>> ax.get_title(loc="left")
+    'p = 0.001 (999 permutations)'
+    """
+    ax = axes(ax, (7, 4))
+    n = len(result.null_statistics)
+    ax.hist(result.null_statistics, bins=min(50, max(10, n // 20)), color=PALE, zorder=2, label="permuted labels")
+    ax.axvline(result.statistic, color=AGAINST, linewidth=2, zorder=3, label="true labels")
+    ax.set_xlabel("statistic of all features: the largest score, or significance")
+    ax.set_ylabel("permutations")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title is None:
+        title = f"p = {result.pvalue:.{max(1, int(np.ceil(np.log10(n + 1))))}f} ({n} permutations)"
+    set_title(ax, title)
+    return ax

@@ -1,0 +1,121 @@
+"""Bars of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fastfs.pl._drawing import (
+    BAR,
+    PALE,
+    QUIET,
+    axes,
+    check_names,
+    decimals_of,
+    label_bars,
+    literal,
+    names_of,
+    set_title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+
+def ranking(
+    scores: ArrayLike,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 20,
+    ranks: ArrayLike | None = None,
+    n_selected: int | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the best features as horizontal bars, the best on top.
+
+    A dashed line marks the median score of all features, so that the eye can tell a peak from a plateau.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_features,)
+        Larger is better.
+    feature_names : sequence of str, optional
+        Default: ``x0``, ``x1``, ...
+    top : int
+        How many bars.
+    ranks : array-like of shape (n_features,), optional
+        1 is best. Needed only if the order differs from that of the scores, as ``ranking_`` of :class:`fastfs.ProjSe`.
+    n_selected : int, optional
+        Bars of later ranks are pale.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure whose height suits the number of bars.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `scores` is not one-dimensional or empty, or `feature_names` or `ranks` has another length, or `top` is less
+        than 1.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from fastfs import pl
+    >>> ax = pl.ranking([0.2, 0.9, 0.5], ["CD4", "CD8A", "NKG7"], top=2, ax=Figure().add_subplot())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['1  CD8A', '2  NKG7']
+    """
+    scores = np.asarray(scores, dtype=float)
+    if scores.ndim != 1 or scores.size == 0:
+        raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}")
+    check_names(feature_names, scores.size)
+    if top < 1:
+        raise ValueError(f"top must be at least 1, not {top}")
+    if ranks is not None and np.shape(ranks) != scores.shape:
+        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores")
+    order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
+    best = scores[order].max()
+    names = names_of(order, feature_names)
+    n_bars = len(order)
+    ax = axes(ax, (8, 1.4 + 0.25 * n_bars))
+
+    place = np.arange(n_bars)
+    bars = ax.barh(place, scores[order], height=0.72, color=BAR, zorder=2)
+    for bar in bars[n_bars if n_selected is None else n_selected :]:
+        bar.set_color(PALE)
+    ax.set_yticks(place, [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
+    literal(ax.get_yticklabels())
+    ax.set_ylim(n_bars - 0.4, -0.6)
+    decimals = decimals_of(best)
+    label_bars(ax, scores[order], decimals)
+    median = float(np.median(scores))
+    ax.axvline(median, color="black", linestyle=(0, (4, 3)), linewidth=1, zorder=3)
+    ax.annotate(
+        f"median of all {scores.size}: {median:{decimals}}",
+        (median, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize="small",
+        ha="left" if median < 0.6 * best else "right",
+    )
+    ax.margins(x=0.12)
+    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=3)
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    label = f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score"
+    if n_selected is not None and n_selected < n_bars:
+        label += f"; the first {n_selected} selected, in order" if n_selected > 1 else "; the first one selected"
+    ax.set_xlabel(label)
+    set_title(ax, title, pad=20)
+    return ax
