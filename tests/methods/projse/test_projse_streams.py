@@ -196,6 +196,16 @@ def test_merged_sums_and_pickles():
         a.merge(a)
 
 
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+@pytest.mark.parametrize("with_y", [True, False])
+def test_copies_of_chunks_do_not_add_up(with_y):
+    """Each chunk is copied as floats and given back: a hundred of them need the budget of one."""
+    whole = np.random.default_rng(0).integers(99, size=(100, 40, 20))
+    ys = iter(whole[:, :, 3:5].astype(float)) if with_y else None
+    model = ProjSe(1, center=True, max_memory=60_000, n_jobs=1)  # a copy takes 6400
+    assert model.fit(iter(whole), ys).n_selected_ == 1
+
+
 def test_results_of_an_earlier_fit_do_not_linger():
     model = ProjSe(center=True).partial_fit(X[:100], LABELS[:100], classes=BY_CLASSES)
     before = model.scores_
