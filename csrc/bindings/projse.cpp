@@ -72,6 +72,23 @@ py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles&
         call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }));
 }
 
+py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::int64_t, py::array::c_style>& labels,
+                                 std::int64_t n_classes, const py::dict& options_, const py::object& run_) {
+    const Matrix X(X_);
+    if (labels.ndim() != 2 || labels.shape(1) != X.view.n_rows()) {
+        throw std::invalid_argument("labels must have a row for each labeling and a column for each row of X");
+    }
+    const auto options = to_projse_options(options_);
+    Call call(run_);
+    py::array_t<double> scores({labels.shape(0), static_cast<py::ssize_t>(X.view.n_cols())});
+    const std::int64_t *given = labels.data(), n_labelings = labels.shape(0);
+    double* out = scores.mutable_data();
+    call([&](const fastfs::run& run) {
+        fastfs::projse_label_scores(X.view, given, n_labelings, n_classes, options, out, run);
+    });
+    return scores;
+}
+
 void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y_, const py::object& labels_,
             const py::object& run_) {
     const Matrix X(X_);
@@ -99,6 +116,9 @@ void bind_projse(py::module_& m) {
           py::arg("run"));
     m.def("projse_kernels", &projse_kernels, py::arg("K_YY").noconvert(), py::arg("K_YX").noconvert(),
           py::arg("K_XX").noconvert(), py::arg("options"), py::arg("run"));
+
+    m.def("projse_label_scores", &label_scores, py::arg("X"), py::arg("labels").noconvert(), py::arg("n_classes"),
+          py::arg("options"), py::arg("run"));
 
     py::class_<fastfs::projse_sums>(m, "ProjseSums")
         .def(py::init([](std::int64_t n_y, std::int64_t n_x, bool two_views, const py::object& run_) {

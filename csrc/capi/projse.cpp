@@ -106,10 +106,28 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: exchange the kernels instead");
         Run run = read_run(run_);
-        fill_projse(result, o, n_x, run, [&](fastfs_projse_result& r) {
-            run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels", "raise max_memory");
-            projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r);
-        });
+        fill_projse(result, o, n_x, run,
+                    [&](fastfs_projse_result& r) { projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r); });
+    });
+}
+
+fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t* labels, int64_t n_labelings,
+                                         int64_t n_classes, const fastfs_projse_options* options,
+                                         const fastfs_run* run_, double* scores) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        require_size(n_labelings, 1, "n_labelings");
+        require_size(n_classes, 2, "n_classes");
+        require_fits(X.n_rows(), n_labelings, "labels");
+        require_fits(X.n_rows(), n_classes, "one-hot labels");
+        require_fits(X.n_cols(), n_labelings, "scores");
+        require(labels != nullptr, "labels are null");
+        for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labels + b * X.n_rows(), X.n_rows(), n_classes);
+        const auto o = read_projse_options(options);
+        require(o.kernel == FASTFS_LINEAR && !o.custom, "the scores of many labelings need the linear kernel");
+        Run run = read_run(run_);
+        require_output(run, scores != nullptr, "scores is null");
+        projse_label_scores(X, labels, n_labelings, n_classes, o, run, scores);
     });
 }
 
@@ -174,15 +192,9 @@ fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_
         const auto o = read_projse_options(options);
         Run run = read_run(run_);
         std::lock_guard lock(sums->mutex);
-        const std::int64_t n_t = sums->sums.columns(o.from_y ? ProjseSums::kX : ProjseSums::kY).n;
         const std::int64_t n_s = sums->sums.columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
-        fill_projse(result, o, n_s, run, [&](fastfs_projse_result& chosen) {
-            const std::int64_t r = n_t > 0 ? std::min(n_t, sums->sums.n_rows()) : std::min(o.n_select, n_s);
-            run.require_memory(8 * (4 * n_t * n_t + r * n_s + 8 * n_s),
-                               "the choice among " + std::to_string(n_s) + " variables",
-                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
-            projse_select(sums->sums, o, run, chosen);
-        });
+        fill_projse(result, o, n_s, run,
+                    [&](fastfs_projse_result& chosen) { projse_select(sums->sums, o, run, chosen); });
     });
 }
 

@@ -37,11 +37,6 @@ void check_sparse(const fastfs_matrix& m) {
     });
 }
 
-[[noreturn]] void not_finite(const Name& name, std::int64_t row, std::int64_t column) {
-    refuse(Message() << name << " contains NaN or infinity: first at " << Name::row(row) << ", " << Name::column(column)
-                     << " (counted from 0); impute or drop it first");
-}
-
 template <class T>
 std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const Name& name, std::int64_t first_row,
                                      Run& run) {
@@ -96,7 +91,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const N
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
         if (!std::isnan(maxima[static_cast<std::size_t>(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
-            if (!std::isfinite(x[r * rs + c * cs])) not_finite(name, first_row + r, c);
+            if (!std::isfinite(x[r * rs + c * cs])) refuse_not_finite(name, first_row + r, c);
         }
     }
     return maxima;
@@ -126,11 +121,16 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
             }
         }
     }
-    if (bad_row != std::numeric_limits<std::int64_t>::max()) not_finite(name, first_row + bad_row, bad_column);
+    if (bad_row != std::numeric_limits<std::int64_t>::max()) refuse_not_finite(name, first_row + bad_row, bad_column);
     return maxima;
 }
 
 }  // namespace
+
+void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column) {
+    refuse(Message() << matrix << " contains NaN or infinity: first at " << Name::row(row) << ", "
+                     << Name::column(column) << " (counted from 0); impute or drop it first");
+}
 
 Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,

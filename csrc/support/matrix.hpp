@@ -20,6 +20,9 @@ constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
 inline const Name kX = Name::of_matrix(0, "X");
 inline const Name kY = Name::of_matrix(1, "Y");
 
+// Refuses a matrix for the value at that place.
+[[noreturn]] void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column);
+
 class Matrix {
   public:
     // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).

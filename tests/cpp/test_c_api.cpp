@@ -159,6 +159,9 @@ void test_null() {
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_label_scores(&X, nullptr, 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_label_scores(&X, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_kernels(1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);

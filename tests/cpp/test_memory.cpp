@@ -144,6 +144,8 @@ void test_calls(std::int64_t n, std::int64_t d) {
          [&](auto& how) { return fastfs_projse(X, nullptr, nullptr, 0, nullptr, &how, &selection); });
     test("projse with Y" + shape, 8 * d,
          [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection); });
+    test("projse_label_scores" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse_label_scores(X, y, 1, C, nullptr, &how, scores.data()); });
     fastfs_projse_sums* sums = nullptr;
     test("projse_new" + shape, 0, [&](auto& how) { return fastfs_projse_new(0, d, 0, &how, &sums); });
     for (int chunk = 0; chunk < 2; ++chunk) {

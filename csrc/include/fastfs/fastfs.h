@@ -390,6 +390,7 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
 
 enum { FASTFS_POLY = 4 }; /* a kernel of ProjSe: (x_i' x_j)^degree */
 
+/* The mean distance of all n_y^2 pairs of targets, sqrt(rows), or `sigma` of the options. */
 enum { FASTFS_PROJSE_SIGMA_MEAN = 0, FASTFS_PROJSE_SIGMA_SQRT_ROWS = 1, FASTFS_PROJSE_SIGMA_GIVEN = 2 };
 
 enum { FASTFS_PROJSE_CENTER_AUTO = 2 }; /* 1 with labels, 0 without */
@@ -398,16 +399,15 @@ typedef struct fastfs_projse_options {
     size_t struct_size;
     int32_t kernel;     /* between variables: FASTFS_LINEAR, FASTFS_POLY, FASTFS_RBF */
     int32_t degree;     /* POLY: >= 1 */
-    int32_t sigma_rule; /* RBF and custom: the mean distance between all n_y^2 pairs of targets, sqrt(rows), sigma */
-    int32_t center;     /* 0, 1 to subtract its mean from every column of X and Y first, FASTFS_PROJSE_CENTER_AUTO */
-    int32_t normalize;  /* 1 for kernels with a unit diagonal, or 0 */
-    int32_t from_y;     /* 0: choose among X what explains Y; 1: among Y what explains X (two views) */
+    int32_t sigma_rule; /* RBF and custom: FASTFS_PROJSE_SIGMA_* */
+    int32_t center;     /* 1: subtract the mean of every column of X and Y first; 0; FASTFS_PROJSE_CENTER_AUTO */
+    int32_t normalize;  /* 1: scale kernels to a unit diagonal; 0 */
+    int32_t from_y;     /* 0: choose columns of X that explain Y; 1: columns of Y that explain X (two views) */
     double sigma;       /* FASTFS_PROJSE_SIGMA_GIVEN: > 0 */
     double eps;         /* eigenvalues of the targets' kernel below eps of its largest diagonal entry don't count */
     int64_t n_select;   /* >= 1 */
-    fastfs_tile_kernel
-        custom; /* NULL, or the kernel instead of `kernel`; norms are those of centred columns if `center` */
-    void* user; /* handed to custom */
+    fastfs_tile_kernel custom; /* NULL, or used instead of `kernel`; norms are of centred columns if `center` */
+    void* user;                /* passed to custom */
 } fastfs_projse_options;
 #define FASTFS_PROJSE_OPTIONS_INIT  \
     {sizeof(fastfs_projse_options), \
@@ -424,55 +424,62 @@ typedef struct fastfs_projse_options {
      NULL}
 
 enum {
-    FASTFS_PROJSE_ALL_SAMPLES = 1, /* the targets span all samples: every score is the same, they have no influence */
+    FASTFS_PROJSE_ALL_SAMPLES = 1, /* the targets span all samples: all scores are equal, the targets don't matter */
     FASTFS_PROJSE_TINY = 2,        /* no score reaches 1e-8: the scale of the kernel is wrong */
-    FASTFS_PROJSE_NEARLY = 4,      /* eigenvalues between 1e-12 and eps of the largest diagonal entry were cut off */
-    FASTFS_PROJSE_TIE = 8          /* the first choice was a tie: the lowest index won */
+    FASTFS_PROJSE_NEARLY = 4,      /* eigenvalues from 1e-12 to eps of the largest diagonal entry were left out */
+    FASTFS_PROJSE_TIE = 8          /* the first choice was a tie; the lowest index won */
 };
 
 typedef struct fastfs_projse_result {
     size_t struct_size;
     int32_t warnings;   /* out: FASTFS_PROJSE_*, added up */
-    int32_t center;     /* out: 1 if columns were centred; 0 for kernels that were given */
-    int64_t n_selected; /* out: <= n_select, and never more than the rank */
+    int32_t center;     /* out: 1 if columns were centred; 0 with fastfs_projse_kernels */
+    int64_t n_selected; /* out: at most n_select, and at most the rank */
     int64_t rank;       /* out: of the targets' kernel; -1 if there are no targets and more could be selected */
     double sigma;       /* out: RBF and custom: the scale used */
-    double* scores;     /* out, one a candidate: before any choice; 0 for zero (or constant, if centred) columns */
-    int64_t* selected;  /* out, n_select, of which the first n_selected are set, as below: in order of choice */
-    double* selection_scores; /* out: the score when it was chosen */
-    double* gaps;             /* out: that score less the best rival's */
-    double* captured;         /* out: share of sum(scores) that all choices so far have explained */
+    double* scores;     /* out, one a candidate, before any choice; 0 for columns of zeros (constants, if centred) */
+    int64_t* selected;  /* out, in order of choice; this and the next arrays hold n_select, the first n_selected set */
+    double* selection_scores; /* out: the score of each choice at that moment */
+    double* gaps;             /* out: selection score less the best rival's */
+    double* captured;         /* out: share of sum(scores) explained so far */
 } fastfs_projse_result;
 #define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL}
 
-/* Orders candidates (columns of X) by how much they explain of the targets: Y (n_rows x n_y, dense), or labels in 0 ..
- * n_classes - 1, one a row, or neither, then of X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x)
- * bytes; without targets O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes. Bad data are named by
- * column. */
+/* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one a row, in
+ * 0..n_classes - 1), or, if both are NULL, X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x) bytes;
+ * without targets O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes. Errors name the column. */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result);
 
-/* The same from kernels: K_YY (n_y x n_y), K_YX (n_y x n_x, row-major), K_XX (n_x): the diagonal. */
+/* The same from kernels: K_YY (n_y x n_y), K_YX (n_y x n_x, row-major), and the diagonal of K_XX (n_x). */
 FASTFS_API fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY, const double* K_YX,
                                                const double* K_XX, const fastfs_projse_options* options,
                                                const fastfs_run* run, fastfs_projse_result* result);
 
-/* The same from row chunks: what select needs, for all kernels, is summed in double: 8 n_y (n_y + n_x) bytes. n_y = 0:
- * no targets. two_views: 1 to be able to choose among Y as well, 8 n_x^2 bytes more, as with n_y = 0. An update that
- * fails or is canceled leaves the sums as they were. */
+/* The scores before any choice of many labelings of the same rows, with the linear kernel: X is read once for all of
+ * them. labels: n_labelings x n_rows, in 0..n_classes - 1; scores, out: n_labelings x n_cols. Uses `center` and
+ * `normalize` of the options. O(n_labelings n_classes n_rows n_cols) time; up to 32 MiB beside a copy of X of up to 64.
+ */
+FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, const int64_t* labels, int64_t n_labelings,
+                                                    int64_t n_classes, const fastfs_projse_options* options,
+                                                    const fastfs_run* run, double* scores);
+
+/* fastfs_projse from row chunks. A handle keeps sums in double precision, 8 n_y (n_y + n_x) bytes, from which select
+ * computes any kernel. n_y = 0: no targets. two_views = 1: choices among Y as well (from_y). Both take 8 n_x^2 bytes
+ * more. An update or merge that fails, as for sums out of range, or is canceled leaves the sums as they were. */
 typedef struct fastfs_projse_sums fastfs_projse_sums;
 FASTFS_API fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run* run,
                                            fastfs_projse_sums** sums);
-/* Y or labels as in fastfs_projse, with n_y columns or labels below n_y. */
+/* Y with n_y columns, or labels in 0..n_y - 1, or neither if n_y = 0. */
 FASTFS_API fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X, const fastfs_matrix* Y,
                                               const int64_t* labels, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other);
 FASTFS_API fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
                                               const fastfs_run* run, fastfs_projse_result* result);
 FASTFS_API int64_t fastfs_projse_rows(const fastfs_projse_sums* sums);
-/* The sums as plain numbers, to be kept or sent: copies fastfs_projse_size doubles out, or in (into sums made with the
- * same sizes). */
+/* The sums as plain numbers, to be stored or sent: fastfs_projse_save writes fastfs_projse_size doubles, and
+ * fastfs_projse_load reads them into a handle made with the same n_y, n_x and two_views. */
 FASTFS_API int64_t fastfs_projse_size(const fastfs_projse_sums* sums);
 FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers);
 FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers);

@@ -385,6 +385,13 @@ inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const do
     });
 }
 
+// Scores of n_labelings x X.n_rows() labels, n_labelings x X.n_cols().
+inline void projse_label_scores(const matrix& X, const std::int64_t* labels, std::int64_t n_labelings,
+                                std::int64_t n_classes, const projse_options& options, double* scores,
+                                const run& how = default_run()) {
+    check(fastfs_projse_label_scores(X.get(), labels, n_labelings, n_classes, &options, &how, scores));
+}
+
 class projse_sums {
   public:
     projse_sums(std::int64_t n_y, std::int64_t n_x, bool two_views, const run& how = default_run())

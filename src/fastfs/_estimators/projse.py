@@ -12,7 +12,7 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
-from fastfs._inputs.labels import encode_labels
+from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.streams import is_stream
 from fastfs._inputs.targets import read_chunk, read_classes
@@ -23,7 +23,7 @@ _SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at o
 
 
 class ProjSe(_Selector):
-    """Select few features that together explain a target, and don't say the same thing twice.
+    """Select few features that together explain a target and don't repeat each other.
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
     number of classes, less one if centred (the default); with one column of numbers a single one. This is no ranking of
@@ -177,8 +177,8 @@ class ProjSe(_Selector):
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or what streams it
-            Streams are iterators of row chunks, Dask arrays, and HDF5 and Zarr arrays; they are read once.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
+            Streams are iterators of row chunks, Dask arrays, HDF5 and Zarr arrays; they are read once.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers
@@ -212,7 +212,7 @@ class ProjSe(_Selector):
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or what streams it
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             Labels if `classes` was given at the first call, else columns of numbers.
         classes : array-like of shape (n_classes,)
@@ -275,6 +275,7 @@ class ProjSe(_Selector):
             return refit(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
         classes, labels = encode_labels(y, *data.shape)
+        require_classes(classes)
         at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:

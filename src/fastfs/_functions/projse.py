@@ -73,12 +73,12 @@ class Options(_Options):
 
 @dataclass(frozen=True)
 class ProjSeResult:
-    """What ProjSe found, as :func:`fastfs.projse` returns it.
+    """Result of :func:`fastfs.projse`.
 
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
-        Of every feature before any choice; 0 for one without values (without variance, if centred).
+        Score of each feature before any choice; 0 for a column of zeros (constant, if centred).
     ranking : ndarray of shape (n_features,)
         1 is best: the selected ones in order of choice, then the others by `scores`.
     selected : ndarray of shape (n_selected,)
@@ -135,7 +135,7 @@ def projse(
 
     Parameters
     ----------
-    X : array-like or sparse of shape (n_samples, n_features), or what streams it
+    X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         As for :class:`fastfs.ProjSe`.
     n_features_to_select, kernel, degree, sigma, center, normalize, eps, max_memory
@@ -193,7 +193,7 @@ def projse_scores(
 
     Parameters
     ----------
-    X : array-like or sparse of shape (n_samples, n_features), or what streams it
+    X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
         As for :class:`fastfs.ProjSe`.
     kernel, degree, sigma, center, normalize, eps, max_memory
@@ -243,8 +243,8 @@ def projse_two_view(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or what streams it
-    Y : array-like of shape (n_samples, n_targets), or what streams it
+    X : array-like of shape (n_samples, n_features), or a stream of its rows
+    Y : array-like of shape (n_samples, n_targets), or a stream of its rows
     n_features_to_select, kernel, degree, sigma, center, normalize, eps, max_memory
         As for :class:`fastfs.ProjSe`, for each view; a number above the width of the narrower view is its width there.
     n_threads, progress

@@ -1,5 +1,6 @@
 """Tables that come in row chunks: iterators, arrays on disk (HDF5, Zarr), Dask arrays."""
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -110,11 +111,16 @@ def row_chunks(
         X = iter([X])
     X = same_columns(X, "X", names)
     if y is None:
-        yield from ((as_matrix(rows, run), Target()) for rows in X if _n_rows(rows))
+        yield from ((as_matrix(rows, _of_chunk(run)), Target()) for rows in X if _n_rows(rows))
     elif hasattr(y, "__next__"):
         yield from _pairs(X, same_columns(y, "y"), run, chunk)
     else:
         yield from _cut(X, as_target(y), run, whole)
+
+
+def _of_chunk(run: Run) -> Run:
+    """A chunk gives its memory back before the next one comes: what a copy of it takes is taken from a copy."""
+    return copy.copy(run)
 
 
 def _n_rows(chunk: Any) -> int:
@@ -130,8 +136,9 @@ def _pairs(X: Iterator[Any], y: Iterator[Any], run: Run, read: Reader) -> Iterat
         if chunk is nothing or target is nothing:
             raise ValueError(f"the chunks of {'X' if chunk is nothing else 'y'} ended before those of the other")
         if _n_rows(chunk) or _n_rows(target):
-            chunk = as_matrix(chunk, run)
-            yield chunk, read(target, chunk.shape, run)
+            own = _of_chunk(run)
+            chunk = as_matrix(chunk, own)
+            yield chunk, read(target, chunk.shape, own)
 
 
 def _cut(X: Iterator[Any], y: Array, run: Run, read: Reader) -> Iterator[tuple[Any, Target]]:
@@ -140,7 +147,7 @@ def _cut(X: Iterator[Any], y: Array, run: Run, read: Reader) -> Iterator[tuple[A
     for chunk in X:
         if not _n_rows(chunk):
             continue
-        chunk = as_matrix(chunk, run)
+        chunk = as_matrix(chunk, _of_chunk(run))
         if whole is None:
             whole = read(y, (n, chunk.shape[1]), run)
         end = begin + chunk.shape[0]

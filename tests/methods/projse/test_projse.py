@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
 import fastfs
+from fastfs._machine.run import Run, core
 from reference import projse as oracle
 
 EPS = np.finfo(float).eps
@@ -467,7 +468,55 @@ def test_scores_alone():
     for target in (Y, None):
         scores = fastfs.projse_scores(twice, target, center=True)
         np.testing.assert_array_equal(scores[:20], scores[20:])
-        np.testing.assert_array_equal(scores, fastfs.projse(twice, target, n_features_to_select=1, center=True).scores)
+        with pytest.warns(fastfs.DataWarning, match="tie"):
+            chosen = fastfs.projse(twice, target, n_features_to_select=1, center=True)
+        np.testing.assert_array_equal(scores, chosen.scores)
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("m, n, n_classes, n_labelings", [(30, 150, 2, 5), (41, 7, 4, 1300), (25, 70, 9, 1)])
+def test_scores_of_many_labelings(form, center, normalize, m, n, n_classes, n_labelings):
+    """Of each column the part that the means of the classes explain; a class may have no rows."""
+    rng = np.random.default_rng(m)
+    X = rng.poisson(1.0, size=(m, n)) * rng.normal(1, 1, size=(m, n))
+    X[:, 3] = 0
+    labels = rng.integers(n_classes, size=(n_labelings, m))
+    labels[-1, labels[-1] == 1] = 0
+    options = {"center": "yes" if center else "no", "normalize": normalize}
+    found = [core().projse_label_scores(form(X), labels, n_classes, options, Run(threads)) for threads in (1, 2)]
+    values = X - X.mean(axis=0) if center else X
+    norms = (values**2).sum(axis=0)
+    for b in rng.permutation(n_labelings)[:20]:
+        explained = sum(values[labels[b] == c].sum(axis=0) ** 2 / np.sum(labels[b] == c) for c in np.unique(labels[b]))
+        expected = explained / np.where(norms > 0, norms, 1) if normalize else explained
+        np.testing.assert_allclose(found[0][b], expected, rtol=1e-12, atol=1e-12 * (1 if normalize else norms.max()))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(
+    "change, part",
+    [
+        ({"labels": np.full((2, 40), 3)}, "labels must lie in 0..2"),
+        ({"labels": np.zeros((2, 39), dtype=np.int64)}, "a column for each row of X"),
+        ({"labels": np.zeros((0, 40), dtype=np.int64)}, "n_labelings must be from 1"),
+        ({"n_classes": 1}, "n_classes must be from 2"),
+        ({"options": {"kernel": "rbf"}}, "linear kernel"),
+        ({"X": np.ones((40, 6))}, "every column of X is constant"),
+        ({"X": np.full((40, 6), 1e200) * np.arange(40)[:, None]}, "column 0 of X"),
+    ],
+    ids=["range", "width", "no labelings", "one class", "kernel", "constant", "huge"],
+)
+def test_labelings_that_are_refused(change, part):
+    given = {
+        "X": np.eye(40, 6),
+        "labels": np.zeros((2, 40), dtype=np.int64),
+        "n_classes": 3,
+        "options": {"center": "yes"},
+    }
+    with pytest.raises(ValueError, match=part):
+        core().projse_label_scores(**given | change, run=Run())
 
 
 # ------------------------------------------------------------------------------------------------- limits and warnings

@@ -157,6 +157,25 @@ def test_saved_sums_are_all_written(rows):
         np.testing.assert_allclose(matrix, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("view", ["X", "Y"])
+@pytest.mark.parametrize("size", [1e160, 1.7e308])
+def test_a_chunk_out_of_range_changes_no_sums(view, size):
+    """Columns that are constant in each chunk: only the distance between the chunks overflows."""
+    sums, other = (core().ProjseSums(4, 20, True, Run()) for _ in range(2))
+    sums.update(X[:250], Y[:250], None, Run(1))
+    before = sums.__getstate__()[-1]
+    far_X, far_Y = X[250:].copy(), Y[250:].copy()
+    (far_X if view == "X" else far_Y)[:, 2] = size
+    other.update(far_X, far_Y, None, Run(1))
+    for add in (lambda: sums.update(far_X, far_Y, None, Run(1)), lambda: sums.merge(other)):
+        with pytest.raises(ValueError, match=rf"^the squares of column 2 of {view} .* overflow"):
+            add()
+        np.testing.assert_array_equal(sums.__getstate__()[-1], before)
+    assert np.isfinite(before).all()
+    sums.update(X[250:], Y[250:], None, Run(1))
+    assert sums.n_rows == 500
+
+
 def test_merged_sums_and_pickles():
     a, b = (core().ProjseSums(4, 20, False, Run()) for _ in range(2))
     a.update(X[:123], Y[:123], None, Run(1))
@@ -175,6 +194,16 @@ def test_merged_sums_and_pickles():
             a.merge(other)
     with pytest.raises(ValueError, match="themselves"):
         a.merge(a)
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+@pytest.mark.parametrize("with_y", [True, False])
+def test_copies_of_chunks_do_not_add_up(with_y):
+    """Each chunk is copied as floats and given back: a hundred of them need the budget of one."""
+    whole = np.random.default_rng(0).integers(99, size=(100, 40, 20))
+    ys = iter(whole[:, :, 3:5].astype(float)) if with_y else None
+    model = ProjSe(1, center=True, max_memory=60_000, n_jobs=1)  # a copy takes 6400
+    assert model.fit(iter(whole), ys).n_selected_ == 1
 
 
 def test_results_of_an_earlier_fit_do_not_linger():

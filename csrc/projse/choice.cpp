@@ -1,0 +1,327 @@
+#include "projse/choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/spectral.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// A column whose kind the sentence has named.
+Name number(std::int64_t column) { return {FASTFS_PLACE_COLUMN, column, std::to_string(column)}; }
+
+constexpr double kTie = 1e-10;          // scores closer than that, relatively, are equal: the lowest index wins
+constexpr double kNothingLeft = 1e-12;  // of the first score
+constexpr double kTinyScore = 1e-8;
+constexpr double kRecompute = 1e-6;   // a score that fell below that share of its last exact value has lost digits
+constexpr std::int64_t kBlock = 128;  // columns of R that share a bound
+constexpr std::int64_t kTargetColumns = 512;  // of R that are made at once
+
+// The lowest index from `begin` on whose score nearly equals the best.
+std::int64_t lowest_of_best(const std::vector<double>& c, const std::vector<char>& chosen, std::int64_t begin,
+                            double best) {
+    while (chosen[at(begin)] || c[at(begin)] < best * (1 - kTie)) ++begin;
+    return begin;
+}
+
+void keep_choice(fastfs_projse_result& result, std::int64_t j, double score, double rival, double first) {
+    const std::int64_t t = result.n_selected++;
+    result.selected[t] = j;
+    result.selection_scores[t] = score;
+    result.gaps[t] = std::max(score - rival, 0.0);
+    if (t == 0 && rival >= first * (1 - kTie)) result.warnings |= FASTFS_PROJSE_TIE;
+}
+
+// Step 4 with R0 (r x n, column-major) read only: what is left of column j after directions q_1 .. q_t is
+// |r_j|^2 - sum_s (q_s' r_j)^2, which only falls. So an old value bounds a new one, and a block of columns is brought
+// up to date, for all the steps it has missed in one product, only when its bound can still win.
+class Projection {
+  public:
+    Projection(const double* R, std::int64_t r, std::int64_t n, std::vector<double> scores, std::int64_t n_select,
+               Run& run)
+        : R_(R),
+          r_(r),
+          n_(n),
+          n_blocks_(ceil_div(n, kBlock)),
+          n_select_(n_select),
+          run_(run),
+          c_(std::move(scores)),
+          exact_(c_),
+          chosen_(at(n), 0),
+          Q_(r * n_select),
+          blocks_(at(n_blocks_)),
+          removed_(n_blocks_ * n_select),
+          scratch_(at(run.n_threads())) {
+        for (std::int64_t b = 0; b < n_blocks_; ++b) find_top(b);
+    }
+
+    void choose(fastfs_projse_result& result) {
+        double total = 0, first = 0;
+        for (double c : c_) total += c;
+        for (t_ = 0; t_ < std::min(n_select_, r_);) {
+            run_.checkpoint(static_cast<double>(t_) / static_cast<double>(n_select_));
+            const Choice choice = next();
+            if (choice.index < 0) break;
+            const std::int64_t j = choice.index;
+            double* q = Q_.data() + t_ * r_;
+            std::copy(R_ + j * r_, R_ + (j + 1) * r_, q);
+            const double score = residual(q);
+            if (t_ == 0) first = score;
+            if (std::abs(score - c_[at(j)]) > kTie / 10 * score) {  // the choice rests on lost digits
+                c_[at(j)] = exact_[at(j)] = score;
+                find_top(j / kBlock);
+                continue;
+            }
+            if (!(score > kNothingLeft * first)) break;
+            const double factor = 1 / std::sqrt(score);
+            for (std::int64_t i = 0; i < r_; ++i) q[i] *= factor;
+            chosen_[at(j)] = 1;
+            find_top(j / kBlock);
+            keep_choice(result, j, score, choice.rival, first);
+            ++t_;
+        }
+        std::vector<std::int64_t> all;
+        for (std::int64_t b = 0; b < n_blocks_; ++b) {
+            if (blocks_[at(b)].steps < t_) all.push_back(b);
+        }
+        refresh(all, false);
+        double captured = 0;
+        for (std::int64_t t = 0; t < t_; ++t) {
+            for (std::int64_t b = 0; b < n_blocks_; ++b) captured += removed_[b * n_select_ + t];
+            result.captured[t] = std::min(captured / total, 1.0);
+        }
+    }
+
+  private:
+    struct Choice {
+        std::int64_t index;  // -1: nothing is left
+        double rival;        // the best of the others
+    };
+
+    struct Block {
+        std::int64_t steps = 0;      // directions that are taken off
+        double top = 0, second = 0;  // of the columns not chosen
+    };
+
+    void find_top(std::int64_t b) {
+        Block& block = blocks_[at(b)];
+        block.top = block.second = 0;
+        for (std::int64_t j = b * kBlock; j < std::min((b + 1) * kBlock, n_); ++j) {
+            const double c = chosen_[at(j)] ? 0 : c_[at(j)];
+            block.second = std::max(block.second, std::min(c, block.top));
+            block.top = std::max(block.top, c);
+        }
+    }
+
+    // q less its part in the span of the directions so far, and what is left of its square.
+    double residual(double* q) const {
+        for (int twice = 0; twice < 2; ++twice) {
+            for (std::int64_t s = 0; s < t_; ++s) {
+                const double* direction = Q_.data() + s * r_;
+                double product = 0;
+                for (std::int64_t i = 0; i < r_; ++i) product += direction[i] * q[i];
+                for (std::int64_t i = 0; i < r_; ++i) q[i] -= product * direction[i];
+            }
+        }
+        double square = 0;
+        for (std::int64_t i = 0; i < r_; ++i) square += q[i] * q[i];
+        return square;
+    }
+
+    // `choosing`: values that have lost their digits are made anew.
+    void refresh(const std::vector<std::int64_t>& which, bool choosing) {
+        parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
+            const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
+            Block& block = blocks_[at(b)];
+            const std::int64_t s0 = block.steps, k = t_ - s0;
+            Buffer<double>& h = scratch_[at(slot)];
+            if (h.size() < w * k + r_) h = Buffer<double>(w * n_select_ + r_);
+            gemm('T', 'N', w, k, r_, 1.0, R_ + j0 * r_, r_, Q_.data() + s0 * r_, r_, 0.0, h.data(), w);
+            for (std::int64_t s = 0; s < k; ++s) {
+                double sum = 0;
+                for (std::int64_t j = 0; j < w; ++j) {
+                    const double square = h[s * w + j] * h[s * w + j];
+                    c_[at(j0 + j)] -= square;
+                    sum += square;
+                }
+                removed_[b * n_select_ + s0 + s] = sum;
+            }
+            block.steps = t_;
+            for (std::int64_t j = j0; choosing && j < j0 + w; ++j) {
+                if (chosen_[at(j)] || c_[at(j)] >= kRecompute * exact_[at(j)]) continue;
+                std::copy(R_ + j * r_, R_ + (j + 1) * r_, h.data());
+                c_[at(j)] = exact_[at(j)] = residual(h.data());
+            }
+            find_top(b);
+        });
+    }
+
+    // Brings blocks up to date, those with the largest bounds first, until no other can hold the best, its equals or
+    // its best rival.
+    Choice next() {
+        std::vector<std::int64_t> stale;
+        for (std::size_t batch = 8;; batch *= 2) {
+            double best = 0, second = 0;
+            for (const Block& block : blocks_) {
+                if (block.steps < t_) continue;
+                second = std::max({second, block.second, std::min(best, block.top)});
+                best = std::max(best, block.top);
+            }
+            const double enough = std::min(second, best * (1 - kTie));
+            stale.clear();
+            for (std::int64_t b = 0; b < n_blocks_; ++b) {
+                const Block& block = blocks_[at(b)];
+                if (block.steps < t_ && block.top > 0 && block.top >= enough) stale.push_back(b);
+            }
+            if (stale.empty()) {
+                if (best == 0) return {-1, 0};
+                for (std::int64_t b = 0;; ++b) {
+                    if (blocks_[at(b)].steps < t_ || blocks_[at(b)].top < best * (1 - kTie)) continue;
+                    const std::int64_t j = lowest_of_best(c_, chosen_, b * kBlock, best);
+                    return {j, c_[at(j)] == best ? second : best};
+                }
+            }
+            if (stale.size() > batch) {
+                std::nth_element(stale.begin(), stale.begin() + static_cast<std::ptrdiff_t>(batch), stale.end(),
+                                 [&](std::int64_t a, std::int64_t b) {
+                                     const double ta = blocks_[at(a)].top, tb = blocks_[at(b)].top;
+                                     return ta > tb || (ta == tb && a < b);
+                                 });
+                stale.resize(batch);
+            }
+            refresh(stale, true);
+        }
+    }
+
+    const double* R_;
+    std::int64_t r_, n_, n_blocks_, n_select_, t_ = 0;
+    Run& run_;
+    std::vector<double> c_, exact_;
+    std::vector<char> chosen_;
+    Buffer<double> Q_;  // r x n_select, orthonormal columns
+    std::vector<Block> blocks_;
+    Buffer<double> removed_;  // n_blocks x n_select: sum of (q_s' r_j)^2 over the block
+    std::vector<Buffer<double>> scratch_;
+};
+
+}  // namespace
+
+void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
+                          fastfs_projse_result& result) {
+    double largest = 0;
+    for (std::int64_t j = 0; j < n_t; ++j) {
+        largest = std::max(largest, K[j * n_t + j]);
+        for (std::int64_t i = j; i < n_t; ++i) {
+            if (std::isfinite(K[j * n_t + i])) continue;
+            refuse(Message() << "the kernel of the target columns " << number(j) << " and " << number(i)
+                             << " isn't finite: scale the columns, or normalize");
+        }
+    }
+    run.step("eigenvalues of the targets' kernel", 0.92);
+    SymmetricEigen eigen(n_t, K.data(), run);
+    const std::vector<double>& lam = eigen.values();
+    const double least = std::max(o.eps * largest, std::numeric_limits<double>::min());
+    const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), least) - lam.begin();
+    const std::int64_t r = n_t - cut;
+    require(r > 0, Message() << "the target's kernel has no positive eigenvalue that reaches eps = " << o.eps
+                             << " of its largest entry: lower eps, or choose another kernel");
+    eigen.make_vectors(cut, n_t, run);
+    for (std::int64_t k = cut; k < n_t; ++k) {
+        const double factor = 1 / std::sqrt(lam[at(k)]);
+        for (std::int64_t i = 0; i < n_t; ++i) eigen.vector(k)[i] *= factor;
+    }
+    result.rank = r;
+    if (cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest) result.warnings |= FASTFS_PROJSE_NEARLY;
+    if (largest_rank > 0 && r >= largest_rank) result.warnings |= FASTFS_PROJSE_ALL_SAMPLES;
+
+    // R0 = diag(lam)^(-1/2) V' K_YX
+    run.step("projection on the targets", 0.97);
+    Buffer<double> R(r * n_s);
+    std::vector<double> scores(at(n_s));
+    std::vector<Buffer<double>> tiles(at(run.n_threads()));
+    parallel_for(run, ceil_div(n_s, kTargetColumns), [&](std::int64_t task, int slot) {
+        const std::int64_t j0 = task * kTargetColumns, w = std::min(kTargetColumns, n_s - j0);
+        Buffer<double>& tile = tiles[at(slot)];
+        if (tile.size() == 0) tile = Buffer<double>(n_t * std::min(kTargetColumns, n_s));
+        kernel_tile(j0, w, tile.data());
+        gemm('T', 'N', r, w, n_t, 1.0, eigen.vector(cut), n_t, tile.data(), n_t, 0.0, R.data() + j0 * r, r);
+        for (std::int64_t j = j0; j < j0 + w; ++j) {
+            double square = 0;
+            for (std::int64_t i = 0; i < r; ++i) square += R[j * r + i] * R[j * r + i];
+            scores[at(j)] = square;
+        }
+    });
+    tiles.clear();
+    double best = 0;
+    for (std::int64_t j = 0; j < n_s; ++j) {
+        if (!std::isfinite(scores[at(j)])) {
+            refuse(Message() << "the kernel of candidate " << Name::column(j)
+                             << " with the targets isn't finite: scale the columns, or normalize");
+        }
+        best = std::max(best, scores[at(j)]);
+        result.scores[j] = scores[at(j)];
+    }
+    if (o.normalize && best < kTinyScore) result.warnings |= FASTFS_PROJSE_TINY;
+
+    run.step("choice", 1.0);
+    Projection(R.data(), r, n_s, std::move(scores), std::min(o.n_select, r), run).choose(result);
+}
+
+void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
+                        const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+    run.step("choice", 1.0);
+    const std::int64_t n_select = std::min(o.n_select, n);
+    std::copy(c.begin(), c.end(), result.scores);
+    double total = 0, captured = 0, first = 0;
+    for (double x : c) total += x;
+    std::vector<char> chosen(at(n), 0);
+    Buffer<double> L(n * n_select);
+    result.rank = n_select == n ? n : -1;
+    for (std::int64_t t = 0; t < n_select; ++t) {
+        run.checkpoint(static_cast<double>(t) / static_cast<double>(n_select));
+        double best = 0, second = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+            const double x = chosen[at(j)] ? 0 : c[at(j)];
+            second = std::max(second, std::min(x, best));
+            best = std::max(best, x);
+        }
+        if (t == 0) first = best;
+        if (best == 0 || best < o.eps * first || best <= kNothingLeft * first) {
+            result.rank = t;
+            break;
+        }
+        const std::int64_t k = lowest_of_best(c, chosen, 0, best);
+        const double pivot = c[at(k)];
+        keep_choice(result, k, pivot, pivot == best ? second : best, first);
+        chosen[at(k)] = 1;
+        double* l = L.data() + t * n;
+        column(k, l);
+        std::vector<double> row(at(t));
+        for (std::int64_t s = 0; s < t; ++s) row[at(s)] = L[s * n + k];
+        const double factor = 1 / std::sqrt(pivot);
+        constexpr std::int64_t kStep = 8192;
+        std::vector<double> removed(at(ceil_div(n, kStep)), 0.0);
+        parallel_for(run, ceil_div(n, kStep), [&](std::int64_t task, int) {
+            const std::int64_t j0 = task * kStep, j1 = std::min(j0 + kStep, n);
+            if (t > 0) gemm('N', 'N', j1 - j0, 1, t, -1.0, L.data() + j0, n, row.data(), t, 1.0, l + j0, n);
+            for (std::int64_t j = j0; j < j1; ++j) {
+                l[j] *= factor;
+                c[at(j)] = std::max(c[at(j)] - l[j] * l[j], 0.0);
+                removed[at(task)] += l[j] * l[j];
+            }
+        });
+        for (double x : removed) captured += x;
+        result.captured[t] = std::min(captured / total, 1.0);
+    }
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,28 @@
+// Steps 3 and 4 of ProjSe: the choice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
+using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* tile)>;
+
+// Steps 3 and 4 from K_YY (n_t x n_t, lower triangle, destroyed). largest_rank: that of targets that span all samples,
+// or 0.
+void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
+                          fastfs_projse_result& result);
+
+// Steps 3 and 4 where the targets are the candidates: c_j is the diagonal of the Schur complement of K = K_XX, so this
+// is Cholesky with pivots, and needs one column of K a step.
+void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
+                        const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
+
+}  // namespace fastfs::core

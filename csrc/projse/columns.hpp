@@ -1,0 +1,47 @@
+// What is known of the columns of some rows, and which columns can't be used.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "support/index.hpp"
+#include "support/matrix.hpp"
+
+namespace fastfs::core {
+
+struct ProjseColumns {
+    std::int64_t n = 0;
+    Numbers mean;
+    Numbers squares;  // about the mean
+    // The same as they were summed, about some other point: eps of it is rounding. NaN: out of range.
+    Numbers summed;
+
+    ProjseColumns() = default;
+    explicit ProjseColumns(std::int64_t size) : n(size), mean(at(size)), squares(at(size)), summed(at(size)) {}
+
+    // Sets column j from the sum and the sum of squares of its values less `shift`.
+    void set(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square);
+};
+
+// Whether the squares of values with that sum, and their products with those of another such column, kept their digits
+// in T: summed up they don't overflow, and on average they aren't so small that bits fell off.
+template <class T>
+bool in_range(double sum, double square, std::int64_t n) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    constexpr double least = single ? 1e-30 : 1e-302, most = single ? 1e37 : std::numeric_limits<double>::max();
+    return square <= most && (square >= least * static_cast<double>(n) || (square == 0 && sum == 0));
+}
+
+inline bool by_rows(const fastfs_matrix& m) { return std::abs(m.col_stride) <= std::abs(m.row_stride); }
+
+// Refuses a column whose squares are out of range.
+[[noreturn]] void refuse_scale(const Name& matrix, std::int64_t column);
+
+// Refuses a column for its first NaN or infinity in rows r0 .. r1 - 1 (all rows, if sparse), or for its scale.
+[[noreturn]] void refuse_column(const Matrix& M, const Name& matrix, std::int64_t column, std::int64_t r0,
+                                std::int64_t r1);
+
+}  // namespace fastfs::core

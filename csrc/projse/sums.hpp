@@ -1,0 +1,69 @@
+// Step 1 of ProjSe: sums over the rows, from which all kernels between variables follow.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "projse/columns.hpp"
+#include "support/buffer.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Rows that come together. Y may be null, and so may labels; at most one is given.
+struct ProjseRows {
+    const Matrix& X;
+    const Matrix* Y;
+    const std::int64_t* labels;
+};
+
+// What the kernels between variables need of the rows: means and centred inner products of the columns. All kernels,
+// centred or not, follow from them, and those of row chunks add up without cancellation (Chan, Golub, LeVeque 1983).
+class ProjseSums {
+  public:
+    ProjseSums() = default;
+    ProjseSums(std::int64_t n_y, std::int64_t n_x, bool with_xx);
+    static std::int64_t memory(std::int64_t n_y, std::int64_t n_x, bool with_xx);
+
+    void update(const ProjseRows& rows, Run& run);
+    void merge(ProjseSums&& other, Run& run);
+    ProjseSums copy() const;
+
+    // As plain numbers.
+    std::int64_t size() const;
+    void save(double* numbers) const;
+    void load(const double* numbers);
+
+    std::int64_t n_rows() const { return n_rows_; }
+    bool has_xx() const { return has_xx_; }
+    bool of_labels() const { return n_labelled_ == n_rows_; }  // the targets of all rows were labels
+
+    enum { kY = 0, kX = 1 };
+    const ProjseColumns& columns(int side) const { return side_[side]; }
+    // Centred inner product of target i and candidate j, and of two columns of one side.
+    const double* yx() const { return yx_.data(); }  // n_y x n_x, column-major
+    double within(int side, std::int64_t i, std::int64_t j) const;
+
+  private:
+    struct Task;
+    struct Scratch;
+    std::vector<Task> dense_tasks() const;
+    // False: the numbers are out of the range of T.
+    template <class T>
+    bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
+    void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
+                    Scratch& scratch);
+    void count_labels(const std::int64_t* labels, std::int64_t r0, std::int64_t r1);
+    ProjseSums of_dense(const ProjseRows& rows, Run& run) const;
+    ProjseSums of_sparse(const ProjseRows& rows, Run& run) const;
+    double* block(int p, std::int64_t p0, int q, std::int64_t q0, std::int64_t& ld);
+    void require_finite(const ProjseRows& rows, std::int64_t r0, std::int64_t r1) const;
+
+    bool has_xx_ = false;
+    std::int64_t n_rows_ = 0, n_labelled_ = 0;
+    ProjseColumns side_[2];
+    Buffer<double> yy_, yx_, xx_;  // column-major; yy_ and xx_: lower triangles
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,119 @@
+#include "projse/variables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engines/isa/tiles.hpp"
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// Of what was summed: less variance than that is a constant column's.
+constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+
+double power(double x, int p) {
+    double result = 1;
+    for (; p > 0; p >>= 1, x *= x) {
+        if (p & 1) result *= x;
+    }
+    return result;
+}
+
+}  // namespace
+
+Variables::Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_rows, bool center)
+    : columns(&c), norms(at(c.n)) {
+    for (std::size_t j = 0; j < norms.size(); ++j) {
+        double centred = c.squares[j];
+        if (centred <= kRounding * c.summed[j]) centred = 0;
+        norms[j] = center ? centred : centred + static_cast<double>(n_rows) * c.mean[j] * c.mean[j];
+        if (!in_range<double>(center ? 0 : c.mean[j], norms[j], n_rows))
+            refuse_scale(matrix, static_cast<std::int64_t>(j));
+        n_zero += norms[j] == 0;
+    }
+    scale.resize(norms.size());
+    for (std::size_t j = 0; j < norms.size(); ++j) scale[j] = norms[j] == 0 ? 0 : 1;
+}
+
+void require_candidates(const Variables& v, const Name& matrix, bool center) {
+    require(v.n_zero < static_cast<std::int64_t>(v.norms.size()), Message() << "every column of " << matrix
+                                                                            << (center ? " is constant" : " is zero")
+                                                                            << ": there is nothing to choose by");
+}
+
+void VariableKernel::require_self(std::int64_t j, double value) {
+    require(value >= 0 && std::isfinite(value), Message() << "the kernel of " << Name::column(j)
+                                                          << " with itself must be finite and not negative, but is "
+                                                          << value);
+}
+
+void VariableKernel::normalize(Variables& v) const {
+    if (!o.normalize || (!o.custom && o.kernel == FASTFS_RBF)) return;
+    for (std::size_t j = 0; j < v.norms.size(); ++j) {
+        if (v.scale[j] == 0) continue;
+        double self = v.norms[j];
+        if (o.custom) {
+            double value = 0;
+            o.custom(&value, 1, 1, 1, &v.norms[j], &v.norms[j], sigma, o.user);
+            require_self(static_cast<std::int64_t>(j), value);
+            self = value;
+        }
+        v.scale[j] = self > 0 ? 1 / std::sqrt(self) : 0;
+    }
+}
+
+void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                               std::int64_t s0) const {
+    for (std::int64_t j = 0; j < w; ++j) {
+        const ProjseColumns &a = *t.columns, &b = *s.columns;
+        const double square = b.squares[at(s0 + j)], mean = b.mean[at(s0 + j)];
+        double* column = tile + j * n_t;
+        for (std::int64_t i = 0; i < n_t; ++i) {
+            const double d = a.mean[at(i)] - mean, between = o.center ? 0.0 : n_rows * d * d;
+            column[i] = std::max(a.squares[at(i)] + square - 2 * column[i], 0.0) + between;
+        }
+    }
+}
+
+void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                           std::int64_t s0, bool same) const {
+    if (uses_distances()) {
+        distances(tile, n_t, w, t, s, s0);
+        for (std::int64_t j = 0; same && j < w; ++j) tile[j * n_t + s0 + j] = 0;
+        if (o.custom) {
+            o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
+            for (std::int64_t j = 0; j < w; ++j) {
+                if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max())) continue;
+                refuse(Message() << "the kernel returned NaN or infinity, as for " << Name::column(s0 + j));
+            }
+        } else {
+            const double factor = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
+            tile_kernels<double>().exp_neg(tile, n_t * w, factor);
+        }
+    } else {
+        for (std::int64_t j = 0; j < w && !o.center; ++j) {
+            const double factor = n_rows * s.columns->mean[at(s0 + j)];
+            for (std::int64_t i = 0; i < n_t; ++i) tile[j * n_t + i] += factor * t.columns->mean[at(i)];
+        }
+    }
+    const int degree = !o.custom && o.kernel == FASTFS_POLY ? o.degree : 1;
+    for (std::int64_t j = 0; j < w; ++j) {
+        double* column = tile + j * n_t;
+        const double factor = s.scale[at(s0 + j)];
+        for (std::int64_t i = 0; i < n_t; ++i) column[i] = power(column[i] * (factor * t.scale[at(i)]), degree);
+        if (same && o.normalize && factor > 0 && !o.custom) column[s0 + j] = 1;
+    }
+}
+
+double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const std::function<double()>& mean_distance) {
+    if (!o.custom && o.kernel != FASTFS_RBF) return 0;
+    if (o.sigma_rule == FASTFS_PROJSE_SIGMA_GIVEN) return o.sigma;
+    if (o.sigma_rule == FASTFS_PROJSE_SIGMA_SQRT_ROWS) return std::sqrt(static_cast<double>(n_rows));
+    const double sigma = mean_distance();
+    require(sigma > 0, "all columns of the target are equal: there are no distances to take sigma from, give a number");
+    return sigma;
+}
+
+}  // namespace fastfs::core

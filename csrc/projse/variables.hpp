@@ -1,0 +1,53 @@
+// Step 2 of ProjSe: kernels between variables, from the sums over the rows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "fastfs/fastfs.h"
+#include "projse/columns.hpp"
+#include "support/index.hpp"
+
+namespace fastfs::core {
+
+// Columns as the kernel sees them, centred or not.
+struct Variables {
+    const ProjseColumns* columns = nullptr;
+    Numbers norms;  // squared
+    Numbers scale;  // of kernel values: 1 / sqrt(k(x, x)), 1, or 0 for a column without values
+    std::int64_t n_zero = 0;
+
+    Variables() = default;
+    Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_rows, bool center);
+};
+
+// Refuses variables of which none has values.
+void require_candidates(const Variables& v, const Name& matrix, bool center);
+
+struct VariableKernel {
+    const fastfs_projse_options& o;
+    double n_rows;
+    double sigma = 0;
+
+    bool uses_distances() const { return o.custom || o.kernel == FASTFS_RBF; }
+    bool linear() const { return !o.custom && o.kernel == FASTFS_LINEAR; }
+
+    static void require_self(std::int64_t j, double value);
+
+    // Scales so that kernels have a unit diagonal.
+    void normalize(Variables& v) const;
+
+    // Squared distances of row variable i from w columns, from centred inner products.
+    void distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                   std::int64_t s0) const;
+
+    // Centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) -> kernel values.
+    // `same`: t and s are the same variables.
+    void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
+               bool same) const;
+};
+
+// The mean over all pairs, a target with itself included, as the authors' scripts have it.
+double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const std::function<double()>& mean_distance);
+
+}  // namespace fastfs::core

@@ -1,0 +1,43 @@
+#include "projse/wide.hpp"
+
+#include "engines/spectral.hpp"
+#include "projse/variables.hpp"
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+
+Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) {
+    const std::int64_t m = Y.n_rows(), n = Y.n_cols();
+    CenteredColumns source(Y, kY, run);
+    Variables y(source.columns(), kY, m, o.center != 0);
+    require_candidates(y, kY, o.center != 0);
+    VariableKernel kernel{o, static_cast<double>(m)};
+    kernel.normalize(y);
+    Buffer<double> G(m * m);
+    std::fill(G.data(), G.data() + m * m, 0.0);
+    // Tiles are added up in order; what is parallel is the product.
+    constexpr std::int64_t kWidth = 1024;
+    Buffer<double> tile(m * std::min(kWidth, n));
+    for (std::int64_t j0 = 0; j0 < n; j0 += kWidth) {
+        const std::int64_t w = std::min(kWidth, n - j0);
+        parallel_for(run, w, [&](std::int64_t j, int) {
+            double* column = tile.data() + j * m;
+            source.column(j0 + j, column);
+            const double mean = o.center ? 0.0 : source.columns().mean[at(j0 + j)];
+            for (std::int64_t i = 0; i < m; ++i) column[i] = (column[i] + mean) * y.scale[at(j0 + j)];
+        });
+        syrk(m, w, 1.0, tile.data(), 1.0, G.data(), run);
+    }
+    double largest = 1;
+    if (!o.normalize) largest = *std::max_element(y.norms.begin(), y.norms.end());
+    SymmetricEigen eigen(m, G.data(), run);
+    const std::vector<double>& lam = eigen.values();
+    const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), o.eps * largest) - lam.begin();
+    require(cut < m, Message() << "no eigenvalue of the target's kernel reaches eps = " << o.eps << ": lower eps");
+    eigen.make_vectors(cut, m, run);
+    Span span{Buffer<double>(m * (m - cut)), m - cut, cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest};
+    std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());
+    return span;
+}
+
+}  // namespace fastfs::core
