@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "margin/margin.hpp"
+#include "engines/sample_pairs.hpp"
+#include "engines/scaling.hpp"
 #include "support/buffer.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"

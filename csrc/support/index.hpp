@@ -15,4 +15,6 @@ inline Numbers numbers(std::int64_t size) { return Numbers(at(size)); }
 
 inline std::int64_t ceil_div(std::int64_t n, std::int64_t d) { return (n + d - 1) / d; }
 
+inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return ceil_div(n, unit) * unit; }
+
 }  // namespace fastfs::core
