@@ -8,7 +8,7 @@ from fastfs._types import Progress
 
 
 class Relief(_MarginSelector):
-    """Select features by RELIEF: those in which samples are farther from their nearest miss than from their nearest hit.
+    """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
     A sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features. A
     feature scores high if it differs between sample and miss, and not between sample and hit. So features that matter
