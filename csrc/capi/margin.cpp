@@ -6,9 +6,13 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "margin/feature_pairs.hpp"
+#include "margin/im4e.hpp"
 #include "margin/immigrate.hpp"
 #include "margin/margin.hpp"
+#include "margin/predict.hpp"
 #include "margin/relief.hpp"
+#include "support/classes.hpp"
 #include "support/errors.hpp"
 
 struct fastfs_margin {
@@ -22,6 +26,12 @@ struct fastfs_immigrate {
 namespace {
 
 using namespace fastfs::core;
+
+Classes read_labels(const std::int64_t* labels, std::int64_t n_classes, const fastfs_margin& margin) {
+    const std::int64_t n = margin.data.X().n_rows();
+    require_labels(labels, n, n_classes);
+    return Classes(labels, n, n_classes);
+}
 
 template <class Options>
 void require_iteration(const Options& o) {
@@ -107,7 +117,7 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
                             fastfs_relief_result* result) {
     return guarded([&] {
         require(margin != nullptr, "margin is null");
-        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_RELIEF_OPTIONS_INIT, "options");
         require(o.method >= FASTFS_RELIEF && o.method <= FASTFS_MULTISURF,
                 "method must be FASTFS_RELIEF, FASTFS_RELIEFF or FASTFS_MULTISURF, not " + std::to_string(o.method));
@@ -121,7 +131,7 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
         require_output(run, result != nullptr, "result is null");
         fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
             require_output(run, r.scores != nullptr, "the scores of result are null");
-            relief(margin->data, labels, n_classes, o, run, r);
+            relief(margin->data, classes, o, run, r);
         });
     });
 }
@@ -130,7 +140,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
                           const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
     return guarded([&] {
         require(margin != nullptr, "margin is null");
-        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
         require_iteration(o);
         for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
@@ -142,7 +152,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
         require_output(run, result != nullptr, "result is null");
         fill(result, FASTFS_IM4E_RESULT_INIT, "result", [&](fastfs_im4e_result& r) {
             require_output(run, r.weights != nullptr, "the weights of result are null");
-            im4e(margin->data, labels, n_classes, o, run, r);
+            im4e(margin->data, classes, o, run, r);
         });
     });
 }
@@ -154,7 +164,7 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         Run run = read_run(run_);
         require(margin != nullptr, "margin is null");
         require_output(run, fitted != nullptr, "fitted is null");
-        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
         require_iteration(o);
         require(o.clip == 0 || o.clip == 1, "clip must be 0 or 1, not " + std::to_string(o.clip));
@@ -168,7 +178,7 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
         require(o.prefilter != FASTFS_PREFILTER_IM4E || !(o.features || o.start || o.start_matrix),
                 "FASTFS_PREFILTER_IM4E makes features and the start: give that, or features, start and start_matrix");
-        *fitted = new fastfs_immigrate{immigrate(margin->data, labels, n_classes, o, run)};
+        *fitted = new fastfs_immigrate{immigrate(margin->data, classes, o, run)};
     });
 }
 
@@ -177,22 +187,22 @@ fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigr
         require(fitted != nullptr && result != nullptr, "fitted or result is null");
         const Immigrate& f = fitted->fit;
         fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
-            r = {sizeof(fastfs_immigrate_result),
-                 f.warnings,
-                 f.stored,
-                 static_cast<int32_t>(f.cost.size()),
-                 f.converged,
-                 f.sigma,
-                 static_cast<int64_t>(f.features.size()),
-                 static_cast<int64_t>(f.values.size()),
-                 f.features.data(),
-                 f.values.data(),
-                 f.vectors.data(),
-                 f.W.empty() ? nullptr : f.W.data(),
-                 f.scores.data(),
-                 f.cost.data(),
-                 f.objective.data(),
-                 f.prefilter_weights.empty() ? nullptr : f.prefilter_weights.data()};
+            r = {.struct_size = sizeof(fastfs_immigrate_result),
+                 .warnings = f.warnings,
+                 .stored = f.stored,
+                 .n_iter = static_cast<int32_t>(f.cost.size()),
+                 .converged = f.converged,
+                 .sigma = f.sigma,
+                 .n_features = static_cast<int64_t>(f.features.size()),
+                 .rank = static_cast<int64_t>(f.values.size()),
+                 .features = f.features.data(),
+                 .values = f.values.data(),
+                 .vectors = f.vectors.data(),
+                 .W = f.W.empty() ? nullptr : f.W.data(),
+                 .scores = f.scores.data(),
+                 .cost = f.cost.data(),
+                 .objective = f.objective.data(),
+                 .prefilter_weights = f.prefilter_weights.empty() ? nullptr : f.prefilter_weights.data()};
         });
     });
 }
@@ -209,7 +219,7 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
         require(values && vectors, "values or vectors is null");
         require_output(run, a && b && weights && found, "a, b, weights or found is null");
         require_factors(n_features, rank, values, vectors);
-        *found = immigrate_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
+        *found = strongest_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
     });
 }
 
@@ -220,11 +230,11 @@ fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t
         Run run = read_run(run_);
         require(margin != nullptr, "margin is null");
         require_output(run, out != nullptr, "out is null");
-        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const Classes classes = read_labels(labels, n_classes, *margin);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
         require_fits(X.n_rows(), n_classes, "a table of distances");
-        margin_distances(margin->data, labels, n_classes, m, X, run, out);
+        margin_distances(margin->data, classes, m, X, run, out);
     });
 }
 
@@ -235,17 +245,17 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
         Run run = read_run(run_);
         require(margin != nullptr && wanted != nullptr, "margin or wanted is null");
         require_output(run, out != nullptr, "out is null");
-        require_labels(labels, margin->data.X().n_rows(), n_classes);
+        const Classes classes = read_labels(labels, n_classes, *margin);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
         require_fits(X.n_rows(), m.n_features, "a table of parts");
         if (!m.weights) require_fits(X.n_rows() * m.n_features, m.n_features, "a table of parts");
         for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-            require(wanted[r] >= 0 && wanted[r] < n_classes, "wanted must lie in 0.." + std::to_string(n_classes - 1) +
-                                                                 ", but that of row " + std::to_string(r) + " is " +
-                                                                 std::to_string(wanted[r]));
+            require(wanted[r] >= 0 && wanted[r] < n_classes, Message() << "wanted must lie in 0.." << n_classes - 1
+                                                                       << ", but that of " << Name::row(r) << " is "
+                                                                       << wanted[r]);
         }
-        margin_explain(margin->data, labels, n_classes, m, X, wanted, run, out);
+        margin_explain(margin->data, classes, m, X, wanted, run, out);
     });
 }
 

@@ -6,8 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "engines/sample_pairs.hpp"
+#include "engines/scaling.hpp"
 #include "ikdr/kernel_source.hpp"
-#include "margin/margin.hpp"
 #include "support/buffer.hpp"
 #include "support/run.hpp"
 

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "engines/isa/tiles.hpp"
+#include "engines/spectral.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -32,11 +34,8 @@ const FormKernels<double>& form_kernels<double>() {
     return isa().forms->f64;
 }
 
-std::int64_t parts(std::int64_t n, std::int64_t size) { return (n + size - 1) / size; }
-std::int64_t round_up(std::int64_t n, std::int64_t to) { return parts(n, to) * to; }
-
 std::int64_t tile_side(std::int64_t A) {
-    return round_up(A <= kWholeSide ? A : parts(A, parts(A, kTileSide)), kUnit<float>);
+    return round_up(A <= kWholeSide ? A : ceil_div(A, ceil_div(A, kTileSide)), kUnit<float>);
 }
 std::int64_t n_copies(std::int64_t A) { return std::clamp<std::int64_t>(kCopies / (A * A), 1, kMostCopies); }
 
@@ -48,8 +47,8 @@ PackedSamples<T>::PackedSamples(const ScaledFeatures& data, Run& run)
       A_(data.n_features()),
       ld_(round_up(A_, kUnit<T>)),
       rows_(pack_samples<T>(data, 0, n_, ld_, run)),
-      units_(parts(n_, kUnit<T>) * A_ * kUnit<T>) {
-    parallel_for(run, parts(n_, kUnit<T>), [&](std::int64_t u, int) {
+      units_(ceil_div(n_, kUnit<T>) * A_ * kUnit<T>) {
+    parallel_for(run, ceil_div(n_, kUnit<T>), [&](std::int64_t u, int) {
         T* to = units_.data() + u * A_ * kUnit<T>;
         for (std::int64_t l = 0; l < kUnit<T>; ++l) {
             const T* from = row(std::min(u * kUnit<T> + l, n_ - 1));
@@ -68,7 +67,7 @@ QuadraticForm<T>::QuadraticForm(std::int64_t n, std::int64_t rank, const double*
     : triangle_(false) {
     std::vector<std::int64_t> order[2];  // of the positive and the negative values
     for (std::int64_t k = 0; k < rank; ++k) order[values[k] < 0].push_back(k);
-    const auto blocks = [&](int side) { return parts(static_cast<std::int64_t>(order[side].size()), kFormRows); };
+    const auto blocks = [&](int side) { return ceil_div(static_cast<std::int64_t>(order[side].size()), kFormRows); };
     W_ = Buffer<T>((blocks(0) + blocks(1)) * kFormRows * n);
     T* to = W_.data();
     for (const int side : {0, 1}) {
@@ -105,11 +104,28 @@ QuadraticForm<T>::QuadraticForm(std::int64_t n, const double* W) : triangle_(tru
     }
 }
 
+Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
+    Buffer<double> transposed(n * rank), W(n * n);
+    for (std::int64_t k = 0; k < rank; ++k) {
+        for (std::int64_t a = 0; a < n; ++a) transposed[a * rank + k] = values[k] * vectors[k * n + a];
+    }
+    multiply('N', n, n, rank, vectors, n, transposed.data(), std::max<std::int64_t>(rank, 1), W.data(), n, run);
+    mirror_lower(n, W.data());
+    return W;
+}
+
+template <class T>
+QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
+    // d'(U d) takes n^2 / 2 multiplications, the factors take n * rank.
+    if (2 * rank < n || !run.allows(8 * 3 * n * n)) return QuadraticForm<T>(n, rank, values, vectors);
+    return QuadraticForm<T>(n, dense(n, rank, values, vectors, run).data());
+}
+
 template <class T>
 void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                      bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run) {
     const FormKernels<T>& kernels = form_kernels<T>();
-    const std::int64_t A = left.n_features(), n_right = right.n_samples(), n_units = parts(n_right, kUnit<T>);
+    const std::int64_t A = left.n_features(), n_right = right.n_samples(), n_units = ceil_div(n_right, kUnit<T>);
     const std::int64_t chunk = W.is_triangle() ? A : std::min(A, kChunk);
     const auto n_blocks = static_cast<std::int64_t>(W.blocks().size());
     const bool in_chunks = chunk < A;
@@ -118,7 +134,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
         panels.emplace_back(round_up(chunk, kFormRows) * kPairs<T>);
         sums.emplace_back(in_chunks ? n_blocks * kFormRows * kPairs<T> : 1);
     }
-    parallel_for(run, parts(i1 - i0, kTaskRows), [&](std::int64_t task, int slot) {
+    parallel_for(run, ceil_div(i1 - i0, kTaskRows), [&](std::int64_t task, int slot) {
         const std::int64_t first = i0 + task * kTaskRows, last = std::min(first + kTaskRows, i1);
         T *d = panels[static_cast<std::size_t>(slot)].data(), *S = sums[static_cast<std::size_t>(slot)].data();
         std::fill(d + chunk * kPairs<T>, d + round_up(chunk, kFormRows) * kPairs<T>, T(0));  // meets zeros of U
@@ -170,7 +186,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
 
 void fold(std::int64_t n, double* g, std::int64_t ld, Run& run) {
     constexpr std::int64_t kSquare = 32;
-    parallel_for(run, parts(n, kSquare), [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(n, kSquare), [&](std::int64_t task, int) {
         const std::int64_t i0 = task * kSquare, i1 = std::min(i0 + kSquare, n);
         for (std::int64_t j0 = i0; j0 < n; j0 += kSquare) {
             for (std::int64_t i = i0; i < i1; ++i) {
@@ -187,11 +203,11 @@ void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, 
                 const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run) {
     const FormKernels<T>& kernels = form_kernels<T>();
     const std::int64_t A = left.n_features(), n_right = right.n_samples();
-    const std::int64_t side = tile_side(A), tiles = parts(A, side), n_tiles = tiles * (tiles + 1) / 2;
+    const std::int64_t side = tile_side(A), tiles = ceil_div(A, side), n_tiles = tiles * (tiles + 1) / 2;
 
     // Slices of rows with about as many pairs in each.
     std::vector<std::int64_t> active(static_cast<std::size_t>(i1 - i0));
-    parallel_for(run, parts(i1 - i0, kTaskRows), [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(i1 - i0, kTaskRows), [&](std::int64_t task, int) {
         for (std::int64_t i = i0 + task * kTaskRows; i < std::min(i0 + (task + 1) * kTaskRows, i1); ++i) {
             const double* row = g + (i - i0) * ld;
             std::int64_t count = 0;
@@ -201,7 +217,7 @@ void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, 
     });
     std::int64_t total = 0;
     for (const std::int64_t count : active) total += count;
-    const std::int64_t copies = std::min(n_copies(A), std::max<std::int64_t>(parts(total, 16 * kFlush), 1));
+    const std::int64_t copies = std::min(n_copies(A), std::max<std::int64_t>(ceil_div(total, 16 * kFlush), 1));
     std::vector<std::int64_t> begins{i0};
     std::int64_t sum = 0;
     for (std::int64_t i = i0; i < i1; ++i) {
@@ -293,4 +309,6 @@ template void outer_sums(const PackedSamples<float>&, std::int64_t, std::int64_t
 template void outer_sums(const PackedSamples<double>&, std::int64_t, std::int64_t, const PackedSamples<double>&,
                          const double*, std::int64_t, bool, double, double*, Run&);
 
+template QuadraticForm<float> form_of<float>(std::int64_t, std::int64_t, const double*, const double*, Run&);
+template QuadraticForm<double> form_of<double>(std::int64_t, std::int64_t, const double*, const double*, Run&);
 }  // namespace fastfs::core

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engines/isa/form_tiles.hpp"
-#include "margin/margin.hpp"
+#include "engines/sample_pairs.hpp"
 #include "support/buffer.hpp"
 #include "support/run.hpp"
 
@@ -54,6 +54,13 @@ class QuadraticForm {
     Buffer<T> W_;
     std::vector<Block> blocks_;
 };
+
+// sum_k values[k] v_k v_k', vectors row by row.
+Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
+
+// The form of these factors that is cheaper to apply.
+template <class T>
+QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
 // out[(i - i0) * ld + j] = d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left and right
 // are the same, i0..i1 are all, and each pair is computed once.

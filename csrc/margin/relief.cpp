@@ -5,7 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "support/classes.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
@@ -18,19 +20,6 @@ namespace {
 struct Neighbor {
     std::int64_t j;
     double g;
-};
-
-struct Classes {
-    const std::int64_t* labels;
-    std::vector<std::int64_t> sizes;
-
-    Classes(const std::int64_t* labels_, std::int64_t n, std::int64_t n_classes)
-        : labels(labels_), sizes(static_cast<std::size_t>(n_classes), 0) {
-        for (std::int64_t i = 0; i < n; ++i) ++sizes[static_cast<std::size_t>(labels[i])];
-    }
-
-    std::int64_t n() const { return static_cast<std::int64_t>(sizes.size()); }
-    std::int64_t smallest() const { return *std::min_element(sizes.begin(), sizes.end()); }
 };
 
 // ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
@@ -47,7 +36,7 @@ struct Nearest {
         double least[2] = {kNone, kNone};
         for (std::int64_t j = 0; j < n_samples; ++j) {
             if (j == n) continue;
-            const bool hit = classes.labels[j] == classes.labels[n];
+            const bool hit = classes.of(j) == classes.of(n);
             if (distances[j] < least[hit]) {
                 least[hit] = distances[j];
                 at[hit] = j;
@@ -70,7 +59,7 @@ struct NearestOfEachClass {
 
     std::int64_t most() const {
         std::int64_t sum = 0;
-        for (const std::int64_t size : classes.sizes) sum += std::min(k, size);
+        for (std::int64_t c = 0; c < classes.n_classes(); ++c) sum += std::min(k, classes.size(c));
         return sum;
     }
 
@@ -86,10 +75,10 @@ struct NearestOfEachClass {
     }
 
     void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-        candidates.resize(classes.sizes.size());
+        candidates.resize(at(classes.n_classes()));
         for (auto& rows : candidates) rows.clear();
-        limits.assign(classes.sizes.size(), std::numeric_limits<double>::infinity());
-        const std::int64_t* labels = classes.labels;
+        limits.assign(at(classes.n_classes()), std::numeric_limits<double>::infinity());
+        const std::int64_t* labels = classes.labels.data();
         const double* limit = limits.data();
         for (std::int64_t j = 0; j < n_samples; ++j) {
             if (!(distances[j] < limit[labels[j]]) || j == n) continue;
@@ -101,9 +90,9 @@ struct NearestOfEachClass {
         for (std::size_t c = 0; c < candidates.size(); ++c) {
             keep_nearest(c, distances);
             // p_c / (1 - p_y), and the mean.
-            const double share =
-                c == own ? -1.0
-                         : static_cast<double>(classes.sizes[c]) / static_cast<double>(n_samples - classes.sizes[own]);
+            const double share = c == own ? -1.0
+                                          : static_cast<double>(classes.size(static_cast<std::int64_t>(c))) /
+                                                static_cast<double>(n_samples - classes.size(labels[n]));
             for (const std::int64_t j : candidates[c]) {
                 found.push_back({j, share / static_cast<double>(candidates[c].size())});
             }
@@ -133,21 +122,21 @@ struct NearerThanMost {
         }
         const double threshold = mean - std::sqrt(squares / others) / 2;
 
-        counts.assign(static_cast<std::size_t>(classes.n()), 0);
+        counts.assign(at(classes.n_classes()), 0);
         for (std::int64_t j = 0; j < n_samples; ++j) {
             if (j == n || !(distances[j] < threshold)) continue;
             found.push_back({j, 0.0});
-            ++counts[static_cast<std::size_t>(classes.labels[j])];
+            ++counts[static_cast<std::size_t>(classes.of(j))];
         }
-        const std::int64_t own = classes.labels[n];
+        const std::int64_t own = classes.of(n);
         const auto hits = static_cast<double>(counts[static_cast<std::size_t>(own)]);
         const double misses = static_cast<double>(found.size()) - hits;
         for (Neighbor& neighbor : found) {
-            const std::int64_t c = classes.labels[neighbor.j];
+            const std::int64_t c = classes.of(neighbor.j);
             // A class's sum is weighted by its share of the misses times the number of classes missed: with two
             // classes, each gets the mean.
             const double share = static_cast<double>(counts[static_cast<std::size_t>(c)]) / misses;
-            neighbor.g = c == own ? -1.0 / hits : share * static_cast<double>(classes.n() - 1) / misses;
+            neighbor.g = c == own ? -1.0 / hits : share * static_cast<double>(classes.n_classes() - 1) / misses;
         }
     }
 };
@@ -232,7 +221,7 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
             const Run::Part part(run, share(0), share(listed ? 0.9 : 0.45));
             pair_sums<T>(left, first, last, data, 0, n, nearness, rows.data(), n, run);
         }
-        const std::int64_t n_tasks = (last - first + kRowsPerTask - 1) / kRowsPerTask;
+        const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask);
         std::vector<std::vector<WeightedPair>> of_task(static_cast<std::size_t>(n_tasks));
         std::vector<char> any(static_cast<std::size_t>(n_tasks), 0);
         {
@@ -273,10 +262,9 @@ Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& t
 
 }  // namespace
 
-void relief(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
-            const fastfs_relief_options& options, Run& run, fastfs_relief_result& result) {
+void relief(const Margin& margin, const Classes& classes, const fastfs_relief_options& options, Run& run,
+            fastfs_relief_result& result) {
     const std::int64_t n = margin.X().n_rows();
-    const Classes classes(labels, n, n_classes);
     std::vector<std::int64_t> targets;
     if (options.method == FASTFS_RELIEF && options.n_targets > 0 && options.n_targets < n) {
         targets = Random(options.seed).subset(n, options.n_targets);
@@ -302,8 +290,7 @@ void relief(const Margin& margin, const std::int64_t* labels, std::int64_t n_cla
         }
     }();
 
-    result.warnings = margin.is_uneven() ? FASTFS_MARGIN_UNEVEN : 0;
-    if (classes.smallest() == 1) result.warnings |= FASTFS_MARGIN_ONE_SAMPLE;
+    result.warnings = margin.warnings(classes);
     if (options.method == FASTFS_RELIEFF && classes.smallest() <= options.n_neighbors) {
         result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
     }

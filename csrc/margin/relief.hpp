@@ -1,14 +1,13 @@
 // RELIEF (Kira and Rendell 1992), ReliefF (Kononenko 1994) and MultiSURF (Urbanowicz et al. 2018).
 #pragma once
 
-#include <cstdint>
-
 #include "fastfs/fastfs.h"
 #include "margin/margin.hpp"
+#include "support/classes.hpp"
 
 namespace fastfs::core {
 
-void relief(const Margin& margin, const std::int64_t* labels, std::int64_t n_classes,
-            const fastfs_relief_options& options, Run& run, fastfs_relief_result& result);
+void relief(const Margin& margin, const Classes& classes, const fastfs_relief_options& options, Run& run,
+            fastfs_relief_result& result);
 
 }  // namespace fastfs::core

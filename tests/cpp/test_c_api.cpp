@@ -723,6 +723,14 @@ void test_questions() {
             result.weights = scores.data();
             return fastfs_im4e(margin, labels.data(), 2, nullptr, &how, give(given, &result));
         });
+        auto filtered = fastfs::default_immigrate_options();
+        filtered.prefilter = FASTFS_PREFILTER_IM4E;
+        test_question("immigrate_fit behind IM4E", [&](const fastfs_run& how, bool given) {
+            fastfs_immigrate* fitted = nullptr;
+            const auto status = fastfs_immigrate_fit(margin, labels.data(), 2, &filtered, &how, give(given, &fitted));
+            fastfs_immigrate_free(fitted);
+            return status;
+        });
         for (const int clip : {0, 1}) {
             auto options = fastfs::default_immigrate_options();
             options.clip = clip;

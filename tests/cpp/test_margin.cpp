@@ -272,8 +272,8 @@ void test_scaling() {
         CHECK(refusal([&] { Margin(m, Scaling::kNone, Margin::Keep::kNone, run); }).find("column 20 ") !=
               std::string::npos);
         X.at(9, 20) = T(5000);
-        CHECK(Margin(m, Scaling::kNone, Margin::Keep::kNone, run).is_uneven());
-        CHECK(!Margin(m, Scaling::kStandard, Margin::Keep::kNone, run).is_uneven());
+        CHECK(find_scales(m, Scaling::kNone, run).uneven);
+        CHECK(!find_scales(m, Scaling::kStandard, run).uneven);
         for (std::int64_t c = 0; c < 601; ++c) {
             for (std::int64_t r = 0; r < 37; ++r) X.at(r, c) = T(c);
         }

@@ -487,8 +487,8 @@ FASTFS_API void fastfs_projse_free(fastfs_projse_sums* sums); /* NULL is fine */
 
 /* ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE ----------------------------------------------------------
  *
- * Methods on pairs of samples: d_nj = |x_n - x_j|, elementwise, of scaled features. The label-free stage scales and may
- * keep distances; any number of fits with different labels may run on one at once. */
+ * Methods on pairs of samples: d_nj = |x_n - x_j|, elementwise, of scaled features. The label-free stage scales X and
+ * may keep distances; any number of fits with different labels may share one stage at the same time. */
 
 enum {
     FASTFS_SCALE_NONE = 0,    /* features as they are */
@@ -505,11 +505,11 @@ enum { /* distances to keep, between all samples over all scaled features */
 typedef struct fastfs_margin fastfs_margin;
 
 /* X must be dense. Checks that it is finite and that not all features are constant. The handle keeps a pointer to its
- * values, which must outlive it. keep: FASTFS_KEEP_*, 8 n_rows^2 bytes; without, or where that exceeds the budget, each
- * fit computes what it needs. Kernels run in the dtype of X, sums are kept in double. */
+ * values, which must outlive it. keep: FASTFS_KEEP_*, 8 n_rows^2 bytes; with FASTFS_KEEP_NONE, or if that exceeds the
+ * budget, each fit computes its own distances. Kernels run in the dtype of X, sums are kept in double. */
 FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, int32_t scaling, int32_t keep, const fastfs_run* run,
                                            fastfs_margin** margin);
-/* What the methods see of feature a is (x - shift[a]) * factor[a]; factor is 0 for a constant feature. n_cols each. */
+/* The methods use (x - shift[a]) * factor[a] of feature a; factor is 0 for a constant feature. n_cols each. */
 FASTFS_API fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor);
 FASTFS_API void fastfs_margin_free(fastfs_margin* margin); /* NULL is fine */
 
@@ -520,14 +520,14 @@ typedef struct fastfs_relief_options {
     int32_t method;      /* FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF */
     int32_t closed_form; /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
     int64_t n_neighbors; /* RELIEFF: hits, and misses of each other class; >= 1 */
-    int64_t n_targets;   /* RELIEF: so many samples, drawn at random, have their neighbours looked up; 0: all */
+    int64_t n_targets;   /* RELIEF: number of samples, drawn at random, whose neighbours are used; 0: all */
     uint64_t seed;       /* of that draw */
 } fastfs_relief_options;
 #define FASTFS_RELIEF_OPTIONS_INIT {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0, 10, 0, 0}
 
 enum {                                  /* warnings of the margin methods, added up */
        FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */
-       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF: a class has fewer neighbours to offer than asked for */
+       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF: a class has fewer neighbours than n_neighbors */
        FASTFS_MARGIN_NO_WEIGHT = 4,     /* IM4E, IMMIGRATE: no direction has a positive margin: the last weights stay */
        FASTFS_MARGIN_UNEVEN = 8,        /* not scaled, and standard deviations lie more than 1e3 apart */
        FASTFS_MARGIN_NO_NEIGHBORS = 16  /* MULTISURF: no sample has a near hit or miss */
@@ -559,7 +559,7 @@ typedef struct fastfs_im4e_options {
     double sigma;                /* > 0: the scale of the softmax, or its factor, by sigma_rule */
     int32_t sigma_rule;          /* FASTFS_MARGIN_SIGMA_* */
     int32_t max_iter;            /* >= 1 */
-    double tol;                  /* >= 0: stops when the cost changes by no more than this share */
+    double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
 } fastfs_im4e_options;
 #define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
@@ -627,7 +627,7 @@ typedef struct fastfs_immigrate_options {
      NULL,                             \
      NULL}
 
-/* A fitted W = sum_k values[k] v_k v_k', and W itself where features are fewer than active pairs of samples. */
+/* A fitted W = sum_k values[k] v_k v_k', and W itself if features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate fastfs_immigrate;
 
 typedef struct fastfs_immigrate_result {
@@ -651,8 +651,8 @@ typedef struct fastfs_immigrate_result {
 #define FASTFS_IMMIGRATE_RESULT_INIT \
     {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. Where W itself doesn't fit the budget, steps are
- * made in the space of the pairs of samples that get a weight; what that takes, bytes_needed can't know. */
+/* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. If W itself exceeds the budget, steps are made
+ * in the space of the pairs of samples that get a weight; bytes_needed can't include that. */
 FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                               const fastfs_immigrate_options* options, const fastfs_run* run,
                                               fastfs_immigrate** fitted);
@@ -688,10 +688,9 @@ FASTFS_API fastfs_status fastfs_margin_distances(const fastfs_margin* margin, co
                                                  const fastfs_margin_metric* metric, const fastfs_matrix* X,
                                                  const fastfs_run* run, double* out);
 
-/* What a prediction rests on: out (rows x n_features for w, rows x n_features x n_features for W) splits e_other -
- * e_class of each row of X into the parts of its features or pairs of features, where e are the expected distances,
- * class is the class wanted for that row, and other the nearest one but that. Parts are positive where they speak for
- * the class. */
+/* Explains predictions: out (rows x n_features for w, rows x n_features x n_features for W) splits e_other - e_class of
+ * each row of X into the parts of its features or pairs of features, where e are the expected distances, class is
+ * wanted[row], and other the nearest of the other classes. Positive parts are evidence for the class. */
 FASTFS_API fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                                const fastfs_margin_metric* metric, const fastfs_matrix* X,
                                                const int64_t* wanted, const fastfs_run* run, double* out);

@@ -8,18 +8,18 @@ from fastfs._types import Progress
 
 
 class Relief(_MarginSelector):
-    """Select features by RELIEF: in which the nearest sample of another class is farther than that of the same class.
+    """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
-    Each sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features.
-    A feature scores high if it differs between sample and miss, and not between sample and hit. That sees features that
-    matter only together, as long as not too many others blur the distances.
+    A sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features. A
+    feature scores high if it differs between sample and miss, and not between sample and hit. So features that matter
+    only together are found, as long as not too many others blur the distances.
 
     Parameters
     ----------
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     n_targets : int or None
-        So many samples, drawn at random, have their neighbours looked up; None: all.
+        Number of samples, drawn at random, whose neighbours are used; None: all.
     closed_form : bool
         False: Algorithm 1, means of squared differences. True: the weights that maximise the margin, from absolute
         differences: negative ones become 0, and their norm is 1.
@@ -113,7 +113,7 @@ class Relief(_MarginSelector):
 class ReliefF(_MarginSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
-    From the nearest hits of each sample and its nearest misses in each other class, by Manhattan distance over all
+    The nearest hits of each sample and its nearest misses in each other class are found by Manhattan distance over all
     features. A feature scores high if it differs between sample and misses, and not between sample and hits.
 
     Parameters
@@ -121,7 +121,7 @@ class ReliefF(_MarginSelector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     n_neighbors : int
-        Hits of each sample, and misses in each other class. More of them average noise out, and look less locally.
+        Hits of each sample, and misses in each other class. More neighbours average out noise, but are less local.
     scaling : {"range", "standard"} or None
         Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
     n_jobs : int or None
@@ -210,7 +210,7 @@ class MultiSURF(_MarginSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
-    Where classes are well apart, samples have no near misses; then nearly all scores are negative.
+    If classes are well separated, samples have no near misses; then nearly all scores are negative.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
 from fastfs._functions.options import option
-from fastfs._functions.outcome import Outcome
+from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_float, some_of
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
@@ -125,12 +125,13 @@ def im4e(
     return fit(Stage(data, options.scaling, run), labels, classes, options).deliver()
 
 
+@like(im4e)
 def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IM4E: the weights of :func:`fastfs.im4e` alone.
 
     Parameters
     ----------
-    X, y, **options
+    X, y, sigma, class_weight, max_iter, tol, scaling, n_threads, max_memory, progress
         As for :func:`fastfs.im4e`.
 
     Returns

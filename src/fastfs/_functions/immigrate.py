@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
 from fastfs._functions.options import option
-from fastfs._functions.outcome import Outcome
+from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
 from fastfs._inputs.matrix import as_floats
 from fastfs._machine.errors import naming
@@ -164,12 +164,13 @@ def immigrate(
     return fit(Stage(data, options.scaling, run), labels, classes, options).deliver()
 
 
+@like(immigrate)
 def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IMMIGRATE: the scores of :func:`fastfs.immigrate` alone.
 
     Parameters
     ----------
-    X, y, **options
+    X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, scaling, n_threads, max_memory, progress
         As for :func:`fastfs.immigrate`.
 
     Returns

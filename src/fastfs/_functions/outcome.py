@@ -1,7 +1,9 @@
 """The result of a method and the warnings that belong to it."""
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fastfs._machine.run import warn
 
@@ -33,3 +35,14 @@ class Outcome(Generic[Result]):
 
             warn(self.not_converged, ConvergenceWarning)
         return self.result
+
+
+def like(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a function ``f(X, y, **options)`` that passes its arguments to `function`: it gets its signature."""
+
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        given = inspect.signature(function).replace(return_annotation=inspect.signature(f).return_annotation)
+        f.__signature__ = given  # type: ignore[attr-defined]
+        return f
+
+    return decorate

@@ -1,4 +1,4 @@
-"""RELIEF, ReliefF and MultiSURF: features in which near samples of other classes are farther than those of the same.
+"""RELIEF, ReliefF and MultiSURF: features that differ between near samples of different classes.
 
 Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.Relief`, :class:`fastfs.ReliefF` and
 :class:`fastfs.MultiSURF`.

@@ -1,0 +1,69 @@
+// Some columns of some rows of a dense matrix, side by side.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "fastfs/fastfs.h"
+
+namespace fastfs::core {
+
+// Rows that are read together: a cache line of a column-major float matrix.
+constexpr std::int64_t kRowsRead = 16;
+
+// Rows of a row-major matrix that are picked from by one look at the list of columns: 1.3 times as fast as one at a
+// time.
+constexpr std::int64_t kTogether = 4;
+static_assert(kRowsRead % kTogether == 0);
+
+// Values in a row of a panel at most: 4 + 4 rows leave some of an L1 of 32 KiB. On Zen 4, with 1000 x 5000 values, rows
+// of 2 and 4 kB were 1 to 5 % slower.
+template <class T>
+constexpr std::int64_t kWidth = 3072 / static_cast<std::int64_t>(sizeof(T));
+
+// n columns of row r, from columns[0] on, side by side: in X itself, or copied to `copy` (kRowsRead x kWidth).
+template <class T>
+class AdjacentRows {
+  public:
+    AdjacentRows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
+        : x_(static_cast<const T*>(m.values)), rs_(m.row_stride), cs_(m.col_stride), columns_(columns), n_(n) {
+        for (std::int64_t k = 0; k < n; ++k) adjacent_ = adjacent_ && columns[k] == columns[0] + k;
+    }
+
+    // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
+    const T* read(std::int64_t first, std::int64_t last) {
+        if (adjacent_ && cs_ == 1) return x_ + first * rs_ + columns_[0];
+        const T* x = x_ + first * rs_;
+        const std::int64_t n_rows = last - first;
+        if (std::abs(cs_) <= std::abs(rs_)) {
+            for (std::int64_t r = 0; r < n_rows; r += kTogether) {
+                const T* row[kTogether];
+                for (std::int64_t i = 0; i < kTogether; ++i) row[i] = x + std::min(r + i, n_rows - 1) * rs_;
+                T* to = copy_ + r * kWidth<T>;
+                for (std::int64_t k = 0; k < n_; ++k) {
+                    const std::int64_t at = columns_[k] * cs_;
+                    for (std::int64_t i = 0; i < kTogether; ++i) to[i * kWidth<T> + k] = row[i][at];
+                }
+            }
+        } else {
+            for (std::int64_t k = 0; k < n_; ++k) {
+                const T* column = x + columns_[k] * cs_;
+                for (std::int64_t r = 0; r < n_rows; ++r) copy_[r * kWidth<T> + k] = column[r * rs_];
+            }
+        }
+        return copy_;
+    }
+
+    std::int64_t stride() const { return adjacent_ && cs_ == 1 ? rs_ : kWidth<T>; }
+
+  private:
+    const T* x_;
+    std::int64_t rs_, cs_;
+    const std::int64_t* columns_;
+    std::int64_t n_;
+    bool adjacent_ = true;
+    alignas(64) T copy_[kRowsRead * kWidth<T>];
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,15 @@
+// The strongest pairs of features of a W in factors.
+#pragma once
+
+#include <cstdint>
+
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// As fastfs_immigrate_pairs.
+std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors,
+                             bool without_leading, std::int64_t n_pairs, Run& run, std::int64_t* a, std::int64_t* b,
+                             double* weights);
+
+}  // namespace fastfs::core

@@ -1,0 +1,13 @@
+// IM4E (Bei and Hong 2015), as Zhao, Hong, Liu (2020) describe it.
+#pragma once
+
+#include "fastfs/fastfs.h"
+#include "margin/margin.hpp"
+#include "support/classes.hpp"
+
+namespace fastfs::core {
+
+void im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
+          fastfs_im4e_result& result);
+
+}  // namespace fastfs::core

@@ -1,0 +1,19 @@
+// Comparisons of samples under the metric that IM4E or IMMIGRATE found.
+#pragma once
+
+#include <cstdint>
+
+#include "fastfs/fastfs.h"
+#include "margin/margin.hpp"
+#include "support/classes.hpp"
+
+namespace fastfs::core {
+
+// As the functions of fastfs.h with these names.
+void margin_distances(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
+                      Run& run, double* out);
+
+void margin_explain(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
+                    const std::int64_t* wanted, Run& run, double* out);
+
+}  // namespace fastfs::core
