@@ -190,7 +190,7 @@ void Alternation::decompose() {
         for (std::int64_t j = 0; j < N_; ++j) Om[at(j * N_ + i)] -= 2 * terms_.mu * K_[at(j * N_ + i)];
         if (!terms_.distance) Om[at(i * N_ + i)] += 2 * terms_.mu * K1[at(i)];
     }
-    require_finite(std::accumulate(Om.begin(), Om.end(), 0.0));
+    require_finite_objective(std::accumulate(Om.begin(), Om.end(), 0.0));
     SymmetricEigen eigen(N_, Om.data(), run_);
     eigen.make_vectors(0, N_, run_);
     w_ = eigen.values();

@@ -6,7 +6,7 @@
 
 namespace fastfs::core {
 
-void require_finite(double value) {
+void require_finite_objective(double value) {
     require(
         std::isfinite(value),
         "the objective must stay within the range of doubles: scale the kernels, or lower lambda, mu, tau and zeta");
@@ -79,7 +79,7 @@ double Reduced<T>::value(const double* A) {
     for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(samples_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
     linear_ = interpretability_part();
     const double value = similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
-    require_finite(value);
+    require_finite_objective(value);
     return value;
 }
 

@@ -16,7 +16,7 @@
 namespace fastfs::core {
 
 // Throws InvalidArgument unless the value, of the objective or of a part of it, is finite.
-void require_finite(double value);
+void require_finite_objective(double value);
 
 // The weights of its terms; lambda and mu are the paper's.
 struct Terms {

@@ -81,7 +81,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         if (result.objective) result.objective[cost.size()] = totals.objective;
         if (result.cost) result.cost[cost.size()] = linear + result.sigma * totals.entropy;
         cost.push_back(linear + result.sigma * totals.entropy);
-        require_finite(cost.back());
+        require_finite_cost(cost.back());
         result.converged = settled(cost, options.tol);
     }
     result.n_iter = static_cast<std::int32_t>(cost.size());

@@ -423,7 +423,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         only_factors = in_pairs;
         result.objective.push_back(totals.objective);
         result.cost.push_back(trace + result.sigma * totals.entropy);
-        require_finite(result.cost.back());
+        require_finite_cost(result.cost.back());
         result.converged = settled(result.cost, options.tol);
         form = whole ? QuadraticForm<T>(A, weights.W.data())
                      : form_of<T>(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);

@@ -125,7 +125,7 @@ double softmax_scale(double sigma, int rule, double automatic, const Classes& cl
     return factor * median;
 }
 
-void require_finite(double cost) {
+void require_finite_cost(double cost) {
     require(std::isfinite(cost), "the cost overflows: choose a smaller sigma or smaller class factors, or scale X");
 }
 

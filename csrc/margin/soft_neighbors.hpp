@@ -66,7 +66,7 @@ struct Blocks {
 double softmax_scale(double sigma, int rule, double automatic, const Classes& classes, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances);
 
-void require_finite(double cost);
+void require_finite_cost(double cost);
 
 // Has the cost settled?
 bool settled(const std::vector<double>& cost, double tol);

@@ -6,15 +6,15 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_CENTER_AUTO', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseOptions', 'ProjseSums', 'WARN_AGREEMENT', 'WARN_NO_CONTRAST', 'WARN_ONE_SAMPLE', 'WARN_SIGMA', 'WARN_TRACE', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'disc', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'nearest_features', 'pencil', 'projse', 'projse_kernels']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_MOST_DENSE', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseSums', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'disc', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores']
 class Gram:
-    def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> None:
         ...
-    def affinity(self, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+    def affinity(self, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
         ...
     def merge(self, other: Gram) -> None:
         ...
-    def update(self, chunk: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+    def update(self, chunk: typing.Any, run: typing.Any) -> None:
         ...
     @property
     def n_features(self) -> int:
@@ -23,27 +23,24 @@ class Gram:
     def n_rows(self) -> int:
         ...
 class Manifest:
-    def __init__(self, chunks: collections.abc.Sequence, keep_distances: bool, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+    def __init__(self, chunks: collections.abc.Sequence, keep_distances: bool, run: typing.Any) -> None:
         ...
-    def fit(self, labels: numpy.typing.NDArray[numpy.int64], n_classes: typing.SupportsInt | typing.SupportsIndex, scales: collections.abc.Sequence, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, seed: typing.SupportsInt | typing.SupportsIndex, kernel: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+    def fit(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, scales: list, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
         ...
-    def plan(self, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, form: str, accuracy: str, rank: typing.SupportsInt | typing.SupportsIndex, multiclass: str, n_components: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
-        ...
-class ProjseOptions:
-    def __init__(self, kernel: str, degree: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, center: typing.SupportsInt | typing.SupportsIndex, normalize: bool, eps: typing.SupportsFloat | typing.SupportsIndex, n_select: typing.SupportsInt | typing.SupportsIndex, custom: typing.SupportsInt | typing.SupportsIndex, from_y: bool = False) -> None:
+    def plan(self, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> dict:
         ...
 class ProjseSums:
-    def __getstate__(self) -> tuple[int, int, bool, numpy.typing.NDArray[numpy.float64]]:
+    def __getstate__(self) -> tuple[int, int, bool, typing.Any]:
         ...
-    def __init__(self, n_y: typing.SupportsInt | typing.SupportsIndex, n_x: typing.SupportsInt | typing.SupportsIndex, two_views: bool, max_memory: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def __init__(self, n_y: typing.SupportsInt | typing.SupportsIndex, n_x: typing.SupportsInt | typing.SupportsIndex, two_views: bool, run: typing.Any) -> None:
         ...
     def __setstate__(self, arg0: tuple) -> None:
         ...
     def merge(self, other: ProjseSums) -> None:
         ...
-    def select(self, options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+    def select(self, options: dict, run: typing.Any) -> dict:
         ...
-    def update(self, X: typing.Any, Y: typing.Any, labels: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+    def update(self, X: typing.Any, Y: typing.Any, labels: typing.Any, run: typing.Any) -> None:
         ...
     @property
     def n_rows(self) -> int:
@@ -64,59 +61,66 @@ class MarginMetric:
     def is_matrix(self) -> bool:
         ...
 class Margin:
-    def __init__(self, X: typing.Any, scaling: str, keep: str, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> None:
+    def __init__(self, X: typing.Any, scaling: str, keep: str, run: typing.Any) -> None:
         ...
-    def distances(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+    def distances(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
         ...
-    def explain(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, wanted: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+    def explain(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, wanted: typing.Any, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
         ...
-    def im4e(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, max_iter: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, class_factors: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+    def im4e(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> dict:
         ...
-    def immigrate(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, sigma_rule: str, sigma: typing.SupportsFloat | typing.SupportsIndex, max_iter: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, clip: bool, smallest: typing.SupportsFloat | typing.SupportsIndex, negligible: typing.SupportsFloat | typing.SupportsIndex, features: typing.Any, start: typing.Any, start_matrix: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+    def immigrate(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> dict:
         ...
-    def relief(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, method: str, closed_form: bool, n_neighbors: typing.SupportsInt | typing.SupportsIndex, n_targets: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+    def relief(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> dict:
         ...
     def scaling(self) -> tuple:
         ...
-def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
+def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, run: typing.Any) -> numpy.ndarray:
     ...
-def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.ndarray:
+def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, run: typing.Any) -> numpy.ndarray:
     ...
 def called_library(module: str, routine: str) -> str:
     ...
 def check_matrix(X: typing.Any) -> None:
     ...
-def disc(sets: list, graph: str, constant: str, bandwidth_neighbors: typing.SupportsInt | typing.SupportsIndex, n_neighbors: typing.SupportsInt | typing.SupportsIndex, density: typing.SupportsFloat | typing.SupportsIndex, n_vectors: typing.SupportsInt | typing.SupportsIndex, n_differential: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+def disc(sets: list, options: dict, run: typing.Any) -> list:
     ...
-def eigh(A: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+def disc_scale(sets: list, run: typing.Any) -> tuple:
+    ...
+def eigh(A: numpy.typing.NDArray[numpy.float64], run: typing.Any) -> tuple:
     ...
 def exp_seconds(dtype: str, n: typing.SupportsInt | typing.SupportsIndex, repeats: typing.SupportsInt | typing.SupportsIndex) -> float:
     ...
-def ikdr_embed(weights: typing.Any, deltas: typing.Any, begins: typing.Any, features: typing.Any, means: typing.Any, scales: typing.Any, support: typing.Any, coefficients: typing.Any, X: typing.Any, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+def ikdr_embed(model: dict, X: typing.Any, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
-def ikdr_evaluate(K: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, lam: typing.SupportsFloat | typing.SupportsIndex, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, repeats: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+def ikdr_evaluate(K: typing.Any, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, options: dict, repeats: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
     ...
-def ikdr_fit(X: typing.Any, matrices: typing.Any, groups: typing.Any, n_kernels: typing.SupportsInt | typing.SupportsIndex, scaling: typing.Any, width: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, n_components: typing.SupportsInt | typing.SupportsIndex, lams: typing.Any, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, solver: str, max_iter: typing.SupportsInt | typing.SupportsIndex, max_inner: typing.SupportsInt | typing.SupportsIndex, tol: typing.SupportsFloat | typing.SupportsIndex, rho: typing.SupportsFloat | typing.SupportsIndex, A: typing.Any, weights: typing.Any, seed: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> list:
+def ikdr_fit(kernels: dict, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> list:
     ...
-def ikdr_prices(X: typing.Any, matrices: typing.Any, groups: typing.Any, n_kernels: typing.SupportsInt | typing.SupportsIndex, scaling: typing.Any, width: typing.Any, codes: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, weights: typing.Any, lam: typing.SupportsFloat | typing.SupportsIndex, mu: typing.SupportsFloat | typing.SupportsIndex, tau: typing.SupportsFloat | typing.SupportsIndex, zeta: typing.SupportsFloat | typing.SupportsIndex, interpretability: str, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
+def ikdr_prices(kernels: dict, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, A: typing.Any, weights: typing.Any, options: dict, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
-def immigrate_pairs(values: numpy.typing.NDArray[numpy.float64], vectors: numpy.typing.NDArray[numpy.float64], without_leading: bool, n_pairs: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+def immigrate_pairs(values: numpy.typing.NDArray[numpy.float64], vectors: numpy.typing.NDArray[numpy.float64], without_leading: bool, n_pairs: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
     ...
 def info() -> dict:
     ...
-def nearest_features(X: typing.Any, n_neighbors: typing.SupportsInt | typing.SupportsIndex, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> tuple:
+def manifest_mean_scores(problem_scores: numpy.typing.NDArray[numpy.float64], n_classes: typing.SupportsInt | typing.SupportsIndex, multiclass: str) -> tuple:
     ...
-def pencil(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[numpy.float64], n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+def nearest_features(X: typing.Any, n_neighbors: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
     ...
-def projse(X: typing.Any, Y: typing.Any, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex, progress: typing.Any) -> dict:
+def pencil(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[numpy.float64], run: typing.Any) -> tuple:
     ...
-def projse_kernels(K_YY: numpy.typing.NDArray[numpy.float64], K_YX: numpy.typing.NDArray[numpy.float64], K_XX: numpy.typing.NDArray[numpy.float64], options: ProjseOptions, n_threads: typing.SupportsInt | typing.SupportsIndex, max_memory: typing.SupportsInt | typing.SupportsIndex) -> dict:
+def projse(X: typing.Any, Y: typing.Any, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> dict:
+    ...
+def projse_kernels(K_YY: numpy.typing.NDArray[numpy.float64], K_YX: numpy.typing.NDArray[numpy.float64], K_XX: numpy.typing.NDArray[numpy.float64], options: dict, run: typing.Any) -> dict:
+    ...
+def projse_label_scores(X: typing.Any, labels: numpy.typing.NDArray[numpy.int64], n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
 DISC_CLAMPED: int = 2
 DISC_DISCONNECTED: int = 8
 DISC_DUPLICATES: int = 4
 DISC_FLAT: int = 128
 DISC_IDENTICAL: int = 64
+DISC_MOST_DENSE: int = 5000
 DISC_NOT_CONVERGED: int = 32
 DISC_ONE_SAMPLE: int = 1
 DISC_SMALL_GAP: int = 16
@@ -125,18 +129,17 @@ IKDR_FEW: int = 8
 IKDR_IDENTITY: int = 2
 IKDR_MANY: int = 16
 IKDR_NOT_CONVERGED: int = 1
+MANIFEST_WARN_AGREEMENT: int = 16
+MANIFEST_WARN_NO_CONTRAST: int = 8
+MANIFEST_WARN_ONE_SAMPLE: int = 2
+MANIFEST_WARN_SIGMA: int = 1
+MANIFEST_WARN_TRACE: int = 4
 MARGIN_FEW_NEIGHBORS: int = 2
 MARGIN_NO_NEIGHBORS: int = 16
 MARGIN_NO_WEIGHT: int = 4
 MARGIN_ONE_SAMPLE: int = 1
 MARGIN_UNEVEN: int = 8
 PROJSE_ALL_SAMPLES: int = 1
-PROJSE_CENTER_AUTO: int = 2
 PROJSE_NEARLY: int = 4
 PROJSE_TIE: int = 8
 PROJSE_TINY: int = 2
-WARN_AGREEMENT: int = 16
-WARN_NO_CONTRAST: int = 8
-WARN_ONE_SAMPLE: int = 2
-WARN_SIGMA: int = 1
-WARN_TRACE: int = 4

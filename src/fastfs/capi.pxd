@@ -13,13 +13,26 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_EINTERNAL
         FASTFS_EEXIST
     const char *fastfs_last_error()
+    ctypedef enum fastfs_place_kind:
+        FASTFS_PLACE_MATRIX
+        FASTFS_PLACE_ROW
+        FASTFS_PLACE_COLUMN
+        FASTFS_PLACE_CLASS
+        FASTFS_PLACE_SET
+        FASTFS_PLACE_CHUNK
+        FASTFS_PLACE_KERNEL
+    ctypedef struct fastfs_place:
+        int32_t kind
+        int32_t reserved
+        int64_t number
+        int64_t begin, end
+    int32_t fastfs_last_error_places(fastfs_place *places, int32_t most)
     const char *fastfs_version()
     enum: FASTFS_ABI_VERSION
     int32_t fastfs_abi_version()
     const char *fastfs_isa()
     int32_t fastfs_thread_count(int32_t requested)
     int64_t fastfs_memory_budget(int64_t requested)
-    fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double *seconds)
     ctypedef int32_t fastfs_blas_int
     ctypedef struct fastfs_blas:
         size_t struct_size
@@ -101,17 +114,17 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_manifest_new(const fastfs_matrix *chunks, int64_t n_chunks, int32_t keep_distances, const fastfs_run *run, fastfs_manifest **manifest)
     void fastfs_manifest_free(fastfs_manifest *manifest)
     enum:
-        FASTFS_PENCIL
-        FASTFS_SPD
-        FASTFS_SPSD
+        FASTFS_MANIFEST_PENCIL
+        FASTFS_MANIFEST_SPD
+        FASTFS_MANIFEST_SPSD
     enum:
-        FASTFS_AUTO
-        FASTFS_EXACT
-        FASTFS_FAST
-        FASTFS_HIGH
+        FASTFS_MANIFEST_AUTO
+        FASTFS_MANIFEST_EXACT
+        FASTFS_MANIFEST_FAST
+        FASTFS_MANIFEST_HIGH
     enum:
-        FASTFS_OVR
-        FASTFS_OVO
+        FASTFS_MANIFEST_OVR
+        FASTFS_MANIFEST_OVO
     ctypedef struct fastfs_manifest_options:
         size_t struct_size
         int32_t form
@@ -120,12 +133,14 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t multiclass
         int32_t reserved
         uint64_t seed
-        fastfs_tile_kernel kernel
+        fastfs_tile_kernel custom
         void *user
+        int64_t first_problem
+        int64_t n_problems
     enum:
-        FASTFS_SIGMA_MEDIAN
-        FASTFS_SIGMA_PERCENTILE
-        FASTFS_SIGMA_GIVEN
+        FASTFS_MANIFEST_SIGMA_MEDIAN
+        FASTFS_MANIFEST_SIGMA_PERCENTILE
+        FASTFS_MANIFEST_SIGMA_GIVEN
     ctypedef struct fastfs_manifest_scale:
         size_t struct_size
         int32_t rule
@@ -148,11 +163,11 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t reason
     fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, int64_t n_classes, const fastfs_manifest_options *options, int64_t n_scales, int64_t n_components, const fastfs_run *run, fastfs_manifest_plan *plan)
     enum:
-        FASTFS_WARN_SIGMA
-        FASTFS_WARN_ONE_SAMPLE
-        FASTFS_WARN_TRACE
-        FASTFS_WARN_NO_CONTRAST
-        FASTFS_WARN_AGREEMENT
+        FASTFS_MANIFEST_WARN_SIGMA
+        FASTFS_MANIFEST_WARN_ONE_SAMPLE
+        FASTFS_MANIFEST_WARN_TRACE
+        FASTFS_MANIFEST_WARN_NO_CONTRAST
+        FASTFS_MANIFEST_WARN_AGREEMENT
     ctypedef struct fastfs_manifest_result:
         size_t struct_size
         double *scores
@@ -168,7 +183,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *mean_vectors
         double *difference_values
         double *difference_vectors
+        double *problem_scores
     fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
+    fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
     enum:
         FASTFS_POLY
     enum:
@@ -209,6 +226,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *captured
     fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    fastfs_status fastfs_projse_label_scores(const fastfs_matrix *X, const int64_t *labels, int64_t n_labelings, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, double *scores)
     ctypedef struct fastfs_projse_sums:
         pass
     fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run *run, fastfs_projse_sums **sums)
@@ -259,6 +277,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum:
         FASTFS_MARGIN_SIGMA_GIVEN
         FASTFS_MARGIN_SIGMA_NEAREST
+        FASTFS_MARGIN_SIGMA_AUTO
     ctypedef struct fastfs_im4e_options:
         size_t struct_size
         double sigma
@@ -277,6 +296,12 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *cost
         double *objective
     fastfs_status fastfs_im4e(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_im4e_options *options, const fastfs_run *run, fastfs_im4e_result *result)
+    enum:
+        FASTFS_PREFILTER_NONE
+        FASTFS_PREFILTER_IM4E
+        FASTFS_PREFILTER_AUTO
+    enum:
+        FASTFS_SMALLEST_AUTO
     ctypedef struct fastfs_immigrate_options:
         size_t struct_size
         double sigma
@@ -284,7 +309,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t max_iter
         double tol
         int32_t clip
-        int32_t reserved
+        int32_t prefilter
         double smallest
         double negligible
         const int64_t *features
@@ -309,6 +334,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *scores
         const double *cost
         const double *objective
+        const double *prefilter_weights
     fastfs_status fastfs_immigrate_fit(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_immigrate_options *options, const fastfs_run *run, fastfs_immigrate **fitted)
     fastfs_status fastfs_immigrate_get(const fastfs_immigrate *fitted, fastfs_immigrate_result *result)
     void fastfs_immigrate_free(fastfs_immigrate *fitted)
@@ -334,15 +360,20 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_neighbors
         int64_t n_features
         int64_t n_components
-        fastfs_tile_kernel kernel
+        fastfs_tile_kernel custom
         void *user
     enum:
         FASTFS_GRAPH_DENSE
         FASTFS_GRAPH_KNN
         FASTFS_GRAPH_AUTO
     enum:
+        FASTFS_DISC_MOST_DENSE
+    enum:
         FASTFS_CONSTANT_DROP
         FASTFS_CONSTANT_PROJECT
+    enum:
+        FASTFS_DISC_SCALING_NONE
+        FASTFS_DISC_SCALING_STANDARD
     ctypedef struct fastfs_disc_options:
         size_t struct_size
         int32_t graph
@@ -353,6 +384,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_vectors
         int64_t n_differential
         uint64_t seed
+        int32_t scaling
+        int32_t reserved
     enum:
         FASTFS_DISC_ONE_SAMPLE
         FASTFS_DISC_CLAMPED
@@ -389,8 +422,11 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t graph
         int32_t graph_reason
         int64_t dense_bytes
+        const double *mean
+        const double *scale
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
+    fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
     enum:
         FASTFS_WIDTH_MEAN_SQUARED
@@ -463,8 +499,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const fastfs_run *run, fastfs_ikdr **fitted)
     fastfs_status fastfs_ikdr_get(const fastfs_ikdr *fitted, int64_t step, fastfs_ikdr_result *result)
     void fastfs_ikdr_free(fastfs_ikdr *fitted)
-    fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix *K, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const double *A, int32_t repeats, const fastfs_run *run, double *objective, double *gradient)
-    fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const double *A, const double *weights, const fastfs_run *run, double *prices)
     ctypedef struct fastfs_ikdr_model:
         size_t struct_size
         int64_t n_kernels
