@@ -1,5 +1,5 @@
-// Engine: the affinity of a whole table. Chooses the unit of its columns, which offset of a row is taken off, and whether
-// single precision serves.
+// Engine: the affinity of a whole table. Chooses the unit of its columns, which offset of a row is taken off, and
+// whether single precision serves.
 #pragma once
 
 #include <cstdint>

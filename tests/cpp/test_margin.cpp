@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "engines/isa/tiles.hpp"
 #include "fastfs/fastfs.h"
 #include "margin/quadratic_forms.hpp"
-#include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 #include "tests.hpp"
 
