@@ -63,7 +63,13 @@ const char* fastfs_last_error(void) { return fastfs::core::last_error.text().c_s
 int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
     const auto& known = fastfs::core::last_error.places();
     const auto n = static_cast<int32_t>(known.size());
-    if (places != nullptr) std::copy_n(known.begin(), std::clamp(most, 0, n), places);
+    auto* bytes = reinterpret_cast<unsigned char*>(places);
+    const std::size_t step = places != nullptr ? places->struct_size : 0;
+    for (int32_t k = 0; step >= sizeof(std::size_t) && k < std::min(most, n); ++k) {
+        fastfs_place place = known[static_cast<std::size_t>(k)];
+        place.struct_size = step;
+        std::memcpy(bytes + static_cast<std::size_t>(k) * step, &place, std::min(step, sizeof place));
+    }
     return n;
 }
 

@@ -18,7 +18,8 @@ Message& Message::operator<<(std::string_view part) {
 Message& Message::operator<<(const Name& name) {
     const auto begin = static_cast<std::int64_t>(text_.size());
     text_ += name.text;
-    places_.push_back({name.kind, 0, name.number, begin, static_cast<std::int64_t>(text_.size())});
+    places_.push_back(
+        {sizeof(fastfs_place), name.kind, 0, name.number, begin, static_cast<std::int64_t>(text_.size())});
     return *this;
 }
 

@@ -22,6 +22,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_PLACE_CHUNK
         FASTFS_PLACE_KERNEL
     ctypedef struct fastfs_place:
+        size_t struct_size
         int32_t kind
         int32_t reserved
         int64_t number
@@ -517,6 +518,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
 cdef extern from *:
     """
     #include "fastfs/fastfs.h"
+    static CYTHON_INLINE fastfs_place fastfs_place_init(void) { fastfs_place v = FASTFS_PLACE_INIT; return v; }
     static CYTHON_INLINE fastfs_matrix fastfs_matrix_init(void) { fastfs_matrix v = FASTFS_MATRIX_INIT; return v; }
     static CYTHON_INLINE fastfs_run fastfs_run_init(void) { fastfs_run v = FASTFS_RUN_INIT; return v; }
     static CYTHON_INLINE fastfs_affinity_options fastfs_affinity_options_init(void) { fastfs_affinity_options v = FASTFS_AFFINITY_OPTIONS_INIT; return v; }
@@ -541,6 +543,7 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_ikdr_result fastfs_ikdr_result_init(void) { fastfs_ikdr_result v = FASTFS_IKDR_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
     """
+    fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
     fastfs_run fastfs_run_init() noexcept nogil
     fastfs_affinity_options fastfs_affinity_options_init() noexcept nogil

@@ -1025,7 +1025,7 @@ void test_places() {
     const std::string message = fastfs_last_error();
     CHECK(message == "in matrix 1, chunk 2: no sample of class 3 is left");
     CHECK(fastfs_last_error_places(nullptr, 0) == 3);
-    fastfs_place places[4] = {};
+    fastfs_place places[4] = {FASTFS_PLACE_INIT};
     CHECK(fastfs_last_error_places(places, 1) == 3);
     CHECK(places[1].kind == 0);
     CHECK(fastfs_last_error_places(places, 4) == 3);

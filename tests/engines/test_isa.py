@@ -6,14 +6,13 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from test_relief import data
 
 from reference import affinity as oracle
 from reference import ikdr as ikdr_oracle
 from reference import immigrate as immigrate_oracle
 from reference import manifest as manifest_oracle
 from reference import relief as relief_oracle
-from reference.data import factor_model, repeated_columns
+from reference.data import classes_that_differ, factor_model, repeated_columns
 from reference.tolerance import SINGULAR, assert_close
 
 ISAS = ["base", "avx2", "avx512"]
@@ -94,7 +93,7 @@ def given(tmp_path_factory):
     given["copies"], given["copy labels"] = repeated_columns(40, 400, 12)
     for name in ("factors", "copies"):
         given[name] = given[name].astype(np.float32).astype(float)
-    X, given["margin labels"] = data(57, 61, 3)
+    X, given["margin labels"] = classes_that_differ(57, 61, 3)
     given["margins"] = X.astype(np.float32).astype(float)
     path = tmp_path_factory.mktemp("isa") / "given.npz"
     np.savez(path, **given)

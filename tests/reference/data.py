@@ -73,3 +73,14 @@ def several_classes(
     for c in range(min(n_classes, n_features - 1)):
         X[y == c, c] = 0.8 * X[y == c, -1] + 0.6 * X[y == c, c]
     return X, y
+
+
+def classes_that_differ(n=60, n_features=12, n_classes=2, seed=0, dtype="float64"):
+    """Classes that differ in the first feature and, by a product of signs, in the next two; units and offsets vary."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, n_features))
+    X[:, 0] += y
+    if n_features > 2:
+        X[:, 1] = np.abs(X[:, 1]) * np.sign(X[:, 2]) * (1 - 2 * (y % 2))
+    return (X * 2.0 ** rng.integers(-6, 6, n_features) + rng.normal(size=n_features)).astype(dtype), y

@@ -59,11 +59,13 @@ typedef enum fastfs_place_kind {
 } fastfs_place_kind;
 
 typedef struct fastfs_place {
+    size_t struct_size;
     int32_t kind; /* fastfs_place_kind */
     int32_t reserved;
     int64_t number;
     int64_t begin, end; /* the bytes begin..end - 1 of the message name it, as in "class 3" */
 } fastfs_place;
+#define FASTFS_PLACE_INIT {sizeof(fastfs_place), 0, 0, 0, 0, 0}
 
 /* Writes up to `most` of the places that fastfs_last_error() names, in the order of the message, and returns their
  * number. Callers who know a better name put it in. */

@@ -50,7 +50,7 @@ struct canceled : std::runtime_error {
 inline void check(fastfs_status status) {
     if (status == FASTFS_OK) return;
     const std::string message = fastfs_last_error();
-    places where(static_cast<std::size_t>(fastfs_last_error_places(nullptr, 0)));
+    places where(static_cast<std::size_t>(fastfs_last_error_places(nullptr, 0)), FASTFS_PLACE_INIT);
     fastfs_last_error_places(where.data(), static_cast<std::int32_t>(where.size()));
     switch (status) {
         case FASTFS_EINVAL:

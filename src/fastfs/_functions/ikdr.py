@@ -219,7 +219,7 @@ def ikdr(
         (n_samples, n_samples) or a list of such: a kernel each.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    n_components, ..., tol
+    n_components, groups, kernel, width, lam, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol
         As for :class:`fastfs.IKDR`.
     rho : float
         Penalty of the constraint in ``solver="admm"``.

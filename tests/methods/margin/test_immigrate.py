@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_relief import FORMS, PEAK, SHAPES, data
+from test_relief import FORMS, PEAK, SHAPES
 
 import fastfs
 from fastfs._functions.margin import Stage
 from fastfs._machine.run import Run
 from reference import immigrate as oracle
+from reference.data import classes_that_differ
 
 # As the oracle, unless told otherwise.
 immigrate = partial(fastfs.immigrate, sigma=1.0)
@@ -83,7 +84,7 @@ def assert_immigrate(found, expected, tol=1e-4, dtype="float64", psd=True):
 @pytest.mark.parametrize("matrix", [False, True])
 def test_oracle_gradient(matrix, factors):
     """dG/dW = Sigma and dG/dw = -v by central differences, and tr(W Sigma) + sigma ent = G."""
-    X, y = data(25, 5, 3)
+    X, y = classes_that_differ(25, 5, 3)
     rng = np.random.default_rng(0)
     Z, _ = oracle.scale(X, "standard")
     D = oracle.differences(Z)
@@ -100,7 +101,7 @@ def test_oracle_gradient(matrix, factors):
 
 
 def test_oracle_softmax():
-    X, y = data(20, 4, 3)
+    X, y = classes_that_differ(20, 4, 3)
     D = oracle.differences(oracle.scale(X, "standard")[0])
     w = np.full(4, 0.25)
     hits, misses = oracle.hits_and_misses(y)
@@ -132,7 +133,7 @@ def test_oracle_softmax():
 )
 @pytest.mark.filterwarnings("ignore:hits came:fastfs.DataWarning")
 def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
-    X, y = data(n, n_features, n_classes, seed)
+    X, y = classes_that_differ(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
     assert_im4e(im4e(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
 
@@ -141,7 +142,7 @@ def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
 @pytest.mark.parametrize("scaling", ["standard", "range", None])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_im4e_dtypes(dtype, scaling, n_classes):
-    X, y = data(60, 20, n_classes, dtype=dtype)
+    X, y = classes_that_differ(60, 20, n_classes, dtype=dtype)
     if scaling is None:
         X = (X / X.std(axis=0)).astype(dtype)
     options = {"scaling": scaling, "max_iter": 20}
@@ -153,7 +154,7 @@ def test_im4e_dtypes(dtype, scaling, n_classes):
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_im4e_across_tiles_and_chunks(shape):
-    X, y = data(*shape)
+    X, y = classes_that_differ(*shape)
     found = [im4e(X, y, sigma=0.3, n_threads=n) for n in (1, 2, 3, 4)]
     assert_im4e(found[0], oracle.im4e(X, y, sigma=0.3))
     for other in found[1:]:
@@ -164,7 +165,7 @@ def test_im4e_across_tiles_and_chunks(shape):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_memory_layout_changes_no_bit(dtype):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
-        X, y = data(*shape, dtype=dtype)
+        X, y = classes_that_differ(*shape, dtype=dtype)
         w = im4e(X, y).weights
         V = immigrate(X, y, max_iter=2).eigenvectors
         for name, form in FORMS.items():
@@ -173,7 +174,7 @@ def test_memory_layout_changes_no_bit(dtype):
 
 
 def test_auto_sigma():
-    X, y = data(40, 8, 3)
+    X, y = classes_that_differ(40, 8, 3)
     y[y == 2] = 1
     y[0] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
@@ -185,7 +186,7 @@ def test_auto_sigma():
 
 
 def test_im4e_class_factors():
-    X, y = data(50, 10, 3)
+    X, y = classes_that_differ(50, 10, 3)
     names = np.array(["a", "b", "c"])[y]
     found = im4e(X, names, class_weight={"a": 0.5, "c": 3.0})
     assert_im4e(found, oracle.im4e(X, y, factors=[0.5, 1.0, 3.0]))
@@ -214,7 +215,7 @@ def test_im4e_class_factors():
 )
 @pytest.mark.filterwarnings("ignore:hits came:fastfs.DataWarning")
 def test_immigrate(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
-    X, y = data(n, n_features, n_classes, seed)
+    X, y = classes_that_differ(n, n_features, n_classes, seed)
     options = {"sigma": sigma, "scaling": scaling}
     expected = oracle.immigrate(X, y, **options)
     assert_immigrate(immigrate(FORMS[form](X), y, n_threads=n_threads, **options), expected)
@@ -248,7 +249,7 @@ VARIANTS = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_immigrate_variants(variant, dtype, n_classes):
-    X, y = data(70, 14, n_classes, dtype=dtype)
+    X, y = classes_that_differ(70, 14, n_classes, dtype=dtype)
     options = dict(VARIANTS[variant])
     if "W0" in options:
         options["W0"] = starts(options["W0"], 14)
@@ -268,7 +269,7 @@ def test_immigrate_variants(variant, dtype, n_classes):
 
 def test_immigrate_start_with_negative_eigenvalues():
     """Allowed when clipping: f may be negative, and isn't cut off at 0."""
-    X, y = data(60, 6)
+    X, y = classes_that_differ(60, 6)
     W0 = np.eye(6)
     W0[0, 1] = W0[1, 0] = 2.0
     W0[4, 4] = -0.5
@@ -280,7 +281,7 @@ def test_immigrate_start_with_negative_eigenvalues():
 
 @pytest.mark.parametrize("n_samples, n_features", [(31, 64), (66, 33), (131, 17), (257, 8), (300, 70)])
 def test_immigrate_across_tiles(n_samples, n_features):
-    X, y = data(n_samples, n_features)
+    X, y = classes_that_differ(n_samples, n_features)
     found = [immigrate(X, y, n_threads=n, max_iter=4) for n in (1, 2, 3, 4)]
     assert_immigrate(found[0], oracle.immigrate(X, y, max_iter=4))
     for other in found[1:]:
@@ -294,7 +295,7 @@ def test_immigrate_across_tiles(n_samples, n_features):
 @pytest.mark.parametrize("n_samples, n_features, factors", [(12, 100, True), (25, 530, True), (31, 530, False)])
 def test_immigrate_in_the_space_of_pairs(n_samples, n_features, factors, dtype, n_classes):
     """Far fewer pairs of samples than features: W stays in factors and is never made."""
-    X, y = data(n_samples, n_features, n_classes, dtype=dtype)
+    X, y = classes_that_differ(n_samples, n_features, n_classes, dtype=dtype)
     sigma = n_features**0.5
     found = [immigrate(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
     assert (found[0].W is None) == factors
@@ -308,7 +309,7 @@ def test_immigrate_in_the_space_of_pairs(n_samples, n_features, factors, dtype, 
 
 @pytest.mark.parametrize("options", [{}, {"smallest": "auto"}, {"clip": True}, {"max_iter": 1}], ids=str)
 def test_im4e_immigrate(options):
-    X, y = data(60, 40, 3)
+    X, y = classes_that_differ(60, 40, 3)
     expected = oracle.im4e_immigrate(X, y, **options)
     assert 2 < len(expected.used) < 38
     model = Immigrate(prefilter="im4e", **options).fit(X, y)
@@ -327,7 +328,7 @@ def test_im4e_immigrate(options):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_by_blocks_of_rows(dtype):
     """700 x 700 doubles are 3.9 MB."""
-    X, y = data(700, 5, 3, dtype=dtype)
+    X, y = classes_that_differ(700, 5, 3, dtype=dtype)
     for estimator in (IM4E(max_iter=3), Immigrate(max_iter=3)):
         stored, *blocks = (
             type(estimator)(**(estimator.get_params() | {"max_memory": memory, "n_jobs": n})).fit(X, y)
@@ -344,7 +345,7 @@ def test_by_blocks_of_rows(dtype):
 
 
 def test_by_blocks_of_rows_against_the_oracle():
-    X, y = data(400, 4, 3)
+    X, y = classes_that_differ(400, 4, 3)
     assert_im4e(im4e(X, y, max_memory="1M"), oracle.im4e(X, y))
     assert_immigrate(immigrate(X, y, max_memory="1M"), oracle.immigrate(X, y))
 
@@ -352,7 +353,7 @@ def test_by_blocks_of_rows_against_the_oracle():
 @pytest.mark.parametrize("keep", ["none", "manhattan", "sqeuclidean"])
 def test_one_stage_serves_many_labels(keep):
     """Permutation tests repeat only what depends on the labels."""
-    X, y = data(60, 20)
+    X, y = classes_that_differ(60, 20)
     run = Run()
     stage = Stage(X, "standard", run, keep).core
     iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
@@ -437,7 +438,7 @@ def both(X, y, **options):
 
 
 def test_what_changes_nothing():
-    X, y = data(50, 8, 3)
+    X, y = classes_that_differ(50, 8, 3)
     w, W = both(X, y)
     rng = np.random.default_rng(3)
     order, features = rng.permutation(50), rng.permutation(8)
@@ -458,7 +459,7 @@ def test_what_changes_nothing():
 
 
 def test_constant_features_count_for_nothing():
-    X, y = data(50, 8, 3)
+    X, y = classes_that_differ(50, 8, 3)
     wider = np.insert(X, [0, 4, 8], [1.0, -3.5, 0.0], axis=1)
     rest = np.r_[1:5, 6:10]
     plain, found = im4e(X, y), im4e(wider, y)
@@ -478,7 +479,7 @@ def test_constant_features_count_for_nothing():
 
 
 def test_copies_stay_equal():
-    X, y = data(50, 8, 3)
+    X, y = classes_that_differ(50, 8, 3)
     w, W = both(np.c_[X, X[:, 2]], y)
     assert w[2] == w[8]
     np.testing.assert_allclose(W[2], W[8], rtol=0, atol=1e-14)
@@ -487,7 +488,7 @@ def test_copies_stay_equal():
 
 @pytest.mark.parametrize("scale", [1 / 8, 4.0, 0.3])
 def test_scaling_of_all_features_is_one_of_sigma(scale):
-    X, y = data(50, 6, 3)
+    X, y = classes_that_differ(50, 6, 3)
     X = oracle.scale(X, "standard")[0]
     w, W = both(X, y, scaling=None)
     scaled = im4e(X * scale, y, scaling=None, sigma=scale, tol=0.0, max_iter=6)
@@ -497,7 +498,7 @@ def test_scaling_of_all_features_is_one_of_sigma(scale):
 
 
 def test_large_sigma_takes_means():
-    X, y = data(40, 6, 3)
+    X, y = classes_that_differ(40, 6, 3)
     D = oracle.differences(oracle.scale(X, "standard")[0])
     hits, misses = (m / m.sum(axis=1, keepdims=True) for m in oracle.hits_and_misses(y))
     S = hits - misses
@@ -513,7 +514,7 @@ def test_large_sigma_takes_means():
 @pytest.mark.parametrize("memory", [None, "900K"])
 def test_small_sigma_takes_nearest_neighbours(sigma, memory):
     """All of exp(-f / sigma) underflow, unless the least f is taken off first."""
-    X, y = data(350, 3, 3)
+    X, y = classes_that_differ(350, 3, 3)
     Z, _ = oracle.scale(X, "standard")
     D = oracle.differences(Z)
     hits, misses = oracle.hits_and_misses(y)
@@ -540,7 +541,7 @@ def test_small_sigma_takes_nearest_neighbours(sigma, memory):
 
 def twins(n=20):
     """Each sample once in each class: the nearest miss is at distance 0, and no hit is."""
-    X = np.repeat(data(n, 4)[0], 2, axis=0)
+    X = np.repeat(classes_that_differ(n, 4)[0], 2, axis=0)
     return X, np.arange(2 * n) % 2
 
 
@@ -584,7 +585,7 @@ def test_stuck_later():
 
 def test_duplicate_samples():
     """Of one class and of both: distances of 0 are no trouble."""
-    X, y = data(30, 5)
+    X, y = classes_that_differ(30, 5)
     X, y = np.r_[X, X[:10], X[:6]], np.r_[y, y[:10], 1 - y[:6]]
     assert_im4e(im4e(X, y), oracle.im4e(X, y))
     assert_immigrate(immigrate(X, y), oracle.immigrate(X, y))
@@ -593,7 +594,7 @@ def test_duplicate_samples():
 
 
 def test_class_of_one_sample():
-    X, y = data(31, 5)
+    X, y = classes_that_differ(31, 5)
     y[:] = np.arange(31) % 2
     y[7] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
@@ -603,7 +604,7 @@ def test_class_of_one_sample():
 
 
 def test_only_classes_of_one_sample():
-    X, _ = data(5, 4)
+    X, _ = classes_that_differ(5, 4)
     with pytest.warns(fastfs.DataWarning, match="one sample only"):
         found = im4e(X, np.arange(5))
     assert_im4e(found, oracle.im4e(X, np.arange(5)))
@@ -611,7 +612,7 @@ def test_only_classes_of_one_sample():
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_offsets_cost_no_digits(offset):
-    X, y = data(40, 6)
+    X, y = classes_that_differ(40, 6)
     X = np.rint(X * 2**20) / 2**20
     assert_im4e(im4e(X + offset, y, scaling="range"), oracle.im4e(X, y, scaling="range"))
     shifted = (np.rint(X * 16) / 16 + 1e3).astype(np.float32)
@@ -623,7 +624,7 @@ def test_offsets_cost_no_digits(offset):
 
 
 def models(dtype="float64", **options):
-    X, y = data(80, 7, 3, dtype=dtype)
+    X, y = classes_that_differ(80, 7, 3, dtype=dtype)
     X[:, 4] = 2.5  # constant
     im4e, matrix = IM4E(**options).fit(X, y), Immigrate(**options).fit(X, y)
     # The weights found, so that only the prediction is compared.
@@ -638,7 +639,7 @@ def models(dtype="float64", **options):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_prediction(dtype, sigma, scaling):
     X, y, fits = models(dtype, sigma=sigma, scaling=scaling)
-    new = data(133, 7, 3, seed=9, dtype=dtype)[0]
+    new = classes_that_differ(133, 7, 3, seed=9, dtype=dtype)[0]
     for model, fit in fits:
         expected = oracle.expected_distance(X, y, fit, new, scaling)
         rtol = 1e-10 if dtype == "float64" else 1e-4 / fit.sigma
@@ -704,7 +705,7 @@ def test_equal_distances_give_the_first_class():
 
 @pytest.mark.parametrize("labels", [["x", "y", "z"], [3.0, -1.0, 7.0], [False, True, True]])
 def test_labels_come_back_as_they_were(labels):
-    X, y = data(60, 5, 3)
+    X, y = classes_that_differ(60, 5, 3)
     named = np.array(labels)[y]
     for model in (IM4E().fit(X, named), Immigrate().fit(X, named)):
         assert model.classes_.tolist() == np.unique(named).tolist()
@@ -718,7 +719,7 @@ def test_labels_come_back_as_they_were(labels):
 @pytest.mark.parametrize("sigma", [0.3, 2.0])
 def test_explanation(sigma):
     X, y, fits = models(sigma=sigma)
-    new = data(20, 7, 3, seed=9)[0]
+    new = classes_that_differ(20, 7, 3, seed=9)[0]
     for model, fit in fits:
         e = model.expected_distance(new)
         for wanted in (None, np.arange(20) % 3):
@@ -754,7 +755,7 @@ def test_explanation(sigma):
 @pytest.mark.parametrize("by", ["weight", "residual"])
 @pytest.mark.parametrize("shape", [(60, 9), (15, 150)])
 def test_top_pairs(shape, by):
-    X, y = data(*shape)
+    X, y = classes_that_differ(*shape)
     found = immigrate(X, y, sigma=2.0)
     W = dense(found)
     leading = found.eigenvalues[0] * np.outer(found.eigenvectors[:, 0], found.eigenvectors[:, 0])
@@ -771,7 +772,7 @@ def test_top_pairs(shape, by):
 
 
 def test_interactions():
-    X, y = data(60, 20)
+    X, y = classes_that_differ(60, 20)
     model = Immigrate().fit(X, y)
     assert model.interactions_.dtype.names == ("a", "b", "weight", "residual")
     assert len(model.interactions_) == 100

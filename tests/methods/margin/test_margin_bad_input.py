@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from test_relief import data
 
 import fastfs
 from fastfs._functions.immigrate import top_pairs
 from fastfs._functions.margin import Stage
 from fastfs._machine.run import Run, core
+from reference.data import classes_that_differ
 from sentences import assert_one_sentence
 
-X, Y = data(40, 6)
+X, Y = classes_that_differ(40, 6)
 CALLS = {
     "relief": lambda X, y, **o: fastfs.relief_scores(X, y, **o),
     "relieff": lambda X, y, **o: fastfs.relieff_scores(X, y, **o),
@@ -283,7 +283,7 @@ def test_start_in_any_unit(unit):
 @pytest.mark.parametrize("n_features", [6, 100])
 def test_nothing_but_negligible_pairs(n_features):
     """The weights before stay, also where the step would have been in the space of pairs."""
-    wide, labels = data(20, n_features)
+    wide, labels = classes_that_differ(20, n_features)
     with pytest.warns(fastfs.DataWarning, match="weights of the iteration before stay"):
         found = fastfs.immigrate(wide, labels, negligible=100.0)
     np.testing.assert_allclose(found.scores, 1 / n_features, rtol=1e-12)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import fastfs
 from reference import relief as oracle
+from reference.data import classes_that_differ
 
 PROMISED = {"float64": 1e-12, "float32": 1e-5}
 DECIDED = {"float64": 1e-12, "float32": 1e-5}
@@ -25,17 +26,6 @@ FORMS = {
     "strided": lambda A: np.repeat(np.repeat(A, 2, axis=1), 3, axis=0)[::3, ::2],
     "reversed": lambda A: A[::-1, ::-1].copy()[::-1, ::-1],
 }
-
-
-def data(n=60, n_features=12, n_classes=2, seed=0, dtype="float64"):
-    """Classes that differ in the first feature and, by a product of signs, in the next two; units and offsets vary."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    X = rng.normal(size=(n, n_features))
-    X[:, 0] += y
-    if n_features > 2:
-        X[:, 1] = np.abs(X[:, 1]) * np.sign(X[:, 2]) * (1 - 2 * (y % 2))
-    return (X * 2.0 ** rng.integers(-6, 6, n_features) + rng.normal(size=n_features)).astype(dtype), y
 
 
 METHODS = {
@@ -79,7 +69,7 @@ def assert_agrees(found, method, X, y, scaling="range", dtype="float64"):
 def test_oracle_is_what_other_packages_compute(n_classes, balanced):
     """Where their definitions are ours: fast-select pools misses in MultiSURF, scikit-rebate doesn't know priors."""
     skrebate, fast_select = pytest.importorskip("skrebate"), pytest.importorskip("fast_select")
-    X, y = data(n_classes=n_classes)
+    X, y = classes_that_differ(n_classes=n_classes)
     if not balanced:
         y = np.sort(np.random.default_rng(0).integers(0, n_classes, len(y)))
     peer = {"backend": "cpu", "n_jobs": 1, "n_features_to_select": 2}
@@ -112,7 +102,7 @@ def test_oracle_is_what_other_packages_compute(n_classes, balanced):
 @pytest.mark.filterwarnings("ignore:no feature:fastfs.DataWarning")
 @pytest.mark.filterwarnings("ignore:the standard deviations:fastfs.DataWarning")
 def test_agrees_with_oracle(method, n, n_features, n_classes, seed, scaling, n_threads, form):
-    X, y = data(n, n_features, n_classes, seed)
+    X, y = classes_that_differ(n, n_features, n_classes, seed)
     assume(gap(method, X, y, scaling) > DECIDED["float64"])
     assert_agrees(scores(method, FORMS[form](X), y, scaling=scaling, n_threads=n_threads), method, X, y, scaling)
 
@@ -122,7 +112,7 @@ def test_agrees_with_oracle(method, n, n_features, n_classes, seed, scaling, n_t
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_dtypes(dtype, method, n_classes, scaling):
-    candidates = (data(40, 9, n_classes, seed, dtype) for seed in range(50))
+    candidates = (classes_that_differ(40, 9, n_classes, seed, dtype) for seed in range(50))
     X, y = next(c for c in candidates if gap(method, *c, scaling) > DECIDED[dtype])
     found = scores(method, X, y, scaling=scaling)
     assert found.dtype == np.float64
@@ -134,7 +124,7 @@ def test_dtypes(dtype, method, n_classes, scaling):
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_layout_changes_no_bit(method, dtype, scaling):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
-        X, y = data(*shape, dtype=dtype)
+        X, y = classes_that_differ(*shape, dtype=dtype)
         options = {"scaling": scaling} | ({"n_neighbors": 3} if method == "relieff 10" else {})
         expected = scores(method, X, y, **options)
         for name, form in FORMS.items():
@@ -150,7 +140,7 @@ SHAPES = [(2, 1), (3, 5), (5, 16), (17, 511), (33, 1025), (66, 2050), (131, 130)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("method", METHODS)
 def test_across_tiles_and_chunks(method, shape):
-    X, y = data(*shape)
+    X, y = classes_that_differ(*shape)
     assert gap(method, X, y) > DECIDED["float64"]
     found = scores(method, X, y, n_threads=1)
     assert_agrees(found, method, X, y)
@@ -163,7 +153,7 @@ def test_across_tiles_and_chunks(method, shape):
 def test_by_blocks_of_rows(method, dtype):
     """Distances of 700 samples would take 3.9 MB."""
     estimator = {"relief": fastfs.Relief, "closed form": fastfs.Relief, "multisurf": fastfs.MultiSURF}
-    X, y = data(700, 5, 3, dtype=dtype)
+    X, y = classes_that_differ(700, 5, 3, dtype=dtype)
     options = METHODS[method][1]
     models = [
         estimator.get(method, fastfs.ReliefF)(**options, max_memory=memory, n_jobs=n_jobs).fit(X, y)
@@ -227,7 +217,7 @@ def test_classes_of_two_samples(load, name, method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
 def test_class_of_one_sample(method):
-    X, y = data(31, 8)
+    X, y = classes_that_differ(31, 8)
     y[:] = np.arange(31) % 2
     y[7] = 2
     with pytest.warns(fastfs.DataWarning, match="one sample only in class 2"):
@@ -240,7 +230,7 @@ def test_class_of_one_sample(method):
 
 @pytest.mark.parametrize("n_neighbors", [10, 39, 40, 10**6, 2**62])
 def test_more_neighbours_than_the_class_has(n_neighbors):
-    X, _ = data(50, 7)
+    X, _ = classes_that_differ(50, 7)
     y = (np.arange(50) < 10).astype(int)
     with pytest.warns(fastfs.DataWarning, match="n_neighbors"):
         found = fastfs.relieff_scores(X, y, n_neighbors=n_neighbors)
@@ -248,7 +238,7 @@ def test_more_neighbours_than_the_class_has(n_neighbors):
 
 
 def test_as_many_neighbours_as_there_are_is_no_reason_to_warn():
-    X, _ = data(50, 7)
+    X, _ = classes_that_differ(50, 7)
     y = (np.arange(50) < 10).astype(int)
     np.testing.assert_allclose(fastfs.relieff_scores(X, y, n_neighbors=9), oracle.relieff(X, y, 9), rtol=0, atol=1e-12)
 
@@ -262,7 +252,7 @@ def test_no_near_neighbours():
 
 def test_nothing_in_closed_form():
     """Each sample's twin is in the other class and its hits are farther in every feature."""
-    X = np.repeat(data(20, 4)[0], 2, axis=0)
+    X = np.repeat(classes_that_differ(20, 4)[0], 2, axis=0)
     with pytest.warns(fastfs.DataWarning, match="all scores are 0"):
         found = fastfs.relief_scores(X, np.arange(40) % 2, closed_form=True)
     assert found.tolist() == [0] * 4
@@ -274,7 +264,7 @@ def test_nothing_in_closed_form():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_changes_nothing(method):
-    X, y = data(50, 10, 3)
+    X, y = classes_that_differ(50, 10, 3)
     found = scores(method, X, y)
     rng = np.random.default_rng(3)
     order, features = rng.permutation(50), rng.permutation(10)
@@ -298,7 +288,7 @@ def test_what_changes_nothing(method):
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_offsets_cost_no_digits(method, offset):
     """Distances come from differences, or are centred before they are multiplied."""
-    X, y = data(40, 6)
+    X, y = classes_that_differ(40, 6)
     X = np.rint(X * 2**20) / 2**20  # so that the shifted values are exact
     shifted = X + offset
     assert np.all(shifted - offset == X)
@@ -321,7 +311,7 @@ def test_exclusive_or_of_two_features_comes_first():
 
 def test_drawn_targets():
     """Whichever they are, scores are the mean of their terms, and each target is drawn once."""
-    X, y = data(9, 4)
+    X, y = classes_that_differ(9, 4)
     terms = oracle.relief_terms(X, y)[0]
     means = {s: terms[list(s)].mean(axis=0) for s in itertools.combinations(range(9), 3)}
     drawn = []
@@ -339,7 +329,7 @@ def test_drawn_targets():
 
 
 def test_drawn_targets_in_closed_form_and_by_blocks():
-    X, y = data(700, 4)
+    X, y = classes_that_differ(700, 4)
     absolute = oracle.relief_terms(X, y)[1]
     u = np.maximum(absolute.sum(axis=0), 0)
     found = fastfs.relief_scores(X, y, closed_form=True, n_targets=700)
