@@ -53,6 +53,34 @@ def test_headers_of_the_c_interface_include_no_other_part():
             assert not [i for i in includes(path) if "fastfs/" not in i and "/" in i], path
 
 
+METHODS = ("manifest", "projse", "margin", "disc", "ikdr")
+MAY_INCLUDE = {
+    "support": ("support",),
+    "engines": ("support", "engines"),
+    **{method: ("support", "engines", method) for method in METHODS},
+    "capi": ("support", "engines", "capi", *METHODS),
+}
+
+
+@pytest.mark.parametrize("room", MAY_INCLUDE)
+def test_rooms_of_the_core(room):
+    """A method knows the engines, an engine no method, and nobody but the C interface several methods."""
+    paths = [path for path in SOURCES if path.relative_to(ROOT).parts[1] == room]
+    assert paths
+    for path in paths:
+        rooms = {i.split("/")[0] for i in includes(path) if (ROOT / "csrc" / i).exists()}
+        assert rooms <= set(MAY_INCLUDE[room]), path
+
+
+def test_nobody_parses_messages():
+    """Errors of the core carry the places that they name: see fastfs._machine.errors."""
+    parsing = re.compile(r"re\.(sub|search|match|fullmatch)\([^)]*str\(|str\(error\)\.(replace|split)| in str\(error\)")
+    sources = sorted((ROOT / "src" / "fastfs").rglob("*.py"))
+    assert sources
+    for path in sources:
+        assert not parsing.search(path.read_text(encoding="utf-8")), path
+
+
 # -------------------------------------------------------------------------------------------------------------- imports
 
 IMPORTS = {
