@@ -88,7 +88,13 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         require(keep_distances == 0 || keep_distances == 1,
                 "keep_distances must be 0 or 1, not " + std::to_string(keep_distances));
         std::vector<Matrix> X;
-        for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) X.emplace_back(chunk);
+        for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) {
+            if (n_chunks == 1) {
+                X.emplace_back(chunk);
+            } else {
+                within(Name::chunk(static_cast<std::int64_t>(X.size())), [&] { X.emplace_back(chunk); });
+            }
+        }
         Samples samples(std::move(X));
         require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
                 "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +

@@ -1045,7 +1045,14 @@ void test_places() {
     CHECK(fastfs_last_error_places(places, 4) == 3);  // X, row 1, column 1
     CHECK(places[1].kind == FASTFS_PLACE_ROW && places[1].number == 1);
     CHECK(places[2].kind == FASTFS_PLACE_COLUMN && places[2].number == 1);
-    CHECK(fastfs_affinity(nullptr, &options, nullptr, nullptr) == FASTFS_EINVAL);
+    const double more[] = {1, 2, 3, 4};
+    fastfs_matrix chunks[] = {*fastfs::matrix(more, 2, 2).get(), *fastfs::matrix(more, 2, 2).get()};
+    chunks[1].values = nullptr;
+    fastfs_manifest* manifest = nullptr;
+    CHECK(fastfs_manifest_new(chunks, 2, 0, nullptr, &manifest) == FASTFS_EINVAL);
+    CHECK(says("in chunk 1: the values of X are null"));
+    CHECK(fastfs_last_error_places(places, 4) == 2);
+    CHECK(places[0].kind == FASTFS_PLACE_CHUNK && places[0].number == 1);
     CHECK(fastfs_memory_budget(-1) == 0);
     CHECK(fastfs_last_error_places(places, 4) == 0);
 }

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import fastfs
 from fastfs import _core
-from fastfs._machine.errors import Place, naming, places, rename
+from fastfs._machine.errors import Place, naming, places, rename, within
 from fastfs._machine.run import Run, core
 
 X = np.random.default_rng(0).normal(size=(6, 4))
@@ -24,6 +25,28 @@ def test_names_take_the_place_of_numbers():
         assert str(error)[place.begin : place.end] == name
     rename(error, {"chunk": lambda c: f"block {c + 1}"})  # an outer caller knows more
     assert str(error) == "in kernel 'b', block 3: no sample of tumour is left"
+
+
+def test_errors_say_where_they_happened():
+    with pytest.raises(ValueError, match=r"^in matrix 1, chunk 2: no sample of tumour is left$") as caught:
+        with naming({"class": lambda c: ["x", "y", "z", "tumour"][c]}), within("matrix", 1), within("chunk", 2):
+            error = ValueError("no sample of class 3 is left")
+            error.places = (("class", 3, 13, 20),)
+            raise error
+    found = [(p.kind, p.number, str(caught.value)[p.begin : p.end]) for p in places(caught.value)]
+    assert found == [("matrix", 1, "matrix 1"), ("chunk", 2, "chunk 2"), ("class", 3, "tumour")]
+
+
+@pytest.mark.parametrize("method", [fastfs.ManiFeSt(), fastfs.DiSC(n_components=1), fastfs.ProjSe()])
+def test_chunks_are_named(method):
+    strings = X.astype(object)
+    strings[1, 2] = "high"
+    message = r"^in chunk 1: X must hold numbers, but column 2 .* holds strings, such as 'high'"
+    if isinstance(method, fastfs.ProjSe):
+        strings = np.where(np.arange(24).reshape(6, 4) == 6, np.nan, X)
+        message = r"^in chunk 1: X contains NaN or infinity: first at row 1, column 2 "
+    with pytest.raises(ValueError, match=message):
+        method.fit(iter([X, strings]), np.arange(12) % 2)
 
 
 def test_errors_without_places_stay_as_they_are():

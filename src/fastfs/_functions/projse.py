@@ -5,6 +5,7 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 import copy
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selec
 from fastfs._inputs.matrix import as_floats, as_matrix
 from fastfs._inputs.streams import dask_blocks, is_dask, is_stream, row_chunks
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
+from fastfs._machine.errors import within
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
@@ -419,13 +421,14 @@ def collect(
     if is_dask(X):
         return _collect_dask(X, y, run, two_views, whole)
     sums = classes = None
-    for rows, target in row_chunks(X, y, run, whole, chunk, names):
+    for number, (rows, target) in enumerate(row_chunks(X, y, run, whole, chunk, names)):
         if sums is None:
             if check is not None:
                 check(rows)
             classes = target.classes
             sums = new_sums(rows, target, run, two_views)
-        add(sums, rows, target, run)
+        with within("chunk", number) if is_stream(X) else nullcontext():
+            add(sums, rows, target, run)
     if sums is None:
         raise ValueError("X yielded no rows: has the iterator been used up before?")
     return sums, classes

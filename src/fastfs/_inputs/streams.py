@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.targets import Reader, Target, as_target
+from fastfs._machine.errors import within
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -22,8 +23,9 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
     n_labels = len(y) if hasattr(y, "__len__") else None
     chunks: list[Any] = []
     n_rows = n_bytes = 0
-    for chunk in X:
-        chunk = as_matrix(chunk, run)
+    for number, chunk in enumerate(X):
+        with within("chunk", number):
+            chunk = as_matrix(chunk, run)
         if chunks and chunk.shape[1] != chunks[0].shape[1]:
             raise ValueError(
                 f"all chunks of X must have the {chunks[0].shape[1]} features of the first, but chunk {len(chunks)} "

@@ -31,6 +31,23 @@ def naming(names: Mapping[str, Callable[[int], str]]) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def within(kind: str, number: int) -> Iterator[None]:
+    """Let errors say where they happened: "in chunk 2: ...", and of a nested one "in matrix 1, chunk 2: ..."."""
+    try:
+        yield
+    except (ValueError, TypeError, LinAlgError) as error:
+        inner = len("in ") if getattr(error, "is_within", False) else 0
+        name = f"{kind} {number}"
+        before = f"in {name}, " if inner else f"in {name}: "
+        shift = len(before) - inner
+        moved = [Place(p.kind, p.number, p.begin + shift, p.end + shift) for p in places(error)]
+        error.args = (before + str(error)[inner:],)
+        error.places = (Place(kind, number, len("in "), len("in ") + len(name)), *moved)  # type: ignore[union-attr]
+        error.is_within = True  # type: ignore[union-attr]
+        raise
+
+
 def rename(error: BaseException, names: Mapping[str, Callable[[int], str]]) -> None:
     """Put names into the message of an error, and its places where they are then."""
     message, text, end, moved = str(error), "", 0, []
