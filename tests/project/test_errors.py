@@ -28,11 +28,18 @@ def test_names_take_the_place_of_numbers():
 
 
 def test_errors_say_where_they_happened():
-    with pytest.raises(ValueError, match=r"^in matrix 1, chunk 2: no sample of tumour is left$") as caught:
-        with naming({"class": lambda c: ["x", "y", "z", "tumour"][c]}), within("matrix", 1), within("chunk", 2):
-            error = ValueError("no sample of class 3 is left")
-            error.places = (("class", 3, 13, 20),)
-            raise error
+    def fail():
+        error = ValueError("no sample of class 3 is left")
+        error.places = (("class", 3, 13, 20),)
+        raise error
+
+    with (
+        pytest.raises(ValueError, match=r"^in matrix 1, chunk 2: no sample of tumour is left$") as caught,
+        naming({"class": lambda c: ["x", "y", "z", "tumour"][c]}),
+        within("matrix", 1),
+        within("chunk", 2),
+    ):
+        fail()
     found = [(p.kind, p.number, str(caught.value)[p.begin : p.end]) for p in places(caught.value)]
     assert found == [("matrix", 1, "matrix 1"), ("chunk", 2, "chunk 2"), ("class", 3, "tumour")]
 
