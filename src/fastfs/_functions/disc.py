@@ -177,36 +177,8 @@ def disc(
     graphs : sequence of sparse or array-like of shape (n_features, n_features)
         Affinities between features of your own, in place of `sets`: symmetric, not negative, one matrix a set. They are
         taken as they are: a self loop is there only if it is on the diagonal.
-    n_components : int or sequence of int
-        Number of diffusion vectors of each set.
-    graph : {"auto", "dense", "knn", "approximate"}
-        "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
-        `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
-        with `graph_recall` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph`
-        and `graph_reason` tell. A graph of few neighbours is another method, with other results: name the graph if
-        results are to be compared.
-    n_neighbors : int
-        For "knn" and "approximate".
-    bandwidth_neighbors : int
-        A feature's bandwidth is the distance to this nearest other feature.
-    density : float
-        In [0, 1]: affinities are divided by (q_i q_j)^density, q their sums. 1 is the public program, 0 the paper's
-        text.
-    constant : {"drop", "project"}
-        "drop": the constant diffusion vector isn't among those projected out, as in the public program; a trivial
-        differential vector results. "project": it is.
-    kernel : "adaptive", a C function, or a sequence of these, one a set
-        Of squared distances, as for :func:`fastfs.affinity`; its sigma is the median bandwidth.
-    n_vectors : int
-        Differential vectors of each set.
-    n_differential : int, optional
-        How many of them, trivial ones left out, make the scores; default: up to the largest ratio of successive
-        significances.
-    scaling : {"standard"} or None
-        "standard": each feature is centred and scaled by mean and standard deviation over the rows of all sets. None:
-        as it is.
-    random_state : int, Generator, RandomState or None
-        Of start vectors and of pynndescent. The same int gives the same result, to the bit (not with "approximate").
+    other parameters
+        As for :class:`fastfs.DiSC`, with sets in place of classes. `scaling` takes the rows of all sets together.
     n_threads : int
         0: all cores that this process may use.
     max_memory : int or str, optional

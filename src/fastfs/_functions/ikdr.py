@@ -219,14 +219,12 @@ def ikdr(
         (n_samples, n_samples) or a list of such: a kernel each.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    n_components, groups, kernel, width, lam, mu, tau, zeta, interpretability, solver, max_iter, max_inner, tol
-        As for :class:`fastfs.IKDR`.
     rho : float
         Penalty of the constraint in ``solver="admm"``.
     start : array-like of shape (n_samples, n_components), or a pair of it and one of shape (n_kernels,)
         A, or A and the weights, to start from: columns, and weights, that are not negative and add up to 1. By default
         means of the classes, or of parts of them, and equal weights.
-    scaling, random_state, max_memory
+    other parameters
         As for :class:`fastfs.IKDR`.
     n_threads : int
         0: all cores that this process may use.
