@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import axes, colour_bar, literal, middle_cut, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fastfs.pl._drawing import Axes, axes, colour_bar, literal, middle_cut, set_title
 
 
 def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fastfs.pl._drawing import BAR, PALE, QUIET, axes, check_names, names_of, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
+from fastfs.pl._drawing import BAR, PALE, QUIET, Axes, axes, check_names, names_of, set_title
 
 
 def comparison(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import BAR, QUIET, check_names, literal, names_of, new_figure
+from fastfs.pl._drawing import BAR, QUIET, Axes, Figure, SubFigure, literal, names_of, names_of_fit, new_figure
 from fastfs.pl._image import image
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 
 def components(
@@ -79,8 +75,7 @@ def components(
     if n_components == 0:
         raise ValueError("The selector kept no components: fit it with n_components=1 or more")
     n_features = len(parts["M"][1])
-    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
-    check_names(names, n_features, "features")
+    names = names_of_fit(selector, feature_names, n_features)
 
     height = 3.0 if shape is not None else 0.9 + 0.22 * min(top, n_features)
     figure = new_figure(figure, (1 + 3.2 * n_components, 2 * height))

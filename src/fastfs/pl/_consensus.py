@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastfs.pl._drawing import axes, check_names, literal, names_of, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from fastfs._inference.consensus import ConsensusResult
+from fastfs._inference.consensus import ConsensusResult
+from fastfs.pl._drawing import Axes, axes, check_names, literal, names_of, set_title
 
 
 def consensus(

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.text import Text
-    from numpy.typing import ArrayLike
+else:  # only annotations name them: matplotlib is imported when something is drawn
+    Axes = Figure = SubFigure = Text = Any
 
 BAR = "#2f6f8f"
 PALE = "#b5ccd8"
@@ -42,9 +44,21 @@ def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
         ax.set_title(title, loc="left", pad=pad, fontweight="bold", parse_math=False)
 
 
+def check_top(top: int, least: int = 1) -> None:
+    if top < least:
+        raise ValueError(f"top must be at least {least}, not {top}")
+
+
 def check_names(names: Sequence[str] | None, n_features: int, what: str = "scores") -> None:
     if names is not None and len(names) != n_features:
         raise ValueError(f"There are {len(names)} feature_names for {n_features} {what}")
+
+
+def names_of_fit(selector: Any, given: Sequence[str] | None, n_features: int) -> Sequence[str] | None:
+    """The names that were given, or else those of the fit, if it had any."""
+    names = getattr(selector, "feature_names_in_", None) if given is None else given
+    check_names(names, n_features, "features")
+    return names
 
 
 def names_of(features: Iterable[int], names: Sequence[str] | None, longest: int = 32) -> list[str]:
@@ -73,7 +87,25 @@ def colour_bar(ax: Axes, drawn: Any, **options: Any) -> Any:
     return bar
 
 
-def label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
+def bars(
+    ax: Axes, values: Any, names: Sequence[str], colours: Sequence[str], number_format: str, margin: float
+) -> None:
+    """Horizontal bars with their names and values, the first one on top."""
+    place = np.arange(len(values))
+    ax.barh(place, values, height=0.72, color=colours, zorder=2)
+    ax.set_yticks(place, names)
+    literal(ax.get_yticklabels())
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    _label_bars(ax, values, number_format)
+    ax.margins(x=margin)
+    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=3)
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+def _label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
     """Write each value beside its horizontal bar: no length has to be read off the axis, and colour isn't needed."""
     for y, value in enumerate(np.asarray(values)):
         side = -1 if value < 0 else 1

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import AGAINST, BAR, QUIET, axes, decimals_of, label_bars, literal, middle_cut, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fastfs.pl._drawing import AGAINST, BAR, Axes, axes, bars, check_top, decimals_of, middle_cut, set_title
 
 
 def explanation(
@@ -50,8 +47,7 @@ def explanation(
     >>> ax.get_yticklabels()[0].get_text()
     'x1'
     """
-    if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}")
+    check_top(top)
     if not hasattr(found, "tables"):
         raise ValueError("explanation draws one sample: give one entry of the list that explain returns")
     tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
@@ -63,19 +59,8 @@ def explanation(
     n_bars = len(parts)
     ax = axes(ax, (8, 1.6 + 0.28 * n_bars))
 
-    place = np.arange(n_bars)
-    ax.barh(place, parts, height=0.72, color=[BAR if part >= 0 else AGAINST for part in parts], zorder=2)
-    ax.set_yticks(place, names)
-    literal(ax.get_yticklabels())
-    ax.set_ylim(n_bars - 0.4, -0.6)
-    decimals = decimals_of(float(np.abs(parts).max()))
-    label_bars(ax, parts, f"+{decimals}")
-    ax.margins(x=0.16)
-    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=3)
-    ax.grid(axis="x", color="#e3e3e3", zorder=0)
-    ax.set_axisbelow(True)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    colours = [BAR if part >= 0 else AGAINST for part in parts]
+    bars(ax, parts, names, colours, f"+{decimals_of(float(np.abs(parts).max()))}", margin=0.16)
     label, other = middle_cut(str(found.label), 24), middle_cut(str(found.other), 24)
     below = f"← speaks for {other}      part of the margin      speaks for {label} →"
     if n_parts > n_bars:

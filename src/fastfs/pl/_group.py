@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fastfs._inputs.matrix import check_structure
-from fastfs.pl._drawing import QUIET, check_names, literal, names_of, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
-    from numpy.typing import ArrayLike
+from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
 
 def group(
@@ -89,10 +86,8 @@ def group(
         raise ValueError("features must be at least two indices, or True and False for each feature")
     if chosen.min() < 0 or chosen.max() >= n_features:
         raise ValueError(f"features must lie between 0 and {n_features - 1}")
-    if top < 2:
-        raise ValueError(f"top must be at least 2, not {top}")
-    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
-    check_names(names, n_features, "features")
+    check_top(top, 2)
+    names = names_of_fit(selector, feature_names, n_features)
     n_all = len(chosen)
     others = np.setdiff1d(np.arange(n_features), chosen)
     chosen = chosen[np.argsort(-selector.scores_[chosen], kind="stable")[:top]]

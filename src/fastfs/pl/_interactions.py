@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import axes, check_names, colour_bar, literal, names_of, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fastfs.pl._drawing import Axes, axes, check_top, colour_bar, literal, names_of, names_of_fit, set_title
 
 
 def interactions(
@@ -60,14 +57,11 @@ def interactions(
     """
     if by not in ("weight", "residual"):
         raise ValueError(f"by must be 'weight' or 'residual', not {by!r}")
-    if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}")
+    check_top(top)
     if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
         # From the factors: W of many features is never made as a whole.
         features, n_features = source.kept_features_, source.n_features_in_
         values, vectors = source.eigenvalues_.copy(), source.eigenvectors_
-        own = getattr(source, "feature_names_in_", None)
-        feature_names = own if feature_names is None else feature_names
     else:
         W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
@@ -77,7 +71,7 @@ def interactions(
         values, vectors = np.linalg.eigh(W)
         order = np.argsort(-np.abs(values), kind="stable")
         values, vectors = values[order], vectors[:, order]
-    check_names(feature_names, n_features, "features")
+    feature_names = names_of_fit(source, feature_names, n_features)
     if by == "residual":
         values[0] = 0
     # sum_b W_ab^2 = sum_k values_k^2 v_ka^2, as the eigenvectors are orthonormal.

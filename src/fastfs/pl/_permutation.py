@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fastfs.pl._drawing import AGAINST, PALE, axes, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from fastfs._inference.permutation import PermutationResult
+from fastfs._inference.permutation import PermutationResult
+from fastfs.pl._drawing import AGAINST, PALE, Axes, axes, set_title
 
 
 def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str | None = None) -> Axes:

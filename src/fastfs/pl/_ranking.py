@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from fastfs.pl._drawing import (
-    BAR,
-    PALE,
-    QUIET,
-    axes,
-    check_names,
-    decimals_of,
-    label_bars,
-    literal,
-    names_of,
-    set_title,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
+from fastfs.pl._drawing import BAR, PALE, Axes, axes, bars, check_names, check_top, decimals_of, names_of, set_title
 
 
 def ranking(
@@ -77,8 +62,7 @@ def ranking(
     if scores.ndim != 1 or scores.size == 0:
         raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}")
     check_names(feature_names, scores.size)
-    if top < 1:
-        raise ValueError(f"top must be at least 1, not {top}")
+    check_top(top)
     if ranks is not None and np.shape(ranks) != scores.shape:
         raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores")
     order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
@@ -87,15 +71,10 @@ def ranking(
     n_bars = len(order)
     ax = axes(ax, (8, 1.4 + 0.25 * n_bars))
 
-    place = np.arange(n_bars)
-    bars = ax.barh(place, scores[order], height=0.72, color=BAR, zorder=2)
-    for bar in bars[n_bars if n_selected is None else n_selected :]:
-        bar.set_color(PALE)
-    ax.set_yticks(place, [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
-    literal(ax.get_yticklabels())
-    ax.set_ylim(n_bars - 0.4, -0.6)
+    colours = [BAR if n_selected is None or place < n_selected else PALE for place in range(n_bars)]
     decimals = decimals_of(best)
-    label_bars(ax, scores[order], decimals)
+    numbered = [f"{rank}  {name}" for rank, name in enumerate(names, start=1)]
+    bars(ax, scores[order], numbered, colours, decimals, margin=0.12)
     median = float(np.median(scores))
     ax.axvline(median, color="black", linestyle=(0, (4, 3)), linewidth=1, zorder=3)
     ax.annotate(
@@ -107,12 +86,6 @@ def ranking(
         fontsize="small",
         ha="left" if median < 0.6 * best else "right",
     )
-    ax.margins(x=0.12)
-    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=3)
-    ax.grid(axis="x", color="#e3e3e3", zorder=0)
-    ax.set_axisbelow(True)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
     label = f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score"
     if n_selected is not None and n_selected < n_bars:
         label += f"; the first {n_selected} selected, in order" if n_selected > 1 else "; the first one selected"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import BAR, axes, literal, set_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fastfs.pl._drawing import BAR, Axes, axes, literal, set_title
 
 
 def significance(

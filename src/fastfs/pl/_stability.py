@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fastfs._inference.stability import StabilityResult
+from fastfs.pl._drawing import Axes
 from fastfs.pl._ranking import ranking
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from fastfs._inference.stability import StabilityResult
 
 
 def stability(
