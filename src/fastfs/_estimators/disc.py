@@ -68,7 +68,8 @@ class DiSC(_Selector):
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
     max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available. What
+        pynndescent takes is not in it.
     verbose : bool or callable
         True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
 

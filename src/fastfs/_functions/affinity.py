@@ -101,12 +101,7 @@ def affinity(
     """
     run = Run(n_threads, max_memory, progress)
     X = as_matrix(X, run)
-    result: Array = core().affinity(
-        X,
-        *_checked_kernel(kernel, sigma),
-        out,
-        run,
-    )
+    result: Array = core().affinity(X, *_checked_kernel(kernel, sigma), out, run)
     return result
 
 
@@ -159,12 +154,7 @@ def affinity_product(
     columns = np.ascontiguousarray(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
     if said := not_finite(columns, "V"):
         raise ValueError(said)
-    product: Array = core().affinity_product(
-        X,
-        columns,
-        *_checked_kernel(kernel, sigma),
-        run,
-    )
+    product: Array = core().affinity_product(X, columns, *_checked_kernel(kernel, sigma), run)
     return product.reshape(V.shape)
 
 
@@ -174,9 +164,7 @@ class GramAccumulator:
     Parameters
     ----------
     n_features : int
-    n_threads : int
-        0: all cores that this process may use.
-    max_memory : int or str, optional
+    n_threads, max_memory
         As for :func:`affinity`.
 
     Attributes

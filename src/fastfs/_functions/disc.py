@@ -80,41 +80,18 @@ class DiSCResult:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_features,)
-        The largest of `set_scores`.
     set_scores : ndarray of shape (n_sets, n_features)
-        Sum of sigma_j^2 v_j[i]^2 over the leading `n_differential` vectors of the set.
-    significance : ndarray of shape (n_sets, n_vectors)
-        Singular values sigma_j, descending; 0 beyond the vectors that the space allows.
-    vectors : ndarray of shape (n_sets, n_features, n_vectors)
-        Differential vectors v_j: features that are connected in this set and not in the others. The entry
-        of largest magnitude is positive.
-    trivial : ndarray of shape (n_sets, n_vectors), bool
-        Whether a vector is nearly constant and so carries no information.
-    statistic : ndarray of shape (n_sets,)
-        The largest significance that is not trivial; a permutation test compares it.
-    n_differential : ndarray of shape (n_sets,)
-        Number of leading vectors, without trivial ones, that make up the scores.
-    ratio : ndarray of shape (n_sets,)
-        Significance of the last of these divided by that of the next vector; 0 if there is none.
-    eigenvalues : list of ndarray of shape (n_components + 1,)
-        Of each set's random walk, descending from 1.
+        As `class_scores_` of :class:`fastfs.DiSC`.
+    scores, significance, vectors, trivial, statistic, n_differential, ratio, gap, eigenvalues, n_connected_components
+        As the attributes of :class:`fastfs.DiSC`, with sets in place of classes.
+    bandwidths, graph_recall, mean, scale
+        The same, or None: without bandwidths are graphs of the caller's.
+    graph, graph_reason : str
+        The same; "given" for graphs of the caller's.
     diffusion : list of ndarray of shape (n_features, n_components)
         Diffusion vectors of each set.
-    gap : ndarray of shape (n_sets,)
-        Between the last eigenvalue used and the next.
-    n_connected_components : ndarray of shape (n_sets,)
-        Number of connected components of the graph.
-    bandwidths : ndarray of shape (n_sets, n_features) or None
-        Of the kernel of each feature; None for graphs of the caller's.
     graphs : list of scipy.sparse.csr_matrix, or None
         Affinities between features, if sparse.
-    graph_recall : ndarray of shape (n_sets,) or None
-        With ``graph="approximate"``: share of the nearest features that it found, for a sample of features.
-    mean, scale : ndarray of shape (n_features,) or None
-        With `scaling`: what each feature was centred and divided by.
-    graph, graph_reason : str
-        The kind of graph that was used, "dense", "knn", "approximate" or "given", and why.
 
     Examples
     --------
@@ -179,13 +156,8 @@ def disc(
         taken as they are: a self loop is there only if it is on the diagonal.
     other parameters
         As for :class:`fastfs.DiSC`, with sets in place of classes. `scaling` takes the rows of all sets together.
-    n_threads : int
-        0: all cores that this process may use.
-    max_memory : int or str, optional
-        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available. What
-        pynndescent takes is not in it.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -194,28 +166,20 @@ def disc(
     Raises
     ------
     ValueError
-        Fewer than two sets; other features in one set than in another; fewer than 4; NaN or infinity; so many
-        `n_components` that the others' diffusion vectors leave no room; all features equal; a graph that is not square,
-        symmetric or not negative; a parameter out of its range; more than 20,000 features with ``graph="dense"``.
-    MemoryError
-        The call would exceed the budget; nothing was allocated.
-    ModuleNotFoundError
-        ``graph="approximate"`` without pynndescent.
+        As for :class:`fastfs.DiSC`, with sets in place of classes; other features in one set than in another; a graph
+        that is not square, symmetric or not negative.
+    MemoryError, ModuleNotFoundError
+        As for :class:`fastfs.DiSC`.
 
     Warns
     -----
-    fastfs.DataWarning
-        One sample in a set; more neighbours asked for than there are; so many copies of a feature that its bandwidth
-        would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal sets; no clear step
-        among the significances.
-    sklearn.exceptions.ConvergenceWarning
-        An eigensolver gave up.
+    fastfs.DataWarning, sklearn.exceptions.ConvergenceWarning
+        As for :class:`fastfs.DiSC`.
 
     Notes
     -----
-    Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a set, or once if the budget has no room for more.
-    "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. Nothing of n_features x n_features but the
-    dense graph is ever formed. The result doesn't depend on the number of threads.
+    Time and memory are those of :class:`fastfs.DiSC`. Nothing of n_features x n_features but the dense graph is ever
+    formed.
 
     For each set, affinities W_ij = (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 give a random walk P; the
     vectors are right singular vectors of P Q, where Q projects onto what is orthogonal to all diffusion vectors of the
@@ -234,8 +198,6 @@ def disc(
     >>> A, B = rng.normal(size=(2, 100, 60))
     >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
     >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
-    >>> sorted(np.argsort(-found.set_scores[0])[:10].tolist())
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     >>> found.statistic.round(2).tolist()
     [0.94, 0.87]
     """
@@ -523,17 +485,10 @@ def nearest_features(
 
     Parameters
     ----------
-    X : array-like or sparse of shape (n_samples, n_features)
-        float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
-        converted to float64 (float16 to float32).
+    X, n_threads, max_memory, progress
+        As for :func:`fastfs.affinity`.
     n_neighbors : int
         At least 1 and less than n_features.
-    n_threads : int
-        0: all cores that this process may use.
-    max_memory : int or str, optional
-        Budget in bytes, or such as "4G"; default: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
 
     Returns
     -------

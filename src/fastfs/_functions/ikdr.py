@@ -89,43 +89,17 @@ class IKDRResult:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_features,), or (n_kernels,) with precomputed kernels
-        The weight where it is positive; else -p / (p + F), where F is the objective and p the price, by how much F
-        rises per unit of weight: above -1, which is left to constant features. A total ranking, larger is better.
-    weights : ndarray of shape (n_kernels,)
-        beta: not negative, with sum 1.
-    feature_weights : ndarray of shape (n_features,), or None with precomputed kernels
-        The weight of a group in equal parts for its features that aren't constant.
-    A : ndarray of shape (n_samples, n_components)
-        Each column is a dimension, a mixture of samples: not negative, with sum 1.
-    support : ndarray of int
-        The samples of which some dimension is made: rows of A that aren't zero.
-    embedding : ndarray of shape (n_samples, n_components)
-        K A: similarity of each sample to each mixture.
-    class_profile : ndarray of shape (n_classes, n_components)
-        H A: the share of each class in each dimension.
-    classes : ndarray of shape (n_classes,)
-    interpretability : float
-        I_p, the mean over dimensions of the share of their main class, in [1 / n_classes, 1].
-    objective : float
-        F, after all slack variables have been eliminated.
-    history : ndarray of shape (n_iter,)
-        F after each outer iteration.
-    similarity : float
-        Mean of K off its diagonal: near 0 samples are all unlike each other, near 1 all alike.
-    n_iter : int
-    converged : bool
-        Whether F fell by no more than the share `tol` of it in the end.
+    weights, A, support
+        As `kernel_weights_`, `dual_coef_` and `support_samples_` of :class:`fastfs.IKDR`.
+    scores, embedding, class_profile, classes, interpretability, objective, history, similarity, n_iter, converged
+        As the attributes of :class:`fastfs.IKDR`.
+    feature_weights, constant_features, group_labels, deltas
+        The same, or None: the first two with precomputed kernels, the third without groups, the last unless
+        ``kernel="rbf"``.
     lam : float
         In units of 1 / n_samples, as it was given.
-    deltas : ndarray of shape (n_kernels,), or None unless ``kernel="rbf"``
-        Widths of the Gaussian kernels; 0 for those of constant features.
-    constant_features : ndarray of int, or None with precomputed kernels
-        Columns of X that have one value only, and no weight.
-    group_labels : ndarray of shape (n_kernels,), or None without groups
-        The groups, in the order of `weights`.
     embedder : object
-        What :meth:`embed` needs of the training data.
+        The part of the training data that :meth:`embed` needs.
 
     Examples
     --------
@@ -226,10 +200,8 @@ def ikdr(
         means of the classes, or of parts of them, and equal weights.
     other parameters
         As for :class:`fastfs.IKDR`.
-    n_threads : int
-        0: all cores that this process may use.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -263,13 +235,11 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
 
     Parameters
     ----------
-    X, y
-        As for :func:`fastfs.ikdr`.
+    X, y, **options
+        As for :func:`fastfs.ikdr`, but for `lam`.
     lams : sequence of float
         In the order to solve them. From small to large is better as a rule: the solution for a large lambda is a poor
         start for a small one.
-    **options
-        As for :func:`fastfs.ikdr`, but for `lam`.
 
     Returns
     -------

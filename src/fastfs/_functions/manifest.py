@@ -132,14 +132,10 @@ def manifest_scores(
     X : array-like, sparse, or iterator of row chunks, of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, of any sortable type.
-    kernel, sigma, sigma_factor, sigma_percentile, normalize, form, accuracy, rank, multiclass, combine, random_state
+    other parameters
         As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, whose results don't fit into an array of scores.
-    n_threads : int
-        0: all cores that this process may use.
-    max_memory : int, str or None
-        As for :class:`fastfs.ManiFeSt`.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------

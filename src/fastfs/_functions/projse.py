@@ -79,21 +79,8 @@ class ProjSeResult:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_features,)
-        Score of each feature before any choice; 0 for a column of zeros (constant, if centred).
-    ranking : ndarray of shape (n_features,)
-        1 is best: the selected ones in order of choice, then the others by `scores`.
-    selected : ndarray of shape (n_selected,)
-        Indices in order of choice.
-    selection_scores, gaps, captured : ndarray of shape (n_selected,)
-        Of each choice: its score at that moment, that score less the best rival's, and the share of all `scores` that
-        has been explained by then.
-    kernel_rank : int or None
-        Rank of the target's kernel, which bounds the number of selected features; None without target if unknown.
-    sigma : float or None
-        The scale of the kernel, if it has one.
-    center : bool
-        Whether the columns were centred; False for kernels that were given.
+    scores, ranking, selected, selection_scores, gaps, captured, kernel_rank, sigma, center
+        As the attributes of :class:`fastfs.ProjSe`; `center` is False for kernels that were given.
 
     Examples
     --------
@@ -139,13 +126,10 @@ def projse(
     ----------
     X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+    other parameters
         As for :class:`fastfs.ProjSe`.
-    n_features_to_select, kernel, degree, sigma, center, normalize, eps, max_memory
-        As for :class:`fastfs.ProjSe`.
-    n_threads : int
-        0: all cores that this process may use.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -197,11 +181,10 @@ def projse_scores(
     ----------
     X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
-        As for :class:`fastfs.ProjSe`.
-    kernel, degree, sigma, center, normalize, eps, max_memory
+    other parameters
         As for :class:`fastfs.ProjSe`.
     n_threads, progress
-        As for :func:`fastfs.projse`.
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -247,10 +230,11 @@ def projse_two_view(
     ----------
     X : array-like of shape (n_samples, n_features), or a stream of its rows
     Y : array-like of shape (n_samples, n_targets), or a stream of its rows
-    n_features_to_select, kernel, degree, sigma, center, normalize, eps, max_memory
-        As for :class:`fastfs.ProjSe`, for each view; a number above the width of the narrower view is its width there.
+    other parameters
+        As for :class:`fastfs.ProjSe`, for each view; an `n_features_to_select` above the width of the narrower view is
+        its width there.
     n_threads, progress
-        As for :func:`fastfs.projse`.
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -330,7 +314,7 @@ def projse_from_kernels(
     n_features_to_select, normalize, eps, max_memory
         As for :class:`fastfs.ProjSe`.
     n_threads : int
-        0: all cores that this process may use.
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
