@@ -39,9 +39,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 def problem(n_classes, n=36, d=25, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 5
-    codes = rng.permutation(np.arange(n) % n_classes)
-    X[:, 4] += 2.5 * codes
-    return X, np.array(["b", "a", "c"])[codes]
+    labels = rng.permutation(np.arange(n) % n_classes)
+    X[:, 4] += 2.5 * labels
+    return X, np.array(["b", "a", "c"])[labels]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -49,11 +49,11 @@ def problem(n_classes, n=36, d=25, seed=0):
 def test_scorer_is_the_fit(model, n_classes):
     """Whatever is done once: the scores of each labeling are those of a fit with these labels."""
     X, y = problem(n_classes)
-    codes, scorer = make_scorer(clone(model), X, y)
+    labels, scorer = make_scorer(clone(model), X, y)
     classes = np.unique(y)
-    assert np.array_equal(classes[codes], y)
+    assert np.array_equal(classes[labels], y)
     rng = np.random.default_rng(1)
-    labelings = [codes, rng.permutation(codes), rng.permutation(codes)]
+    labelings = [labels, rng.permutation(labels), rng.permutation(labels)]
     found = list(scorer(labelings))
     assert len(found) == 3
     for labels, (scores, statistic) in zip(labelings, found, strict=True):
@@ -69,8 +69,8 @@ def test_projse_of_counts(make, center):
     X = rng.poisson(0.4, size=(50, 30)).astype(float)
     y = np.arange(50) % 3
     model = fastfs.ProjSe(1, center=center)
-    codes, scorer = make_scorer(clone(model), make(X), y)
-    ((scores, _),) = scorer([codes])
+    labels, scorer = make_scorer(clone(model), make(X), y)
+    ((scores, _),) = scorer([labels])
     np.testing.assert_allclose(scores, clone(model).fit(X, y).scores_, rtol=0, atol=1e-12)
 
 
@@ -79,8 +79,8 @@ def test_projse_with_an_offset(dtype):
     """Products about the mean: an offset of 1e4 leaves float32 its digits."""
     X, y = problem(2)
     X = (X + 1e4).astype(dtype)
-    codes, scorer = make_scorer(fastfs.ProjSe(1, center=True), X, y)
-    ((scores, _),) = scorer([codes])
+    labels, scorer = make_scorer(fastfs.ProjSe(1, center=True), X, y)
+    ((scores, _),) = scorer([labels])
     expected = fastfs.ProjSe(1, center=True).fit(X.astype("float64"), y).scores_
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5 if dtype == "float32" else 1e-12)
 
@@ -92,9 +92,9 @@ def test_counting(model):
     found = fastfs.permutation_test(model, X, y, n_permutations=19, random_state=5)
     true = clone(model).fit(X, y)
     scores, largest, statistics = [], [], []
-    codes = np.unique(y, return_inverse=True)[1]
+    labels = np.unique(y, return_inverse=True)[1]
     for seed in np.random.SeedSequence(5).spawn(19):
-        fitted = clone(model).fit(X, np.unique(y)[np.random.default_rng(seed).permutation(codes)])
+        fitted = clone(model).fit(X, np.unique(y)[np.random.default_rng(seed).permutation(labels)])
         scores.append(fitted.scores_)
         largest.append(fitted.scores_.max())
         statistics.append(np.max(getattr(fitted, "statistic_", fitted.scores_)))

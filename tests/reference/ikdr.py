@@ -1,6 +1,6 @@
 """I-KDR in plain NumPy: equation (15) of the paper with all of its matrices, and the reduced problem. Nothing clever.
 
-lam and mu are the paper's own here: what fastfs calls lam and mu, over the number of samples. codes are 0..C-1.
+lam and mu are the paper's own here: what fastfs calls lam and mu, over the number of samples. labels are 0..C-1.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ class Problem:
     """All that isn't looked for. `kernels` is m x N x N; of a single kernel, 1 x N x N."""
 
     kernels: np.ndarray
-    codes: np.ndarray
+    labels: np.ndarray
     lam: float
     mu: float
     tau: float = INF
@@ -27,11 +27,11 @@ class Problem:
 
     @property
     def H(self):
-        return (np.arange(self.codes.max() + 1)[:, None] == self.codes).astype(float)
+        return (np.arange(self.labels.max() + 1)[:, None] == self.labels).astype(float)
 
     @property
     def D(self):
-        return (self.codes[:, None] != self.codes).astype(float)
+        return (self.labels[:, None] != self.labels).astype(float)
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def interpretability_term(K, A, kind):
 def paper_objective(problem, A, weights, S, Gamma):
     """F of (15). tau or zeta may be infinite if what they weigh is 0."""
     K, H, D = problem.kernel(weights), problem.H, problem.D
-    value = np.sum((np.diag(H[problem.codes] @ S) - 1) ** 2)
+    value = np.sum((np.diag(H[problem.labels] @ S) - 1) ** 2)
     value += problem.lam * np.trace(A.T @ K @ D @ K @ A)
     value += problem.mu * interpretability_term(K, A, problem.interpretability)
     for penalty, rest in ((problem.tau, S - A @ Gamma), (problem.zeta, Gamma - A.T @ K)):
@@ -134,7 +134,7 @@ def best_slack(problem, A, weights):
     n, k = A.shape
     tau, zeta, B = problem.tau, problem.zeta, K @ A
     S, Gamma = np.empty((n, n)), np.empty((k, n))
-    for i, q in enumerate(problem.codes):
+    for i, q in enumerate(problem.labels):
         u = H[q]
         if np.isinf(tau) and np.isinf(zeta):
             Gamma[:, i] = B[i]
@@ -169,22 +169,22 @@ def shares(problem, A):
 
 def objective(problem, A, weights):
     """(R): (15) at its minimum over S and Gamma."""
-    K, codes = problem.kernel(weights), problem.codes
+    K, labels = problem.kernel(weights), problem.labels
     P, omega = shares(problem, A)
     B = K @ A
-    r = 1 - np.sum(P[codes] * B, axis=1)
-    value = np.sum(omega[codes] * r**2) + problem.lam * np.trace(B.T @ problem.D @ B)
+    r = 1 - np.sum(P[labels] * B, axis=1)
+    value = np.sum(omega[labels] * r**2) + problem.lam * np.trace(B.T @ problem.D @ B)
     return float(value + problem.mu * interpretability_term(K, A, problem.interpretability))
 
 
 def gradient(problem, A, weights):
     """Of (R), by A: through B = K A with D in full, and through P = H A."""
-    K, H, codes = problem.kernel(weights), problem.H, problem.codes
+    K, H, labels = problem.kernel(weights), problem.H, problem.labels
     P, omega = shares(problem, A)
     B = K @ A
-    r = 1 - np.sum(P[codes] * B, axis=1)
-    slope = -2 * omega[codes] * r
-    by_B = slope[:, None] * P[codes] + 2 * problem.lam * problem.D @ B
+    r = 1 - np.sum(P[labels] * B, axis=1)
+    slope = -2 * omega[labels] * r
+    by_B = slope[:, None] * P[labels] + 2 * problem.lam * problem.D @ B
     by_P = H @ (slope[:, None] * B)
     if np.isfinite(problem.zeta):  # domega/dP = -2 omega^2 / zeta P
         by_P -= 2 * (omega**2 / problem.zeta * (H @ r**2))[:, None] * P
@@ -211,7 +211,7 @@ def slopes(problem, A, weights):
     r = 1 - weights @ c
     t = np.einsum("m,mqj->qj", weights, T)
     others = t.sum(axis=0) - t  # of each class: sums over the samples of all others
-    return -2 * c @ (omega[problem.codes] * r) + 2 * problem.lam * np.einsum("mqj,qj->m", T, others) + v
+    return -2 * c @ (omega[problem.labels] * r) + 2 * problem.lam * np.einsum("mqj,qj->m", T, others) + v
 
 
 def prices(problem, A, weights):
@@ -305,7 +305,7 @@ def solve_weights(problem, A, weights):
     """The weights alone, all of them at once."""
     _, omega = shares(problem, A)
     c, T, v = products(problem, A)
-    om = omega[problem.codes]
+    om = omega[problem.labels]
 
     def value(b):
         t = np.einsum("m,mqj->qj", b, T)
@@ -324,8 +324,8 @@ def starts(problem, k, count=11, seed=0):
     class, by themselves, or half so and half random shares."""
     rng = np.random.default_rng(seed)
     K = problem.kernels.mean(axis=0)
-    C = problem.codes.max() + 1
-    members = [np.flatnonzero(problem.codes == j % C) for j in range(k)]
+    C = problem.labels.max() + 1
+    members = [np.flatnonzero(problem.labels == j % C) for j in range(k)]
     found = []
     for which in range(count):
         A = np.zeros((len(K), k))

@@ -278,11 +278,11 @@ class Classes:
 
 def problems(y: Any, multiclass: str = "ovr") -> list[tuple[tuple[int, ...], np.ndarray, np.ndarray]]:
     """Of each problem the classes it names, and which samples are on its first and on its second side."""
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    classes, labels = np.unique(np.asarray(y), return_inverse=True)
     C = len(classes)
     if multiclass == "ovr" and C > 2:
-        return [((c,), codes == c, codes != c) for c in range(C)]
-    return [((a, b), codes == a, codes == b) for a in range(C) for b in range(a + 1, C)]
+        return [((c,), labels == c, labels != c) for c in range(C)]
+    return [((a, b), labels == a, labels == b) for a in range(C) for b in range(a + 1, C)]
 
 
 def manifest_classes(X: Any, y: Any, *, multiclass: str = "ovr", sigma: Any = "median", **options: Any) -> Classes:

@@ -37,11 +37,11 @@ pytestmark = [
 def cells(n_groups=3, n=60, d=20, seed=0, make=np.asarray):
     rng = np.random.default_rng(seed)
     X = rng.poisson(1.0, size=(n, d)).astype("float32")
-    codes = np.arange(n) % n_groups
+    labels = np.arange(n) % n_groups
     for g in range(n_groups):
-        X[codes == g, g] += rng.poisson(6.0, size=np.sum(codes == g))
+        X[labels == g, g] += rng.poisson(6.0, size=np.sum(labels == g))
     X = np.log1p(X)
-    state = pd.Categorical(np.array(["alpha", "beta", "gamma"])[codes])
+    state = pd.Categorical(np.array(["alpha", "beta", "gamma"])[labels])
     return anndata.AnnData(
         make(X),
         obs=pd.DataFrame({"state": state}, index=[f"cell{i}" for i in range(n)]),
@@ -157,11 +157,11 @@ def test_groups_that_did_not_converge_are_named(n_jobs):
 def blocks(n_groups=2):
     """Ten genes for each group, which are correlated in that group only."""
     rng = np.random.default_rng(0)
-    X, codes = rng.normal(size=(100 * n_groups, 60)), np.repeat(np.arange(n_groups), 100)
+    X, labels = rng.normal(size=(100 * n_groups, 60)), np.repeat(np.arange(n_groups), 100)
     for group in range(n_groups):
-        X[codes == group, 20 * group : 20 * group + 10] += 3 * rng.normal(size=(100, 1))
+        X[labels == group, 20 * group : 20 * group + 10] += 3 * rng.normal(size=(100, 1))
     return anndata.AnnData(
-        X, obs=pd.DataFrame({"state": np.array([*"ABC"])[codes]}, index=[f"c{i}" for i in range(len(X))])
+        X, obs=pd.DataFrame({"state": np.array([*"ABC"])[labels]}, index=[f"c{i}" for i in range(len(X))])
     )
 
 

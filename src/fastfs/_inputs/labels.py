@@ -48,13 +48,13 @@ def number_labels(y: Array, name: str, where: str) -> tuple[Array, npt.NDArray[n
                 "first, or give labels as integers or strings"
             )
     try:
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, labels = np.unique(y, return_inverse=True)
         in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare without one
     except TypeError:
         in_order = False
     if not in_order:
         raise ValueError(f"{name} must hold labels of one kind, such as strings or integers, that can be sorted")
-    return classes, codes.astype(np.int64).reshape(-1)
+    return classes, labels.astype(np.int64).reshape(-1)
 
 
 def require_classes(classes: Array) -> None:

@@ -57,8 +57,8 @@ def point(n, k, m, seed=0, dense=False):
 def problem(X, y, lam=0.1, mu=0.1, tau=np.inf, zeta=np.inf, interpretability="laplacian", groups=None, **scale):
     """The oracle's, of what a call is given, and the widths."""
     Ks, deltas = oracle.kernels(X, groups, scale.get("width", "mean_squared"), scale.get("scaling", 1) is not None)
-    codes = np.unique(y, return_inverse=True)[1]
-    return oracle.Problem(Ks, codes, lam / len(y), mu / len(y), tau, zeta, interpretability), deltas
+    labels = np.unique(y, return_inverse=True)[1]
+    return oracle.Problem(Ks, labels, lam / len(y), mu / len(y), tau, zeta, interpretability), deltas
 
 
 def quiet(*args, **options):
@@ -189,7 +189,7 @@ def test_oracle_projection():
 
 
 def labels_of(p):
-    return p.codes.astype(np.int64), int(p.codes.max()) + 1
+    return p.labels.astype(np.int64), int(p.labels.max()) + 1
 
 
 def core_options(p, n):
@@ -237,9 +237,9 @@ def test_evaluation_of_anything(n, n_classes, k, seed, lam, mu):
     """Classes of any sizes, a matrix that isn't even a kernel of data."""
     rng = np.random.default_rng(seed)
     n_classes, k = min(n, n_classes), min(n, k)
-    codes = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
+    labels = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
     F = rng.normal(size=(n, n))
-    p = oracle.Problem((F @ F.T / n)[None], codes, lam / n, mu / n)
+    p = oracle.Problem((F @ F.T / n)[None], labels, lam / n, mu / n)
     A = oracle.project(rng.normal(size=(n, k)))
     found, slope = evaluate(p, p.kernels[0], A, n_threads=2)
     exact = oracle.gradient(p, A, np.ones(1))
@@ -627,7 +627,7 @@ def test_admm(plain, groups):
     found = quiet(X, y, groups=groups, solver="admm", max_iter=40, start=start, **exact, **slack)
     assert_right(found, p, deltas)
     alternation = plain.Alternation(
-        p.kernels, p.codes, p.lam, p.mu, 10.0, 10.0, 0.3, "one", admm_steps=3000, admm_tol=1e-6
+        p.kernels, p.labels, p.lam, p.mu, 10.0, 10.0, 0.3, "one", admm_steps=3000, admm_tol=1e-6
     )
     numpy = alternation.run(A, 40)
     np.testing.assert_allclose(found.history, numpy.objective, rtol=3e-4)
@@ -643,7 +643,7 @@ def test_plain_alternation_descends(plain):
     A, _ = point(30, 3, 8, dense=True)
     for split in ("paper", "one"):
         alternation = plain.Alternation(
-            p.kernels, p.codes, p.lam, p.mu, 10.0, 10.0, 100.0, split, admm_steps=3000, admm_tol=1e-9
+            p.kernels, p.labels, p.lam, p.mu, 10.0, 10.0, 100.0, split, admm_steps=3000, admm_tol=1e-9
         )
         fit = alternation.run(A, 20)
         assert np.all(np.diff(fit.relaxed) <= 1e-6 * fit.relaxed[0])

@@ -358,14 +358,14 @@ def test_one_stage_serves_many_labels(keep):
     stage = Stage(X, "standard", run, keep).core
     iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
     for seed in range(3):
-        codes = np.random.default_rng(seed).permutation(y).astype(np.int64)
-        found = stage.im4e(codes, 2, iteration, run)
-        np.testing.assert_allclose(found["weights"], im4e(X, codes, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12)
-        matrix = stage.immigrate(codes, 2, iteration, run)
-        np.testing.assert_allclose(matrix["W"], immigrate(X, codes, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
+        labels = np.random.default_rng(seed).permutation(y).astype(np.int64)
+        found = stage.im4e(labels, 2, iteration, run)
+        np.testing.assert_allclose(found["weights"], im4e(X, labels, max_iter=5, tol=0.0).weights, rtol=0, atol=1e-12)
+        matrix = stage.immigrate(labels, 2, iteration, run)
+        np.testing.assert_allclose(matrix["W"], immigrate(X, labels, max_iter=5, tol=0.0).W, rtol=0, atol=1e-12)
         for method in ("relief", "relieff", "multisurf"):
-            scores = stage.relief(codes, 2, {"method": method}, run)["scores"]
-            alone = getattr(fastfs, f"{method}_scores")(X, codes, scaling="standard")
+            scores = stage.relief(labels, 2, {"method": method}, run)["scores"]
+            alone = getattr(fastfs, f"{method}_scores")(X, labels, scaling="standard")
             np.testing.assert_allclose(scores, alone, rtol=0, atol=1e-13)
 
 
