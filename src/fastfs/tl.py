@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.stats import false_discovery_control
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
+import fastfs
+from fastfs._inference.permutation import permutation_test, settle
 from fastfs._inputs.checks import as_int, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
 from fastfs._machine.run import DataWarning, warn
@@ -129,7 +135,6 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         copy: bool = False,
         **parameters: Any,
     ) -> AnnData | None:
-        import fastfs
 
         model = getattr(fastfs, method.estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
@@ -145,7 +150,18 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
         result = _compare(model, source, cells, labels, pairs, n_permutations)
-        _write(adata, key_added or word, source, result, groupby, reference, layer, word, n_permutations, model)
+        params = {
+            "groupby": groupby,
+            "reference": reference,
+            "method": f"fastfs.{word}",
+            "use_raw": source.use_raw,
+            "layer": layer,
+            "corr_method": "benjamini-hochberg",
+            "n_permutations": n_permutations,
+            "estimator": " ".join(repr(model).split()),
+            "fastfs_version": fastfs.__version__,
+        }
+        _write(adata, key_added or word, source, result, params)
         return adata if copy else None
 
     tool.__name__ = tool.__qualname__ = word
@@ -217,23 +233,23 @@ class _Source:
         return part
 
     def chunks(self, cells: Array) -> Iterator[Any]:
-        """Rows of a matrix on disk, about 64 MB at a time."""
-        step = max(1, _CHUNK_BYTES // (8 * self.X.shape[1]))
-        for begin in range(0, self.X.shape[0], step):
-            wanted = cells[(cells >= begin) & (cells < begin + step)] - begin
-            if len(wanted):
-                part = self._read(begin, begin + step)[wanted]
-                yield part if self.genes is None else part[:, self.genes]
+        """The cells of a matrix on disk, in parts."""
+        for begin, rows in self._blocks(cells):
+            part = rows[cells[(cells >= begin) & (cells < begin + rows.shape[0])] - begin]
+            yield part if self.genes is None else part[:, self.genes]
 
-    def _read(self, begin: int, end: int) -> Any:
-        rows = self.X[begin:end]
-        check_structure(rows)
-        return rows
+    def _blocks(self, cells: Array) -> Iterator[tuple[int, Any]]:
+        """About 64 MB of a matrix on disk at a time, where it has any of the cells, and the number of the first row."""
+        n_cells, n_genes = self.X.shape
+        step = max(1, _CHUNK_BYTES // (8 * n_genes))
+        for begin in range(0, n_cells, step):
+            if np.any((cells >= begin) & (cells < begin + step)):
+                rows = self.X[begin : begin + step]
+                check_structure(rows)
+                yield begin, rows
 
     def sums(self, cells: Array, labels: Array, n_groups: int) -> Array:
         """Sums of the genes over the cells of each group, in one pass."""
-        from scipy.sparse import csr_matrix
-
         n_cells, n_genes = self.X.shape
         members = csr_matrix((np.ones(len(cells)), (labels, cells)), shape=(n_groups, n_cells))
         if self.is_dask:
@@ -244,9 +260,8 @@ class _Source:
             total = (members @ self.X).toarray()
         else:
             total = np.zeros((n_groups, n_genes))
-            step = max(1, _CHUNK_BYTES // (8 * n_genes))
-            for begin in range(0, n_cells, step):
-                part = members[:, begin : begin + step] @ self._read(begin, begin + step)
+            for begin, rows in self._blocks(cells):
+                part = members[:, begin : begin + rows.shape[0]] @ rows
                 total += part.toarray() if hasattr(part, "tocsr") else part
         chosen: Array = total if self.genes is None else total[:, self.genes]
         return chosen
@@ -347,9 +362,6 @@ def _compare(
     n_permutations: int,
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
-    from sklearn.base import clone
-    from sklearn.exceptions import ConvergenceWarning
-
     whole = clone(model).fit(source.of(cells), labels)
     names, numbers = np.unique(labels, return_inverse=True)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
@@ -388,8 +400,6 @@ def _compare(
 
 def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> tuple[dict[str, Array], bool]:
     """Scores and p-values of some cells against the others, and whether the method came to its end."""
-    from sklearn.exceptions import ConvergenceWarning
-
     y = np.where(is_group, "group", "rest")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -400,14 +410,8 @@ def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> t
 
 def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dict[str, Array]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted."""
-    from scipy.stats import false_discovery_control
-    from sklearn.base import clone
-    from sklearn.exceptions import ConvergenceWarning
-
-    from fastfs._inference.permutation import permutation_test, settle
-
     names = np.unique(y).tolist()
-    scores = _scores_of_groups(fitted)
+    scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
     pvalues = adjusted = np.full(scores.shape, np.nan)
     if n_permutations:
         model = settle(clone(fitted), fitted)
@@ -436,31 +440,11 @@ class _ByGroup:
         return self
 
     def __sklearn_clone__(self) -> _ByGroup:
-        from sklearn.base import clone
-
         return _ByGroup(clone(self.model))
 
 
-def _scores_of_groups(fitted: Any) -> Array:
-    """Groups x genes, or a single row that the groups share."""
-    return np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))
-
-
-def _write(
-    adata: AnnData,
-    key: str,
-    source: _Source,
-    result: dict[str, Any],
-    groupby: str,
-    reference: str,
-    layer: str | None,
-    word: str,
-    n_permutations: int,
-    model: Any,
-) -> None:
+def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], params: dict[str, Any]) -> None:
     import pandas as pd
-
-    import fastfs
 
     base = adata.uns.get("log1p", {}).get("base")
     columns: dict[str, dict[str, Array]] = {
@@ -468,11 +452,9 @@ def _write(
     }
     for group, found in result["groups"].items():
         order = np.argsort(-found["scores"], kind="stable")
-        levels = []
         with np.errstate(all="ignore"):  # values that aren't logarithms of counts give whatever they give in scanpy
-            for mean in (found["mean"], found["mean_rest"]):
-                levels.append(np.expm1(mean if base is None else mean * np.log(base)) + 1e-9)
-            changes = np.log2(levels[0] / levels[1])
+            means = [mean if base is None else mean * np.log(base) for mean in (found["mean"], found["mean_rest"])]
+            changes = np.log2((np.expm1(means[0]) + 1e-9) / (np.expm1(means[1]) + 1e-9))
         for name, values in (
             ("names", np.asarray(source.names, dtype=object)),
             ("scores", found["scores"].astype(np.float32)),
@@ -484,24 +466,13 @@ def _write(
     results: dict[str, Any] = {
         name: pd.DataFrame(by_group).to_records(index=False) for name, by_group in columns.items()
     }
-    results["params"] = {
-        "groupby": groupby,
-        "reference": reference,
-        "method": f"fastfs.{word}",
-        "use_raw": source.use_raw,
-        "layer": layer,
-        "corr_method": "benjamini-hochberg",
-        "n_permutations": n_permutations,
-        "estimator": " ".join(repr(model).split()),
-        "fastfs_version": fastfs.__version__,
-    }
+    results["params"] = params
     whole = result["whole"]
-    scores = pd.Series(whole.scores_, index=source.names)
-    ranks = pd.Series(getattr(whole, "ranking_", rank_features(whole.scores_)), index=source.names)
-    chosen = pd.Series(whole.get_support(), index=source.names)
-    adata.var[f"{key}_scores"] = scores.reindex(adata.var_names).to_numpy()
-    adata.var[f"{key}_rank"] = ranks.reindex(adata.var_names, fill_value=0).to_numpy()
-    adata.var[f"{key}_selected"] = chosen.reindex(adata.var_names, fill_value=False).to_numpy()
+    ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
+    of_genes = (("scores", whole.scores_, np.nan), ("rank", ranks, 0), ("selected", whole.get_support(), False))
+    for name, values, of_others in of_genes:
+        column = pd.Series(values, index=source.names).reindex(adata.var_names, fill_value=of_others)
+        adata.var[f"{key}_{name}"] = column.to_numpy()
     adata.uns[key] = results
 
 
