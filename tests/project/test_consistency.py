@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
+from reference.kernels import SIGNATURE
 from sentences import assert_one_sentence
 
 ESTIMATORS = {
@@ -108,6 +109,13 @@ def test_pickles_and_clones(estimator):
     assert np.array_equal(twin.transform(X), estimator.transform(X))
     assert not hasattr(clone(estimator), "scores_")
     assert repr(clone(estimator)) == repr(estimator)
+
+
+@pytest.mark.parametrize("name", ["ManiFeSt", "ProjSe", "DiSC"])
+def test_clones_share_a_c_function(name):
+    """ctypes refuses to copy it."""
+    kernel = SIGNATURE(lambda *_: None)
+    assert clone(clone(ESTIMATORS[name]).set_params(kernel=kernel)).kernel is kernel
 
 
 # ------------------------------------------------------------------------------------------------------------ mistakes

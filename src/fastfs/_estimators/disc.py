@@ -1,12 +1,11 @@
 """The scikit-learn estimator of DiSC."""
 
-import copy
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _Selector
+from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import require_classes
@@ -15,8 +14,14 @@ from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
+# Attributes that are called as in `DiSCResult`.
+_RESULTS = (
+    *("scores", "significance", "vectors", "trivial", "statistic", "n_differential", "ratio", "gap", "eigenvalues"),
+    *("n_connected_components", "bandwidths", "graph", "graph_reason", "graph_recall", "mean", "scale"),
+)
 
-class DiSC(_Selector):
+
+class DiSC(_KernelSelector):
     """Find groups of features that are connected in one class and not in the others.
 
     In each class, features are nodes of a graph of their similarities, and a random walk on it has diffusion vectors. A
@@ -243,24 +248,9 @@ class DiSC(_Selector):
             _name(error, names, labels)
             raise
         self.classes_ = classes
-        self.scores_ = found.scores
         self.class_scores_ = found.set_scores
         self.ranking_ = rank_features(found.scores)
-        self.significance_ = found.significance
-        self.vectors_ = found.vectors
-        self.trivial_ = found.trivial
-        self.statistic_ = found.statistic
-        self.n_differential_ = found.n_differential
-        self.ratio_ = found.ratio
-        self.gap_ = found.gap
-        self.eigenvalues_ = found.eigenvalues
-        self.n_connected_components_ = found.n_connected_components
-        self.bandwidths_ = found.bandwidths
-        self.graph_, self.graph_reason_ = found.graph, found.graph_reason
-        if found.graph_recall is not None:
-            self.graph_recall_ = found.graph_recall
-        if found.mean is not None:
-            self.mean_, self.scale_ = found.mean, found.scale
+        self._set_results(found, _RESULTS)
         if self.n_groups is not None:
             self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
 
@@ -320,14 +310,6 @@ class DiSC(_Selector):
         else:
             raise ValueError("there are no groups: fit with n_groups")
         return np.asarray(X @ weights)
-
-    def __sklearn_clone__(self) -> "DiSC":
-        # C functions can't be copied, but needn't be: clones share them.
-        shell = copy.copy(self)
-        shell.kernel = "adaptive"
-        twin: DiSC = super(DiSC, shell).__sklearn_clone__()
-        twin.kernel = self.kernel
-        return twin
 
     def _choices(self) -> dict[str, Any]:
         """Return the parameters that repeat the choices of this fit on other labels or samples."""

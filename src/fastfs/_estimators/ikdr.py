@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +11,13 @@ from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, fit, 
 from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Progress
+
+# Attributes that are called as in `IKDRResult`.
+_RESULTS = (
+    *("scores", "feature_weights", "embedding", "class_profile", "classes", "interpretability", "objective", "history"),
+    *("similarity", "n_iter", "converged", "deltas", "constant_features", "group_labels"),
+)
 
 
 class IKDR(_Selector):
@@ -110,6 +115,7 @@ class IKDR(_Selector):
         Mean of the kernel off its diagonal: near 0 samples are all unlike each other, near 1 all alike.
     n_iter_ : int
     converged_ : bool
+        Whether F fell by no more than the share `tol` of it in the end.
     deltas_ : ndarray of shape (n_kernels,)
         Widths of the Gaussian kernels, 0 for those of constant features.
     constant_features_ : ndarray of int
@@ -239,28 +245,16 @@ class IKDR(_Selector):
         return self
 
     def _keep(self, found: IKDRResult) -> None:
-        self.scores_ = found.scores
+        self._set_results(found, _RESULTS)
         self.ranking_ = rank_features(found.scores)
         self.kernel_weights_ = found.weights
         self.dual_coef_ = found.A
         self.support_samples_ = found.support
-        self.embedding_ = found.embedding
-        self.class_profile_ = found.class_profile
-        self.classes_ = found.classes
-        self.interpretability_ = found.interpretability
-        self.objective_ = found.objective
-        self.history_ = found.history
-        self.similarity_ = found.similarity
-        self.n_iter_ = found.n_iter
-        self.converged_ = found.converged
-        for name in ("feature_weights", "deltas", "constant_features", "group_labels"):
-            if (value := getattr(found, name)) is not None:
-                setattr(self, f"{name}_", value)
         if self._selects():
             self.n_selected_ = int(np.count_nonzero(self._get_support_mask()))
         self._embedder = found.embedder
 
-    def embed(self, X: Any) -> npt.NDArray[np.float64]:
+    def embed(self, X: Any) -> Floats:
         """Embed samples: their similarity to the mixtures of training samples.
 
         Parameters
@@ -289,29 +283,11 @@ class IKDR(_Selector):
         of_all = isinstance(self.groups, str) and self.groups == "all"
         return not of_all and not (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
-    def transform(self, X: Any) -> Any:
-        """Keep the selected columns of X.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_selected_features)
-        """
+    def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
-        self._require_selection()  # before X is looked at, which needn't even be a matrix
-        return super().transform(X)
-
-    def _require_selection(self) -> None:
         if not self._selects():
             how = "groups='all'" if isinstance(self.groups, str) else "kernel='precomputed'"
             raise ValueError(f"IKDR selects no features with {how}: embed(X) returns its dimensions")
-
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self, "ranking_")
-        self._require_selection()
         if self.n_features_to_select is None:
             mask: Array = self.feature_weights_ > 0
             return mask

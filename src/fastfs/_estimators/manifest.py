@@ -1,12 +1,11 @@
 """The scikit-learn estimator of ManiFeSt, over the functions in ``_manifest.py``."""
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn.utils import ClassifierTags, Tags
 
-from fastfs._estimators.selector import _Selector
+from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
@@ -14,7 +13,7 @@ from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
-class ManiFeSt(_Selector):
+class ManiFeSt(_KernelSelector):
     """Select features whose relations to the other features differ between classes.
 
     In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
@@ -261,14 +260,6 @@ class ManiFeSt(_Selector):
                 yield scores, float(scores.max())
 
         return own, scorer
-
-    def __sklearn_clone__(self) -> "ManiFeSt":
-        # A C function can't be copied, but needn't be: clones share it.
-        shell = copy.copy(self)
-        shell.kernel = "rbf"
-        twin: ManiFeSt = super(ManiFeSt, shell).__sklearn_clone__()
-        twin.kernel = self.kernel
-        return twin
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """The scikit-learn estimator of ProjSe."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _Selector
+from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
@@ -22,7 +23,7 @@ from fastfs._types import Array, Progress
 _SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at once
 
 
-class ProjSe(_Selector):
+class ProjSe(_KernelSelector):
     """Select few features that together explain a target and don't repeat each other.
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
@@ -40,7 +41,7 @@ class ProjSe(_Selector):
         Number or fraction of the features; None: 10, or as many as there are. Fewer come back if the rank is less.
     kernel : {"linear", "poly", "rbf"} or a C function
         Between variables. "poly" is (a' b)^degree. Only "linear" is invariant to an invertible mixing of the targets. A
-        function of your own as for :func:`fastfs.affinity`.
+        function of your own as for :func:`fastfs.affinity`: clones share it.
     degree : int
         For ``kernel="poly"``.
     sigma : {"mean", "sqrt_m"} or float
@@ -134,18 +135,7 @@ class ProjSe(_Selector):
     (178, 2)
     """
 
-    _RESULTS = (
-        "scores_",
-        "ranking_",
-        "selected_",
-        "n_selected_",
-        "selection_scores_",
-        "gaps_",
-        "captured_",
-        "kernel_rank_",
-        "sigma_",
-        "center_",
-    )
+    _RESULTS = (*(f"{field.name}_" for field in fields(_projse.ProjSeResult)), "n_selected_")
 
     def __init__(
         self,
@@ -202,7 +192,7 @@ class ProjSe(_Selector):
             outcome, classes = _projse.fit(X, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
-            self._keep(outcome)
+            self._deliver(outcome)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> "ProjSe":
@@ -251,8 +241,8 @@ class ProjSe(_Selector):
             if hasattr(y, "columns") and own.setdefault("_target_names", list(y.columns)) != list(y.columns):
                 raise ValueError("y must have the columns of the first chunk, in the same order")
             target = read(y, X.shape, run)
-            sums = _projse.new_sums(X, target, run) if first else own["_sums"]
-            _projse.add(sums, X, target, run)
+            sums = core().ProjseSums(target.n_columns, X.shape[1], False, run) if first else own["_sums"]
+            sums.update(X, target.numbers, target.labels, run)
         if first:
             self._sums = sums
             self._classes = known
@@ -266,7 +256,7 @@ class ProjSe(_Selector):
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         options, run = _projse.Options.of(self), Run.of(self)
-        self._keep(_projse.select(self.__dict__["_sums"], self.n_features_to_select, options, run))
+        self._deliver(_projse.select(self.__dict__["_sums"], self.n_features_to_select, options, run))
         return self.__dict__[name]
 
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
@@ -290,11 +280,10 @@ class ProjSe(_Selector):
         for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):
             self.__dict__.pop(name, None)
 
-    def _keep(self, outcome: Outcome[_projse.ProjSeResult]) -> None:
-        result = outcome.result
-        for name in (n for n in self._RESULTS if n != "n_selected_"):
-            setattr(self, name, getattr(result, name.rstrip("_")))
-        self.n_selected_ = len(result.selected)
+    def _deliver(self, outcome: Outcome[_projse.ProjSeResult]) -> None:
+        for field in fields(outcome.result):
+            setattr(self, f"{field.name}_", getattr(outcome.result, field.name))
+        self.n_selected_ = len(self.selected_)
         outcome.deliver()
 
     def _get_support_mask(self) -> Array:

@@ -1,8 +1,9 @@
 """What the scikit-learn estimators share."""
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,6 +43,12 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
+    def _set_results(self, found: Any, names: Sequence[str]) -> None:
+        """Set these results as attributes; those that are None stay unset."""
+        for name in names:
+            if (value := getattr(found, name)) is not None:
+                setattr(self, f"{name}_", value)
+
     def _validate_chunks(self, X: Iterator[Any], run: Run) -> Iterator[Any]:
         """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
         for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
@@ -65,7 +72,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_selected_features)
         """
-        check_is_fitted(self, "ranking_")
+        self._get_support_mask()  # a selector that has none says so before X is looked at
         require_table(X)
         return super().transform(X)
 
@@ -93,3 +100,16 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+class _KernelSelector(_Selector):
+    """A selector whose kernel may be a C function, which can't be copied: clones share it."""
+
+    kernel: Any
+
+    def __sklearn_clone__(self) -> Self:
+        shell = copy.copy(self)
+        shell.kernel = None
+        twin: Self = super(_KernelSelector, shell).__sklearn_clone__()
+        twin.kernel = self.kernel
+        return twin

@@ -10,17 +10,13 @@ import numpy.typing as npt
 
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, some_of
+from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.matrix import as_matrix
 from fastfs._machine.run import Run, core
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
 # graph="dense" is refused for more features: their graphs take 8 p^2 bytes each.
 DENSE_AT_MOST = 20_000
-
-
-def _word(*words: str) -> Callable[[str, Any], str]:
-    return lambda name, value: choose(name, value, words)
 
 
 def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int | tuple[int, ...]]:
@@ -34,35 +30,20 @@ def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int
     return of
 
 
-def _kernel(name: str, value: Any) -> int:
-    if isinstance(value, str):
-        choose(name, value, ("adaptive",), "a C function")
-        return 0
-    return kernel_address(value)
-
-
-def _leading(name: str, value: Any) -> int:
-    return 0 if value is None else as_int(name, value, low=1)
-
-
-def _scaling(name: str, value: Any) -> str:
-    return "none" if value is None else choose(name, value, ("standard",), "None")
-
-
 @dataclass(frozen=True, kw_only=True)
 class DiSCOptions(Options):
     """Options of DiSC, as of :func:`fastfs.disc`."""
 
     n_components: int | tuple[int, ...] = option(_one_or_each(as_int))
-    graph: str = option(_word("auto", "dense", "knn", "approximate"))
+    graph: str = option(one_of("auto", "dense", "knn", "approximate"))
     n_neighbors: int = option(as_int)
     bandwidth_neighbors: int = option(as_int)
     density: float = option(as_float)
-    constant: str = option(_word("drop", "project"))
-    kernel: int | tuple[int, ...] = option(_one_or_each(_kernel))
+    constant: str = option(one_of("drop", "project"))
+    kernel: int | tuple[int, ...] = option(_one_or_each(named_kernel("adaptive")))
     n_vectors: int = option(as_int)
-    n_differential: int = option(_leading)
-    scaling: str = option(_scaling)
+    n_differential: int = option(as_count)
+    scaling: str = option(word_or_none("standard"))
     random_state: int = option(lambda _, value: as_seed(value), "seed")
 
     def core(self) -> dict[str, Any]:
@@ -105,23 +86,23 @@ class DiSCResult:
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
-    scores: npt.NDArray[np.float64]
-    set_scores: npt.NDArray[np.float64]
-    significance: npt.NDArray[np.float64]
-    vectors: npt.NDArray[np.float64]
+    scores: Floats
+    set_scores: Floats
+    significance: Floats
+    vectors: Floats
     trivial: npt.NDArray[np.bool_]
-    statistic: npt.NDArray[np.float64]
-    n_differential: npt.NDArray[np.int64]
-    ratio: npt.NDArray[np.float64]
-    eigenvalues: list[npt.NDArray[np.float64]]
-    diffusion: list[npt.NDArray[np.float64]]
-    gap: npt.NDArray[np.float64]
-    n_connected_components: npt.NDArray[np.int64]
-    bandwidths: npt.NDArray[np.float64] | None
+    statistic: Floats
+    n_differential: Integers
+    ratio: Floats
+    eigenvalues: list[Floats]
+    diffusion: list[Floats]
+    gap: Floats
+    n_connected_components: Integers
+    bandwidths: Floats | None
     graphs: list[Any] | None
-    graph_recall: npt.NDArray[np.float64] | None
-    mean: npt.NDArray[np.float64] | None
-    scale: npt.NDArray[np.float64] | None
+    graph_recall: Floats | None
+    mean: Floats | None
+    scale: Floats | None
     graph: str
     graph_reason: str
 
@@ -374,57 +355,45 @@ def _messages(
     def where(bit: int) -> list[int]:
         return [s for s, found in enumerate(results) if found["warnings"] & bit]
 
-    def say(bit: int, message: Callable[[str, list[dict[str, Any]]], str]) -> None:
-        if chosen := where(bit):
-            messages.append(message(some_of([names[s] for s in chosen]), [results[s] for s in chosen]))
+    def named(bit: int) -> str:
+        return some_of([names[s] for s in where(bit)])
 
-    say(
-        _core.DISC_ONE_SAMPLE,
-        lambda who, _: f"one sample only in {who}: distances between features are differences of single values",
-    )
+    if who := named(_core.DISC_ONE_SAMPLE):
+        messages.append(f"one sample only in {who}: distances between features are differences of single values")
     if where(_core.DISC_CLAMPED):
         asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
         high = [f"{name}={n}" for name in asked if (n := getattr(options, name)) >= n_features]
         verb = "exceeds" if len(high) == 1 else "exceed"
         messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
-    say(
-        _core.DISC_DUPLICATES,
-        lambda who, _: (
+    if who := named(_core.DISC_DUPLICATES):
+        messages.append(
             f"some features have {options.bandwidth_neighbors} copies or more in {who}, so that their bandwidth would "
             "be 0: it is their smallest positive distance instead"
-        ),
-    )
-    advice = "" if graph in ("given", "dense") else "; a larger n_neighbors may connect it"
-    say(
-        _core.DISC_DISCONNECTED,
-        lambda who, found: (
-            f"the graph of {who} falls apart, into up to {max(r['n_connected'] for r in found)} pieces: eigenvalue 1 "
-            "is repeated, its constant vectors were projected out with the others, and which single diffusion vectors "
-            f"come first is arbitrary{advice}"
-        ),
-    )
-    say(
-        _core.DISC_SMALL_GAP,
-        lambda who, found: (
-            f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {min(r['gap'] for r in found):.1e}"
-            "): the result depends on where, so try other numbers"
-        ),
-    )
-    say(
-        _core.DISC_IDENTICAL,
-        lambda who, _: f"the graph of {who} is that of another set too: nothing is differential between these",
-    )
+        )
+    if who := named(_core.DISC_DISCONNECTED):
+        pieces = max(results[s]["n_connected"] for s in where(_core.DISC_DISCONNECTED))
+        messages.append(
+            f"the graph of {who} falls apart, into up to {pieces} pieces: eigenvalue 1 is repeated, its constant "
+            "vectors were projected out with the others, and which single diffusion vectors come first is arbitrary"
+            + ("" if graph in ("given", "dense") else "; a larger n_neighbors may connect it")
+        )
+    if who := named(_core.DISC_SMALL_GAP):
+        gap = min(results[s]["gap"] for s in where(_core.DISC_SMALL_GAP))
+        messages.append(
+            f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {gap:.1e}): the result depends on "
+            "where, so try other numbers"
+        )
+    if who := named(_core.DISC_IDENTICAL):
+        messages.append(f"the graph of {who} is that of another set too: nothing is differential between these")
     if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
         messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
-    if options.n_differential == 0:  # else it is the caller's choice
-        say(
-            _core.DISC_FLAT,
-            lambda who, found: (
-                f"the significances have no clear step in {who} (the largest ratio of successive ones is down to "
-                f"{min(r['ratio'] for r in found):.2f}): how many vectors matter is arbitrary, so set n_differential"
-            ),
+    if options.n_differential == 0 and (who := named(_core.DISC_FLAT)):  # else it is the caller's choice
+        ratio = min(results[s]["ratio"] for s in where(_core.DISC_FLAT))
+        messages.append(
+            f"the significances have no clear step in {who} (the largest ratio of successive ones is down to "
+            f"{ratio:.2f}): how many vectors matter is arbitrary, so set n_differential"
         )
-    failed = some_of([names[s] for s in where(_core.DISC_NOT_CONVERGED)])
+    failed = named(_core.DISC_NOT_CONVERGED)
     not_converged = [f"an eigensolver gave up before its vectors of {failed} were exact"] if failed else []
     return messages, not_converged
 
@@ -480,7 +449,7 @@ def nearest_features(
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+) -> tuple[Integers, Floats]:
     r"""Nearest other features of each feature, exactly.
 
     Parameters

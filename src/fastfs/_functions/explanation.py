@@ -81,12 +81,8 @@ class Explanation:
 
     def tables(self) -> Iterator[tuple[str, list[str], Array, int]]:
         """Of features and of pairs: the word, the names of those listed, their parts, and how many there are."""
-        yield (
-            "features",
-            [self.names[j] for j in self.features["feature"].tolist()],
-            self.features["part"],
-            (self.n_features),
-        )
+        features = [self.names[j] for j in self.features["feature"].tolist()]
+        yield "features", features, self.features["part"], self.n_features
         names = [
             f"{self.names[a]} alone" if a == b else f"{self.names[a]} x {self.names[b]}"
             for a, b in self.pairs[["a", "b"]].tolist()

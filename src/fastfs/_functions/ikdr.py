@@ -6,26 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
-from fastfs._inputs.labels import encode_labels, is_missing, require_classes
+from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
+from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, as_matrix, not_finite
 from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core
-from fastfs._types import Array, Progress
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
+from fastfs._types import Array, Floats, Integers, Progress
 
 # ------------------------------------------------------------------------------------------------------------- options
-
-
-def _as_n_components(name: str, value: Any) -> int:
-    return 0 if value is None else as_int(name, value, low=1)
 
 
 def _as_kernel(name: str, value: Any) -> Any:
@@ -44,12 +35,12 @@ def _as_width(name: str, value: Any) -> float | str:
 class IKDROptions(Options):
     """The options of a fit, but for lambda, of which a path has several."""
 
-    n_components: int = option(_as_n_components)  # 0: as many as classes
+    n_components: int = option(as_count)  # 0: as many as classes
     mu: float = option(as_float)
     tau: float = option(as_float)
     zeta: float = option(as_float)
-    interpretability: str = option(lambda name, value: choose(name, value, ("laplacian", "distance")))
-    solver: str = option(lambda name, value: choose(name, value, ("projected_gradient", "admm")))
+    interpretability: str = option(one_of("laplacian", "distance"))
+    solver: str = option(one_of("projected_gradient", "admm"))
     max_iter: int = option(as_int)
     max_inner: int = option(as_int)
     tol: float = option(as_float)
@@ -70,14 +61,12 @@ class KernelOptions(Options):
     kernel: Any = option(_as_kernel)
     groups: Any = option(lambda _, value: value)  # the number of features isn't known yet
     width: float | str = option(_as_width)
-    scaling: str | None = option(
-        lambda name, value: None if value is None else choose(name, value, ("standard",), "None")
-    )
+    scaling: str = option(word_or_none("standard"))
 
     def core(self) -> dict[str, Any]:
         """Return the options of Gaussian kernels under the names of the core."""
         width = {"width": self.width} if isinstance(self.width, str) else {"width": "given", "delta": self.width}
-        return {"scaling": self.scaling or "none"} | width
+        return {"scaling": self.scaling} | width
 
 
 # ----------------------------------------------------------------------------------------------------- public functions
@@ -140,18 +129,9 @@ class IKDRResult:
         max_memory: int | str | None = None,
         progress: Progress | None = None,
     ) -> Floats:
-        """Embed new samples: their similarity to the mixtures of training samples.
+        """Embed new samples, as :meth:`fastfs.IKDR.embed` does: returns an array of shape (n_samples, n_components).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            With precomputed kernels as in the fit: matrices of shape (n_samples, samples of the fit).
-        n_threads, max_memory, progress
-            As for :func:`fastfs.ikdr`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
+        The other parameters are those of :func:`fastfs.ikdr`.
         """
         run = Run(n_threads, max_memory, progress)
         return self.embedder.embed(read(X, self.embedder.kernel, run), run)
@@ -274,15 +254,8 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     given = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
     given.apply_defaults()
     values = given.arguments
-    return _solve(
-        X,
-        y,
-        steps,
-        FunctionOptions.of(values),
-        KernelOptions.of(values),
-        values["start"],
-        Run(values["n_threads"], values["max_memory"], values["progress"]),
-    )
+    run = Run(values["n_threads"], values["max_memory"], values["progress"])
+    return _solve(X, y, steps, FunctionOptions.of(values), KernelOptions.of(values), values["start"], run)
 
 
 def _solve(
@@ -428,16 +401,7 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
         given, came = np.empty(0), "holds sequences"
     if given.shape != (n_features,):
         raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features, but {came}")
-    for feature, label in enumerate(given):
-        if is_missing(label):
-            raise ValueError(f"groups has no label ({label}) for feature {feature}")
-    try:
-        labels, kernel_of = np.unique(given, return_inverse=True)
-    except TypeError:
-        raise ValueError(
-            "groups must hold labels of one kind, such as strings or integers, that can be sorted"
-        ) from None
-    return labels, kernel_of.astype(np.int64).reshape(-1)
+    return number_labels(given, "groups", "for feature", any_number=True)
 
 
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
@@ -596,25 +560,18 @@ def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IKDRRes
         sizes = np.bincount(kernels.kernel_of[~constant], minlength=kernels.n_kernels)
         feature_weights = np.where(constant, 0.0, (weights / np.maximum(sizes, 1))[kernels.kernel_of])
         own, price = feature_weights, np.where(constant, np.inf, prices[kernels.kernel_of])
-    A = found["A"]
-    support = np.flatnonzero(A.any(axis=1))
+    support = np.flatnonzero(found["A"].any(axis=1))
+    same = ("A", "embedding", "interpretability", "objective", "history", "similarity", "n_iter", "deltas")
     return IKDRResult(
+        **{name: found[name] for name in same},
         scores=np.where(own > 0, own, 0.0 - _share(price, abs(found["objective"]))),
         weights=weights,
         feature_weights=feature_weights,
-        A=A,
         support=support,
-        embedding=found["embedding"],
         class_profile=found["profile"],
         classes=classes,
-        interpretability=found["interpretability"],
-        objective=found["objective"],
-        history=found["history"],
-        similarity=found["similarity"],
-        n_iter=found["n_iter"],
         converged=bool(found["converged"]),
         lam=found["lambda"],
-        deltas=found["deltas"],
         constant_features=None if constant is None else np.flatnonzero(constant),
         group_labels=kernels.group_labels,
         embedder=_embedder(kernels, found, weights, constant, support),

@@ -4,6 +4,7 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Man
 """
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,13 @@ import numpy.typing as npt
 
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_float, as_int, as_seed, choose, kernel_address, rank_features, some_of
+from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, stack
 from fastfs._inputs.streams import as_chunks
 from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core, inside_joblib
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
 # The scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
 GRID = [("median", factor) for factor in (0.1, 0.2, 0.5, 1.0)] + [
@@ -38,14 +39,6 @@ def _as_given(name: str, value: Any) -> Any:
     return value
 
 
-def _as_kernel(name: str, kernel: Any) -> int:
-    """Return the address of a C function, or 0 for the Gaussian kernel."""
-    if isinstance(kernel, str):
-        choose(name, kernel, ("rbf",), "a C function")
-        return 0
-    return kernel_address(kernel)
-
-
 def _as_sigma(name: str, sigma: Any) -> Any:
     if isinstance(sigma, str):
         choose(name, sigma, ("median", "percentile", "grid"), "numbers, one for each kernel")
@@ -56,15 +49,15 @@ def _as_sigma(name: str, sigma: Any) -> Any:
 class ManiFeStOptions(Options):
     """Options of ManiFeSt; those of the scale go to the core as scales."""
 
-    kernel: int = option(_as_kernel, key="custom")
+    kernel: int = option(named_kernel("rbf"), key="custom")
     sigma: Any = option(_as_sigma)
     sigma_factor: Any = option(_as_given)  # only the parameter that the rule of sigma uses has to be a number
     sigma_percentile: Any = option(_as_given)
     normalize: int = option(as_int)
-    form: str = option(lambda name, value: choose(name, value, ("pencil", "spd", "spsd")))
-    accuracy: str = option(lambda name, value: choose(name, value, ("auto", "exact", "fast", "high")))
+    form: str = option(one_of("pencil", "spd", "spsd"))
+    accuracy: str = option(one_of("auto", "exact", "fast", "high"))
     rank: int = option(lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1))
-    multiclass: str = option(lambda name, value: choose(name, value, ("ovr", "ovo", "raise")))
+    multiclass: str = option(one_of("ovr", "ovo", "raise"))
     random_state: int = option(lambda name, value: as_seed(value), key="seed")
 
     def core(self) -> dict[str, Any]:
@@ -122,7 +115,7 @@ def manifest_scores(
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Score how differently each feature associates with the others in two or more classes.
 
     The function behind :class:`fastfs.ManiFeSt`, which describes the parameters.
@@ -168,21 +161,15 @@ def manifest_scores(
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
     stage = Stage(chunks, run)
     others = None if combine is None else other_scores(combine, chunks, classes[labels])
-    scores: npt.NDArray[np.float64] = stage.fit(labels, classes, options).deliver()["scores"]
+    scores: Floats = stage.fit(labels, classes, options).deliver()["scores"]
     return scores if others is None else blend(scores, others)
 
 
 class Stage:
     """The label-free stage: what fits of the same X with different labels have in common.
 
-    Parameters
-    ----------
-    chunks : list
-        As of `as_chunks`.
-    run : Run
-        Of the fits, too.
-    keep_distances : bool
-        Compute the distances over all rows once, so that each exact fit has only those of the smaller side left to do.
+    With `keep_distances` the distances over all rows are computed once, so that each exact fit has only those of the
+    smaller side left to do. `chunks` are as of `as_chunks`; `run` is that of the fits, too.
     """
 
     def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
@@ -192,7 +179,7 @@ class Stage:
 
     def fit(
         self,
-        labels: npt.NDArray[np.int64],
+        labels: Integers,
         classes: Array,
         options: ManiFeStOptions,
         *,
@@ -251,7 +238,7 @@ class Stage:
 
     def _fit_on_workers(
         self,
-        labels: npt.NDArray[np.int64],
+        labels: Integers,
         n_classes: int,
         scales: list[Scale],
         options: dict[str, Any],
@@ -274,7 +261,7 @@ class Stage:
 
 def _solve(
     X: Any,
-    labels: npt.NDArray[np.int64],
+    labels: Integers,
     n_classes: int,
     scales: list[Scale],
     options: dict[str, Any],
@@ -392,19 +379,16 @@ def _scale_name(scale: Scale) -> str:
     return f"{name}, normalized {scale['normalize']} times" if scale["normalize"] else name
 
 
-def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[np.float64]:
+def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
     """Return the scores to blend with: those of the F test, of an estimator fitted to X and y, or given ones."""
     n_features = chunks[0].shape[1]
     if isinstance(combine, str):
         choose("combine", combine, ("f",), "an array of scores", "an estimator with scores_", "None")
         from sklearn.feature_selection import f_classif
 
-        with np.errstate(all="ignore"):
-            import warnings
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # constant features, whose score is 0 below
-                found = f_classif(stack(chunks), y)[0]
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # constant features, whose score is 0 below
+            found = f_classif(stack(chunks), y)[0]
     elif hasattr(combine, "fit") and not isinstance(combine, type):
         from sklearn.base import clone
 
@@ -429,16 +413,14 @@ def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> npt.NDArray[n
     finite = np.isfinite(found)
     largest = found[finite].max(initial=0.0) or 1.0
     # A constant feature has no F statistic, and one that separates the classes perfectly an infinite one.
-    filled: npt.NDArray[np.float64] = np.where(
-        finite, found, np.where(found > 0, largest, found[finite].min(initial=0))
-    )
+    filled: Floats = np.where(finite, found, np.where(found > 0, largest, found[finite].min(initial=0)))
     return filled
 
 
-def blend(scores: npt.NDArray[np.float64], others: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def blend(scores: Floats, others: Floats) -> Floats:
     """Add both, each moved and scaled to [0, 1]; all equal ones become 0."""
 
-    def unit(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def unit(values: Floats) -> Floats:
         low, span = values.min(), np.ptp(values)
         return (values - low) / span if span > 0 else np.zeros_like(values)
 

@@ -12,20 +12,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What every method's internal function returns; `deliver` is the one place that issues its warnings.
-
-    Parameters
-    ----------
-    result : object
-    messages : list of str
-        Of `fastfs.DataWarning`.
-    not_converged : list of str
-        Of scikit-learn's `ConvergenceWarning`.
-    """
+    """What every method's internal function returns; `deliver` is the one place that issues its warnings."""
 
     result: Result
-    messages: list[str] = field(default_factory=list)
-    not_converged: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)  # of `fastfs.DataWarning`
+    not_converged: list[str] = field(default_factory=list)  # of scikit-learn's `ConvergenceWarning`
 
     def deliver(self) -> Result:
         """Issue the warnings, which point to the caller of the library, and return the result."""

@@ -21,7 +21,7 @@ from fastfs._inputs.streams import dask_blocks, is_dask, is_stream, row_chunks
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import within
 from fastfs._machine.run import Run, core
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
 
 def _kernel(name: str, value: Any) -> Any:
@@ -92,12 +92,12 @@ class ProjSeResult:
     ([1], [0.0, 1.0], 1)
     """
 
-    scores: npt.NDArray[np.float64]
-    ranking: npt.NDArray[np.int64]
-    selected: npt.NDArray[np.int64]
-    selection_scores: npt.NDArray[np.float64]
-    gaps: npt.NDArray[np.float64]
-    captured: npt.NDArray[np.float64]
+    scores: Floats
+    ranking: Integers
+    selected: Integers
+    selection_scores: Floats
+    gaps: Floats
+    captured: Floats
     kernel_rank: int | None
     sigma: float | None
     center: bool
@@ -171,7 +171,7 @@ def projse_scores(
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Score how much of each feature a target explains.
 
     Each feature is scored by itself: two copies of one feature have the same score. :func:`fastfs.projse` also chooses
@@ -410,21 +410,12 @@ def collect(
             if check is not None:
                 check(rows)
             classes = target.classes
-            sums = new_sums(rows, target, run, two_views)
+            sums = core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
         with within("chunk", number) if is_stream(X) else nullcontext():
-            add(sums, rows, target, run)
+            sums.update(rows, target.numbers, target.labels, run)
     if sums is None:
         raise ValueError("X yielded no rows: has the iterator been used up before?")
     return sums, classes
-
-
-def new_sums(X: Any, target: Target, run: Run, two_views: bool = False) -> Any:
-    """Return empty sums for such rows."""
-    return core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
-
-
-def add(sums: Any, X: Any, target: Target, run: Run) -> None:
-    sums.update(X, target.numbers, target.labels, run)
 
 
 def _collect_dask(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
@@ -444,9 +435,9 @@ def _sums_of_block(X: Any, target: Target, two_views: bool, budget: int) -> Any:
     X = as_matrix(X, run)
     if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
         target = Target(numbers=as_columns(as_target(target.numbers), run))
-    sums = new_sums(X, target, run, two_views)
+    sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
     if X.shape[0]:
-        add(sums, X, target, run)
+        sums.update(X, target.numbers, target.labels, run)
     return sums
 
 
@@ -483,40 +474,29 @@ def _outcome(
     order = np.concatenate([selected, order[~np.isin(order, selected)]])
     ranking = np.empty(len(scores), dtype=np.int64)
     ranking[order] = np.arange(1, len(scores) + 1)
+    same = ("scores", "selected", "selection_scores", "gaps", "captured", "center")
     result = ProjSeResult(
-        scores=scores,
+        **{name: found[name] for name in same},
         ranking=ranking,
-        selected=selected,
-        selection_scores=found["selection_scores"],
-        gaps=found["gaps"],
-        captured=found["captured"],
         kernel_rank=None if found["rank"] < 0 else found["rank"],
         sigma=found["sigma"] if options.has_sigma else None,
-        center=found["center"],
     )
-    flags = found["warnings"]
-    messages = [] if scores_only else _too_few(result, n_features_to_select, has_target)
-    messages += _about_scores(result, flags, options, has_target)
-    if not scores_only:
-        messages += _about_tie(flags, has_target)
-    return Outcome(result, messages)
+    n = None if n_features_to_select is None else count(n_features_to_select, len(scores))
+    return Outcome(result, _messages(result, found["warnings"], options, has_target, n, scores_only))
 
 
-def _too_few(result: ProjSeResult, n_features_to_select: int | float | None, has_target: bool) -> list[str]:
-    n = count(n_features_to_select, len(result.scores))
-    if n_features_to_select is None or len(result.selected) == n:
-        return []
-    return [
-        f"only {len(result.selected)} of the {n} features asked for were selected: the kernel of "
-        f"{'the target' if has_target else 'the features'} has rank {result.kernel_rank}, and then nothing is left "
-        "to explain"
-    ]
-
-
-def _about_scores(result: ProjSeResult, flags: int, options: Options, has_target: bool) -> list[str]:
+def _messages(
+    result: ProjSeResult, flags: int, options: Options, has_target: bool, n_asked: int | None, scores_only: bool
+) -> list[str]:
     from fastfs import _core
 
     messages = []
+    if not scores_only and n_asked is not None and len(result.selected) < n_asked:
+        messages.append(
+            f"only {len(result.selected)} of the {n_asked} features asked for were selected: the kernel of "
+            f"{'the target' if has_target else 'the features'} has rank {result.kernel_rank}, and then nothing is left "
+            "to explain"
+        )
     if flags & _core.PROJSE_TINY:
         messages.append(
             f"no score reaches 1e-8 (the largest is {result.scores.max():.1e}), so the order means nothing: "
@@ -532,15 +512,9 @@ def _about_scores(result: ProjSeResult, flags: int, options: Options, has_target
             "the target spans all samples: every feature is explained fully by it, so all scores are equal and the "
             "target has no influence on the choice; give fewer targets or more samples"
         )
+    elif not scores_only and flags & _core.PROJSE_TIE:
+        messages.append(
+            "the first choice is a tie: the lowest index wins, and all later choices depend on it"
+            + ("" if has_target else " (without a target it always is)")
+        )
     return messages
-
-
-def _about_tie(flags: int, has_target: bool) -> list[str]:
-    from fastfs import _core
-
-    if not flags & _core.PROJSE_TIE or (has_target and flags & _core.PROJSE_ALL_SAMPLES):
-        return []
-    return [
-        "the first choice is a tie: the lowest index wins, and all later choices depend on it"
-        + ("" if has_target else " (without a target it always is)")
-    ]

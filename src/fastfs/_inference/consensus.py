@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastfs._inputs.checks import choose, rank_features
-from fastfs._types import Array
+from fastfs._types import Array, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,10 @@ class ConsensusResult:
     ([0.75, 0.75, 0.0], [1, 2, 3])
     """
 
-    scores: npt.NDArray[np.float64]
-    ranking: npt.NDArray[np.int64]
-    pvalues: npt.NDArray[np.float64] | None
-    ranks: npt.NDArray[np.float64]
+    scores: Floats
+    ranking: Integers
+    pvalues: Floats | None
+    ranks: Floats
     names: list[str]
 
 
@@ -91,7 +90,13 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
         raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
     names = [str(name) for name in methods]
     _same_index(methods)
-    ranks = np.array(_same_length(names, [_ranks(name, given) for name, given in methods.items()]))
+    rows = [_ranks(name, given) for name, given in methods.items()]
+    for name, row in zip(names, rows, strict=True):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"all methods must score the same features, but {names[0]} has {len(rows[0])} and {name} {len(row)}"
+            )
+    ranks = np.array(rows)
     n_methods, n_features = ranks.shape
     pvalues = None
     if method == "rra":
@@ -137,13 +142,4 @@ def _ranks(name: str, given: Any) -> Array:
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"the scores of {name} must be finite, but that of feature {bad} isn't")
     ranks: Array = rankdata(-values)
-    return ranks
-
-
-def _same_length(names: list[str], ranks: list[Array]) -> list[Array]:
-    for name, one in zip(names, ranks, strict=True):
-        if len(one) != len(ranks[0]):
-            raise ValueError(
-                f"all methods must score the same features, but {names[0]} has {len(ranks[0])} and {name} {len(one)}"
-            )
     return ranks

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastfs._inputs.checks import as_int, as_seed, choose
 from fastfs._machine.run import DataWarning, as_progress
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
-Labels = npt.NDArray[np.int64]
+Labels = Integers
 
 # Scores and overall statistic for each of several labelings of the same samples. What doesn't depend on labels is done
 # once, by whoever made the function.
@@ -63,13 +62,13 @@ class PermutationResult:
     (0.01, 0.2, 0.01)
     """
 
-    scores: npt.NDArray[np.float64]
-    pvalues: npt.NDArray[np.float64]
-    pvalues_adjusted: npt.NDArray[np.float64]
-    pvalues_max: npt.NDArray[np.float64]
+    scores: Floats
+    pvalues: Floats
+    pvalues_adjusted: Floats
+    pvalues_max: Floats
     statistic: float
     pvalue: float
-    null_statistics: npt.NDArray[np.float64]
+    null_statistics: Floats
     resolution: float
     fdr: str
 
@@ -220,10 +219,8 @@ def settle(model: Any, fitted: Any) -> Any:
 def make_scorer(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
     """Return the labels as numbers, and the scorer of a model that may be changed."""
     own = getattr(model, "_scorer", None)
-    if own is not None:
-        found: tuple[Labels, Scorer] = own(X, y)
-        return found
-    return refit(model, X, y)
+    found: tuple[Labels, Scorer] = refit(model, X, y) if own is None else own(X, y)
+    return found
 
 
 def refit(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastfs._inference.permutation import settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import check_structure
 from fastfs._machine.run import DataWarning, as_progress
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,11 @@ class StabilityResult:
     (1.0, [1.0, 1.0, 1.0])
     """
 
-    frequencies: npt.NDArray[np.float64]
+    frequencies: Floats
     stability: float
     interval: tuple[float, float]
     relevance_correlation: float
-    selected: list[npt.NDArray[np.int64]]
+    selected: list[Integers]
 
 
 def stability(
@@ -82,11 +81,8 @@ def stability(
         Of `interval`, in (0, 1).
     random_state : int, Generator, RandomState or None
         Of the subsamples; the estimator has its own.
-    n_jobs : int or None
-        Joblib workers: processes, or machines under ``joblib.parallel_config("dask")``. None: what that says about
-        `n_jobs`, else this process alone, with the threads of the estimator. The result doesn't depend on it.
-    verbose : bool or callable
-        True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
+    n_jobs, verbose
+        As for :func:`fastfs.permutation_test`.
 
     Returns
     -------

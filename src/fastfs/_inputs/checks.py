@@ -2,12 +2,12 @@
 
 import ctypes
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 
 def some_of(names: Any) -> str:
@@ -24,6 +24,16 @@ def choose(name: str, value: Any, options: tuple[str, ...], *otherwise: str) -> 
     raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, not {value!r}")
 
 
+def one_of(*options: str) -> Callable[[str, Any], str]:
+    """Return a converter that lets one of the options pass."""
+    return lambda name, value: choose(name, value, options)
+
+
+def word_or_none(*options: str) -> Callable[[str, Any], str]:
+    """Return a converter that lets one of the options pass, and takes None for "none"."""
+    return lambda name, value: "none" if value is None else choose(name, value, options, "None")
+
+
 def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) - 1) -> int:
     """Return value as an int, or say which parameter isn't one; tighter bounds are the core's to check."""
     try:
@@ -36,6 +46,11 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
         bound = f"at least {low}" if number < low else f"at most {high}"
         raise ValueError(f"{name} must be {bound}, but is {number}")
     return number
+
+
+def as_count(name: str, value: Any) -> int:
+    """Return value as an int of at least 1, or 0 for None."""
+    return 0 if value is None else as_int(name, value, low=1)
 
 
 def as_bool(name: str, value: Any) -> bool:
@@ -91,6 +106,18 @@ def kernel_address(kernel: Any) -> int:
     return address
 
 
+def named_kernel(word: str) -> Callable[[str, Any], int]:
+    """Return a converter of a kernel to the address of a C function, or 0 for the one with this name."""
+
+    def convert(name: str, value: Any) -> int:
+        if isinstance(value, str):
+            choose(name, value, (word,), "a C function")
+            return 0
+        return kernel_address(value)
+
+    return convert
+
+
 def _kind(argument: Any) -> str:
     """Return p for a pointer to doubles or to anything, i for a 64-bit integer, d for a double."""
     if argument is ctypes.c_void_p or getattr(argument, "_type_", None) is ctypes.c_double:
@@ -112,7 +139,7 @@ def as_seed(random_state: Any) -> int:
     return as_int("random_state", random_state, low=0, high=(1 << 63) - 1)
 
 
-def rank_features(scores: Array) -> npt.NDArray[np.int64]:
+def rank_features(scores: Array) -> Integers:
     """Return 1..n_features, 1 for the largest score; ties go to the lower index."""
     ranking = np.empty(len(scores), dtype=np.int64)
     ranking[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)

@@ -4,12 +4,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 
-def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.NDArray[np.int64]]:
+def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, Integers]:
     """Return the classes in sorted order and each sample's position among them."""
     if y is None:
         raise ValueError("this method requires y to be passed, but the target y is None: give the samples' labels")
@@ -31,15 +30,16 @@ def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, npt.N
     return number_labels(y, "y", "for sample")
 
 
-def number_labels(y: Array, name: str, where: str) -> tuple[Array, npt.NDArray[np.int64]]:
+def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) -> tuple[Array, Integers]:
     """Return the classes in sorted order and the number of each label's class.
 
-    Errors call the 1-D array `name`, and the position of a label `where`.
+    Errors call the 1-D array `name`, and the position of a label `where`. Fractions are refused, as measurements rather
+    than labels, unless `any_number` will do.
     """
     for position, label in enumerate(y):
         if is_missing(label):
             raise ValueError(f"{name} has no label ({label}) {where} {position}")
-    if y.dtype.kind == "f":
+    if y.dtype.kind == "f" and not any_number:
         continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
         if len(continuous) or not np.isfinite(y).all():
             value = y[continuous[0]] if len(continuous) else np.inf

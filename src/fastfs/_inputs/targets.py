@@ -6,12 +6,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
 from fastfs._machine.run import Run, warn
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _is_labels(y: Array) -> bool:
     return bool(np.all(np.isfinite(y) & (y == np.floor(y))))
 
 
-def _encode_known(y: Array, classes: Array) -> npt.NDArray[np.int64]:
+def _encode_known(y: Array, classes: Array) -> Integers:
     """Return each label's position among the classes."""
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
@@ -147,5 +146,5 @@ def _encode_known(y: Array, classes: Array) -> npt.NDArray[np.int64]:
             f"y has the label {y[unknown].tolist()[0]!r} for sample {unknown[0]}, which isn't one of the classes "
             f"{classes.tolist()}"
         )
-    known: npt.NDArray[np.int64] = labels.astype(np.int64)
+    known: Integers = labels.astype(np.int64)
     return known

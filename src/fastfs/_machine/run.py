@@ -26,19 +26,9 @@ def core() -> ModuleType:
 
 
 class Run:
-    """How one call runs, as the core reads it: threads, memory budget, progress.
+    """How one call runs, as the core reads it: threads, the bytes of the budget that are left, and progress.
 
-    Parameters
-    ----------
-    n_threads : int
-        0: all cores that this process may use, or 1 inside a joblib worker.
-    max_memory : int, str or None
-    progress : callable, optional
-
-    Attributes
-    ----------
-    budget : int
-        Bytes that are left; 0: the core's default.
+    0 threads are all cores that this process may use, or 1 inside a joblib worker; a budget of 0 is the core's default.
     """
 
     __slots__ = ("budget", "n_threads", "progress")
@@ -48,7 +38,9 @@ class Run:
     ) -> None:
         self.n_threads = as_threads(n_threads)
         self.budget = parse_memory(max_memory)
-        self.progress = check_progress(progress)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a callable taking a step and a share, not {progress!r}")
+        self.progress = progress
 
     @classmethod
     def of(cls, estimator: Any) -> "Run":
@@ -93,13 +85,6 @@ def parse_memory(max_memory: int | str | None) -> int:
     if not 0 < size < 1 << 63:
         raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
     return size
-
-
-def check_progress(progress: Any) -> Any:
-    """Return progress if it is a callable or None."""
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a callable taking a step and a share, not {progress!r}")
-    return progress
 
 
 def as_threads(n_threads: int) -> int:
