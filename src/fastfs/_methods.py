@@ -14,57 +14,23 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """One method.
+    """The facts about one method. Attributes of estimators are named without their underscore."""
 
-    Parameters
-    ----------
-    word : str
-        Its name on the command line and in `fastfs.tl`.
-    estimator : str
-        The name of its class in `fastfs`. Its parameters say which options the method has.
-    genes : str
-        The genes that it finds, in one sentence.
-    sparse : bool
-        Sparse data stay sparse.
-    streams : bool
-        Reads data in chunks, in one pass.
-    class_scores : bool
-        One fit scores the features for each class.
-    targets : bool
-        Explains columns of numbers, too.
-    selects : bool
-        Looks for as many features as it is asked for; the others rank all.
-    pairs : bool
-        Finds pairs of features.
-    pair_of_sigmas : bool
-        sigma may be two numbers.
-    unranked : tuple of (parameter, value)
-        Leave no features to rank.
-    table : tuple of str
-        Columns of its table `sensitivity_` that JSON holds.
-    of_fit, by_class : tuple of str
-        Attributes, without their underscores, that JSON holds under the word of the method; those of `by_class` have a
-        row a class.
-    of_classes : tuple of str
-        Attributes that JSON holds under the word of the method and the name of the class.
-    picture : Picture, optional
-    """
-
-    word: str
-    estimator: str
-    genes: str = ""
-    sparse: bool = False
-    streams: bool = False
-    class_scores: bool = False
-    targets: bool = False
-    selects: bool = False
-    pairs: bool = False
-    pair_of_sigmas: bool = False
-    unranked: tuple[tuple[str, Any], ...] = ()
-    table: tuple[str, ...] = ()
-    of_fit: tuple[str, ...] = ()
-    by_class: tuple[str, ...] = ()
-    of_classes: tuple[str, ...] = ()
+    word: str  # its name on the command line and in `fastfs.tl`
+    estimator: str  # its class in `fastfs`, whose parameters are the options of the method
+    genes: str = ""  # those that it finds, in one sentence
+    sparse: bool = False  # sparse data stay sparse
+    streams: bool = False  # reads data in chunks, in one pass
+    class_scores: bool = False  # one fit scores the features for each class
+    targets: bool = False  # explains columns of numbers, too
+    selects: bool = False  # looks for as many features as it is asked for; the others rank all
+    pairs: bool = False  # finds pairs of features
+    pair_of_sigmas: bool = False  # sigma may be two numbers
+    unranked: tuple[tuple[str, Any], ...] = ()  # values of parameters that leave no features to rank
+    table: tuple[str, ...] = ()  # columns of its `sensitivity_` that JSON holds
+    of_fit: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method
+    by_class: tuple[str, ...] = ()  # the same, with a row a class
+    of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
 
 

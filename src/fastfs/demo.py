@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import io, pl
+import fastfs
+from fastfs import io, pl
 
 if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
@@ -59,9 +60,7 @@ def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None
 
 
 def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import ManiFeSt
-
-    selector = ManiFeSt(n_components=1, verbose=report or False).fit(X, y)
+    selector = fastfs.ManiFeSt(n_components=1, verbose=report or False).fit(X, y)
     shared, different = selector.mean_eigenvectors_[:, 0], selector.difference_eigenvectors_[:, 0]
     figure.suptitle(
         "ManiFeSt: which pixels relate to the other pixels differently in the two classes?", color="#444444"
@@ -71,8 +70,7 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
         pl.image(X[y == digit].mean(axis=0), SHAPE, ax=ax, title=f"mean {digit}")
         ax.images[0].set_cmap("gray_r")
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
-    for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
-        _number(scores, int(j), rank)
+    _number(scores, np.argsort(selector.ranking_)[:5])
     # The first eigenvector of M usually has one sign: then all colours can show its size.
     pl.image(shared, SHAPE, ax=mean, signed=bool(shared.min() < 0), title="shared: 1st eigenvector of M")
     pl.image(different, SHAPE, ax=difference, signed=True, title="different: 1st eigenvector of D")
@@ -80,24 +78,21 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
 
 
 def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import ProjSe, projse_two_view
-
-    selector = ProjSe(verbose=report or False).fit(X, y)
+    selector = fastfs.ProjSe(verbose=report or False).fit(X, y)
     figure.suptitle(
         "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many",
         color="#444444",
     )
     axes = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=axes[0], title="explained by the class")
-    _number(axes[0], int(selector.selected_[0]), 1)
+    _number(axes[0], selector.selected_[:1])
     left = np.arange(X.shape[1]) % SHAPE[1] < SHAPE[1] // 2
-    halves = projse_two_view(X[:, left], X[:, ~left], n_features_to_select=5, center=True)
+    halves = fastfs.projse_two_view(X[:, left], X[:, ~left], n_features_to_select=5, center=True)
     for ax, side, half, name in zip(axes[1:], (left, ~left), halves, ("right half", "left half"), strict=False):
         scores = np.zeros(X.shape[1])
         scores[side] = half.scores
         pl.image(scores, SHAPE, ax=ax, title=f"by the {name}, 5 chosen")
-        for rank, j in enumerate(np.flatnonzero(side)[half.selected], start=1):
-            _number(ax, int(j), rank)
+        _number(ax, np.flatnonzero(side)[half.selected])
     for ax, half, name in zip(axes[3:], halves, ("left", "right"), strict=True):
         ax.bar(np.arange(1, 6), half.selection_scores, color="#4c72b0")
         ax.plot(np.arange(1, 6), half.captured, "o-", color="#c44e52")
@@ -107,9 +102,7 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
 
 
 def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import IM4E, MultiSURF, Relief, ReliefF
-
-    methods = {"RELIEF": Relief, "ReliefF": ReliefF, "MultiSURF": MultiSURF, "IM4E": IM4E}
+    methods = {"RELIEF": fastfs.Relief, "ReliefF": fastfs.ReliefF, "MultiSURF": fastfs.MultiSURF, "IM4E": fastfs.IM4E}
     fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
     figure.suptitle(
         "RELIEF and its kin: in which pixels are the nearest digits of the other class farther than those of the same?",
@@ -119,8 +112,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     for ax, (name, selector) in zip(images, fitted.items(), strict=True):
         # Pixels with scores below 0 tell nothing: all colours are for the others.
         pl.image(np.maximum(selector.scores_, 0), SHAPE, ax=ax, title=f"{name}, the best 5 numbered")
-        for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
-            _number(ax, int(j), rank)
+        _number(ax, np.argsort(selector.ranking_)[:5])
         curves.plot(np.arange(1, 65), np.sort(selector.scores_)[::-1] / selector.scores_.max(), label=name)
     curves.set_ylim(-0.3, 1.03)  # MultiSURF goes far below 0 here: most digits have no near miss
     curves.set_title("share of the best score, by rank")
@@ -130,14 +122,11 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
 
 
 def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import Immigrate
-
-    selector = Immigrate(sigma="auto", verbose=report or False).fit(X, y)
+    selector = fastfs.Immigrate(sigma="auto", verbose=report or False).fit(X, y)
     figure.suptitle("IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?", color="#444444")
     scores, pairs, residuals, heat, one = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
-    for rank, j in enumerate(np.argsort(selector.ranking_)[:5], start=1):
-        _number(scores, int(j), rank)
+    _number(scores, np.argsort(selector.ranking_)[:5])
     for ax, by, title in (
         (pairs, "weight", "the 12 strongest pairs"),
         (residuals, "residual", "the 12 strongest residuals (blue: < 0)"),
@@ -167,11 +156,9 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
 
 
 def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import DiSC
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # neighbouring pixels are all connected, so no number of vectors is right
-        selector = DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
+        selector = fastfs.DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
     figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
     *images, curve, groups = figure.subplots(1, 5)
     for ax, (s, j) in zip(images, ((0, 0), (1, 0), (1, 1)), strict=True):
@@ -188,17 +175,14 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
 
 
 def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    from . import IKDR
-
-    selector = IKDR(verbose=report or False).fit(X, y)
+    selector = fastfs.IKDR(verbose=report or False).fit(X, y)
     figure.suptitle(
         "I-KDR: which pixels make a few digits enough to tell the classes apart?  A dimension is a mixture of these",
         color="#444444",
     )
     weights, *mixtures, profile, plane = figure.subplots(1, 5)
     pl.image(selector.feature_weights_, SHAPE, ax=weights, title=f"weight: {selector.n_selected_} of 64 have any")
-    for rank, j in enumerate(np.argsort(selector.ranking_)[: min(5, selector.n_selected_)], start=1):
-        _number(weights, int(j), rank)
+    _number(weights, np.argsort(selector.ranking_)[: min(5, selector.n_selected_)])
     for j, ax in enumerate(mixtures):
         shares = selector.dual_coef_[:, j]
         pl.image(shares @ X, SHAPE, ax=ax, title=f"dimension {j}: {np.count_nonzero(shares)} digits, mixed")
@@ -225,10 +209,11 @@ ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], A
 }
 
 
-def _number(ax: Any, j: int, rank: int) -> None:
-    """Write its rank into a pixel of an image."""
+def _number(ax: Any, pixels: np.ndarray) -> None:
+    """Write their ranks into the pixels of an image, the best of which come first."""
     from matplotlib.patheffects import withStroke
 
-    row, column = divmod(j, SHAPE[1])
     outline = [withStroke(linewidth=2.5, foreground="white")]
-    ax.text(column, row, str(rank), ha="center", va="center", fontweight="bold", path_effects=outline)
+    for rank, j in enumerate(pixels.tolist(), start=1):
+        row, column = divmod(j, SHAPE[1])
+        ax.text(column, row, str(rank), ha="center", va="center", fontweight="bold", path_effects=outline)

@@ -307,16 +307,7 @@ def rational_quadratic(d2: float, sigma: float) -> float:
 def laplacian(d2: float, sigma: float) -> float:
     """Laplacian of the Euclidean distance, exp(-sqrt(d2) / sigma): rougher than the Gaussian kernel.
 
-    Parameters
-    ----------
-    d2 : float
-        Squared distance.
-    sigma : float
-        Scale, in units of the distances.
-
-    Returns
-    -------
-    float
+    Its parameters are those of :func:`rational_quadratic`.
 
     Examples
     --------

@@ -1,7 +1,9 @@
 """What fastfs found on this machine."""
 
 import os
-import time
+import timeit
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -74,8 +76,8 @@ def link_blas() -> bool:
     return _lapack.register()[0]
 
 
-def _best(seconds_of: Any, repeats: int = 3) -> float:
-    return float(min(seconds_of() for _ in range(repeats)))
+def _best(task: Callable[[], object]) -> float:
+    return min(timeit.repeat(task, number=1, repeat=3))
 
 
 def _ceilings() -> dict[str, float]:
@@ -87,24 +89,11 @@ def _ceilings() -> dict[str, float]:
     n, d = 2048, 1024
     for name in ("float64", "float32"):
         X = np.random.default_rng(0).standard_normal((n, d)).astype(name)
-        out = np.empty((d, d), name)
-
-        def gram(X: Any = X, out: Any = out) -> float:
-            start = time.perf_counter()
-            affinity(X, kernel="linear", out=out, n_threads=1)
-            return time.perf_counter() - start
-
+        gram = partial(affinity, X, kernel="linear", out=np.empty((d, d), name), n_threads=1)
         found[f"gram_{name}_gflops"] = n * d * (d + 1) / _best(gram) / 1e9
     size, repeats = 1 << 14, 200
     for name in ("float64", "float32"):
-        found[f"exp_{name}_gelems"] = (
-            size * repeats / _best(lambda name=name: _core.exp_seconds(name, size, repeats)) / 1e9
-        )
-
-    def write() -> float:
-        start = time.perf_counter()
-        np.empty(1 << 24).fill(1.0)
-        return time.perf_counter() - start
-
-    found["write_gbytes"] = 8 * (1 << 24) / _best(write) / 1e9
+        seconds = min(_core.exp_seconds(name, size, repeats) for _ in range(3))
+        found[f"exp_{name}_gelems"] = size * repeats / seconds / 1e9
+    found["write_gbytes"] = 8 * (1 << 24) / _best(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
     return found

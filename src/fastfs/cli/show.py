@@ -1,6 +1,6 @@
 """Tables on the terminal, and pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,35 @@ _PAIRS_SHOWN = 10
 
 
 def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for name in ranking:
-        table.add_column(name, justify="left" if name in ("feature", "highest in") else "right", overflow="fold")
+    table = _table(ranking, title)
     table.add_column("share of the best score", no_wrap=True)
     console = output()
     block = "█" if console.encoding.startswith("utf") else "#"
     best = max(ranking["score"])
-    for row in zip(*ranking.values(), strict=True):
-        cells = [f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v) for v in row]
-        bar = block * round(20 * ranking["score"][len(table.rows)] / best) if best > 0 else ""
-        table.add_row(*map(Text, cells), Text(bar, style="cyan"))
+    for score, row in zip(ranking["score"], zip(*ranking.values(), strict=True), strict=True):
+        bar = block * round(20 * score / best) if best > 0 else ""
+        table.add_row(*_cells(row), Text(bar, style="cyan"))
     console.print(table)
 
 
 def print_pairs(pairs: Mapping[str, Sequence[Any]]) -> None:
-    table = Table(title="the strongest pairs of features", title_justify="left", title_style="bold")
-    shown = [name for name in pairs if not name.startswith("index")]
-    for name in shown:
-        table.add_column(name, justify="left" if name.startswith("feature") else "right", overflow="fold")
-    for row in list(zip(*(pairs[name] for name in shown), strict=True))[:_PAIRS_SHOWN]:
-        table.add_row(*(Text(f"{cell:.6g}" if isinstance(cell, float) else str(cell)) for cell in row))
+    shown = {name: column[:_PAIRS_SHOWN] for name, column in pairs.items() if not name.startswith("index")}
+    table = _table(shown, "the strongest pairs of features")
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*_cells(row))
     output().print(table)
+
+
+def _table(columns: Iterable[str], title: str | None) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for name in columns:
+        is_text = name.startswith("feature") or name == "highest in"
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+    return table
+
+
+def _cells(row: Iterable[Any]) -> list[Text]:
+    return [Text(f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v)) for v in row]
 
 
 def draw(path: Path, method: Method, selector: Any, feature_names: Sequence[str], bars: int, source: str) -> None:

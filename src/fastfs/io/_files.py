@@ -20,14 +20,7 @@ def check_input(path: Path) -> None:
 
 
 def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None:
-    """Raise ValueError, before any work, if the result could not be written to `path` in the end.
-
-    Parameters
-    ----------
-    path : path
-    endings : collection of str
-        The file name endings that are understood, such as ``.csv``.
-    """
+    """Raise ValueError, before any work, if a result with one of these endings could not be written to `path`."""
     path = Path(path)
     folder = path.resolve().parent
     if path.suffix.lower() not in endings:

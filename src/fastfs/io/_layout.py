@@ -43,11 +43,7 @@ class Content:
 
 
 def feature_columns(
-    header: Sequence[str],
-    index: list[int],
-    wanted: Wanted,
-    path: Path,
-    first_cells: Callable[[], Collection[str]],
+    header: Sequence[str], index: list[int], wanted: Wanted, path: Path, first_cells: Callable[[], Collection[str]]
 ) -> tuple[int | None, list[int]]:
     """With samples in rows: the position of their names, if they have any, and those of the features.
 

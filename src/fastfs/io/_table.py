@@ -52,30 +52,7 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
 def take_targets(table: Table, names: Sequence[str]) -> Table:
     """Make y the numbers of some columns: of the one that was read as the label, and of others, which leave X.
 
-    Parameters
-    ----------
-    table : Table
-        Read with the first of the names as its label.
-    names : sequence of str
-
-    Returns
-    -------
-    Table
-        With a `y` of shape (n_samples, n_targets).
-
-    Raises
-    ------
-    ValueError
-        A name is no column, is given twice, or doesn't hold numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> table = fastfs.io.Table(np.eye(2), np.array([3, 4]), ["height", "TP53"], "toy.csv")
-    >>> table = fastfs.io.take_targets(table, ["weight", "height"])
-    >>> table.y.tolist(), table.feature_names, table.X.tolist()
-    ([[3.0, 1.0], [4.0, 0.0]], ['TP53'], [[0.0], [1.0]])
+    `table` was read with the first of the names as its label.
     """
     if len(set(names)) < len(names):
         raise ValueError("A target is given twice")

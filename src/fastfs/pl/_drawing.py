@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+    from matplotlib.figure import SubFigure as SubFigure
     from matplotlib.text import Text
 else:  # only annotations name them: matplotlib is imported when something is drawn
     Axes = Figure = SubFigure = Text = Any

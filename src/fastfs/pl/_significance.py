@@ -11,11 +11,7 @@ from fastfs.pl._drawing import BAR, Axes, axes, literal, set_title
 
 
 def significance(
-    found: Any,
-    *,
-    names: Sequence[str] | None = None,
-    ax: Axes | None = None,
-    title: str | None = None,
+    found: Any, *, names: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
     """Draw DiSC's significances, descending, one curve a class: a step says how many vectors matter.
 
