@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 import fastfs
 import fastfs.cli
+from fastfs._methods import METHODS, Method
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 6))
@@ -266,7 +267,7 @@ def three_classes(tmp_path):
 @pytest.fixture
 def score_stub(inside, monkeypatch):
     monkeypatch.setattr(fastfs, "Stub", Stub, raising=False)
-    monkeypatch.setitem(fastfs.cli.METHODS, "stub", "Stub")
+    monkeypatch.setitem(METHODS, "stub", Method("stub", "Stub"))
 
     def score(file, *options):
         return inside("score", file, "--label", "status", "--method", "stub", *options, cwd=file.parent)
@@ -771,7 +772,7 @@ def test_margin_methods_rank(wine, tmp_path, method):
     out = tmp_path / "ranking.csv"
     arguments = ["score", str(file), "--label", "class", "--method", method, "--out", str(out)]
     assert fastfs.cli.run(arguments) == 0
-    selector = getattr(fastfs, fastfs.cli.METHODS[method])().fit(X, y)
+    selector = getattr(fastfs, METHODS[method].estimator)().fit(X, y)
     rows = read_csv(out)
     assert [int(row["index"]) for row in rows] == np.argsort(selector.ranking_).tolist()
     np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(selector.scores_)[::-1], rtol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastfs
-from fastfs import _methods, cli, demo
+from fastfs import _methods, demo
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["a", "b", "c"], 20)
@@ -38,7 +38,6 @@ def test_facts_are_true(word):
 
 def test_every_surface_has_every_method():
     assert sorted(_methods.METHODS) == sorted(fastfs.tl.__all__)
-    assert list(_methods.METHODS) == list(cli.METHODS)
     assert set(demo.ROWS) <= set(_methods.METHODS)
 
 

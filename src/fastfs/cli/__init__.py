@@ -10,10 +10,10 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs.cli import demo, info, score
-from fastfs.cli.method import METHODS, flag
+from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
-__all__ = ["METHODS", "run"]
+__all__ = ["run"]
 
 # The class of usage errors, under this name in old versions of Typer (on Click) and new ones (with a copy of Click).
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fastfs import io
-from fastfs.cli.method import METHODS
+from fastfs._methods import METHODS
 from fastfs.cli.results import ranking
 from fastfs.cli.show import print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
@@ -28,6 +28,6 @@ def demo(
     for method, selector in selectors.items():
         print_ranking(
             ranking(selector, digits.FEATURE_NAMES, 10),
-            title=f"{METHODS[method]}: the pixels that tell a 4 from a 9, the best 10 of 64",
+            title=f"{METHODS[method].estimator}: the pixels that tell a 4 from a 9, the best 10 of 64",
         )
     say(f"Wrote {out}.")

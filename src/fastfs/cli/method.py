@@ -13,9 +13,6 @@ import fastfs
 from fastfs import _methods
 from fastfs._methods import FLAGS, Method
 
-# Each method's word and its estimator. The estimator's parameters say which of the options the method takes.
-METHODS = {word: method.estimator for word, method in _methods.METHODS.items()}
-
 # Parameters of all estimators that options of the command set.
 _SET_BY_OPTION = {
     "n_features_to_select": "--top",
@@ -49,11 +46,6 @@ if TYPE_CHECKING:
     MethodOptions = Any
 else:
     MethodOptions = make_dataclass("MethodOptions", [(*of, field(default=None)) for of in _FIELDS], frozen=True)
-
-
-def facts(word: str) -> Method:
-    """What is known of a method; of one that only has an estimator, nothing more."""
-    return _methods.METHODS.get(word) or Method(word, METHODS[word])
 
 
 def flag(name: str) -> str:

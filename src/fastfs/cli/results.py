@@ -21,13 +21,9 @@ def ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: b
         n_selected = selector.n_selected_
         columns["selected"] = ["yes" if rank <= n_selected else "no" for rank in columns["rank"]]
         # Only the selected ones have these.
-        steps = {"score when selected": selector.selection_scores_}
-        if not to_read:
-            steps = {
-                "selection_score": selector.selection_scores_,
-                "gap": selector.gaps_,
-                "captured": selector.captured_,
-            }
+        steps = {"selection_score": selector.selection_scores_, "gap": selector.gaps_, "captured": selector.captured_}
+        if to_read:
+            steps = {"score when selected": selector.selection_scores_}
         for name, values in steps.items():
             columns[name] = [*values[: len(order)].tolist(), *[None] * max(0, len(order) - n_selected)]
     class_scores = getattr(selector, "class_scores_", None)

@@ -11,12 +11,12 @@ import numpy as np
 import typer
 
 import fastfs
-from fastfs import _methods, io
+from fastfs import io
 from fastfs._machine.errors import places, rename
-from fastfs._methods import Method
+from fastfs._methods import METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.grouping import grouped
-from fastfs.cli.method import METHODS, MethodOptions, facts, make_selector
+from fastfs.cli.method import MethodOptions, make_selector
 from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
 
@@ -118,7 +118,7 @@ def score(
     word = method.lower()  # ReliefF is how it is written
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
-    chosen = facts(word)
+    chosen = METHODS[word]
     _check_outputs(chosen, source, output)
     selector = make_selector(chosen, options)
     targets = _targets(chosen, source)
@@ -159,7 +159,7 @@ def _check_outputs(method: Method, source: Input, output: Output) -> None:
 
 
 def _words(fact: str) -> str:
-    return " or ".join(word for word, method in _methods.METHODS.items() if getattr(method, fact))
+    return " or ".join(word for word, method in METHODS.items() if getattr(method, fact))
 
 
 def _targets(method: Method, source: Input) -> list[str]:
