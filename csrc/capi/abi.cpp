@@ -48,7 +48,7 @@ fastfs_status failure() noexcept {
 }
 
 Matrix read_matrix(const fastfs_matrix* X, const Name& name) {
-    require(X != nullptr, Message() << name << " is null");
+    require(X != nullptr, name, " is null");
     return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name);
 }
 

@@ -222,15 +222,14 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
         const Name name = Name::set(static_cast<std::int64_t>(s));
         require(all - set.n_components < p - 1,
-                Message() << "the diffusion vectors of the other sets leave no room: " << all - set.n_components
-                          << " of them for " << p << " features; "
-                          << (most >= 1 ? "n_components may be at most " + std::to_string(most)
-                                        : "there are too many sets"));
-        require(set.n_components <= p - 2, Message() << "n_components of " << name << " must be at most " << p - 2
-                                                     << ", not " << set.n_components);
-        require(!set.custom || !set.W, Message() << "the affinities of " << name << " are given: a kernel has no use");
-        require(!set.custom || set.X,
-                Message() << "the kernel of " << name << " needs X besides neighbors, for the norms of the features");
+                "the diffusion vectors of the other sets leave no room: ", all - set.n_components, " of them for ", p,
+                " features; ",
+                most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets");
+        require(set.n_components <= p - 2, "n_components of ", name, " must be at most ", p - 2, ", not ",
+                set.n_components);
+        require(!set.custom || !set.W, "the affinities of ", name, " are given: a kernel has no use");
+        require(!set.custom || set.X, "the kernel of ", name,
+                " needs X besides neighbors, for the norms of the features");
         if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph == FASTFS_GRAPH_KNN;
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
@@ -239,9 +238,8 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                                                                      : p,
                                                        p),
                                               set.n_components, std::min(options.n_vectors, p)});
-        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()),
-                Message() << "graphs or vectors of " << p << " features and " << widest
-                          << " values each are more than a machine can hold: ask for fewer");
+        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()), "graphs or vectors of ", p,
+                " features and ", widest, " values each are more than a machine can hold: ask for fewer");
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
             results[s].warnings |= FASTFS_DISC_CLAMPED;
         }
@@ -303,7 +301,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
 
     const Needs needs = memory(unscaled, options, run);
     const bool keep = run.allows(needs.kept);
-    run.require_memory(keep ? needs.kept : needs.least, "DiSC of " + std::to_string(p) + " features",
+    run.require_memory(keep ? needs.kept : needs.least, {"DiSC of ", p, " features"},
                        options.graph == FASTFS_GRAPH_DENSE
                            ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                            : "raise max_memory (or FASTFS_MAX_MEMORY)");
@@ -371,8 +369,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
             graphs[s] = make_graph(sets[s], options, name, end - 0.1 / static_cast<double>(C), run);
         }
         run.step("differential vectors", end);
-        require(rank < p, Message() << "the diffusion vectors of the other sets leave no room: they span all " << p
-                                    << " features; take fewer n_components");
+        require(rank < p, "the diffusion vectors of the other sets leave no room: they span all ", p,
+                " features; take fewer n_components");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);

@@ -31,13 +31,12 @@ double median(Numbers values) {
 }
 
 [[noreturn]] void all_equal(const Name& name) {
-    refuse(Message() << "all features of " << name
-                     << " are equal: there are no distances between features to set bandwidths from");
+    refuse({"all features of ", name, " are equal: there are no distances between features to set bandwidths from"});
 }
 
 void require_affinity(double value, std::int64_t i, std::int64_t j, const Name& name) {
-    require(value >= 0 && value <= kHuge, Message() << "affinities must be finite and not negative, but features " << i
-                                                    << " and " << j << " of " << name << " have " << value);
+    require(value >= 0 && value <= kHuge, "affinities must be finite and not negative, but features ", i, " and ", j,
+            " of ", name, " have ", value);
 }
 
 // eps_i^2 from the squared distances between all features: the k-th smallest to another feature, or the smallest that
@@ -213,8 +212,7 @@ SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, cons
 Numbers squared_norms(const Samples& X, Run& run) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
-    run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features");
     const Features<double> features(X, rows, common_unit(X.row_maxima(run), rows), Shift::kNone, run);
     Numbers norms = numbers(X.n_cols());
     features.add_original_norms(norms.data(), run);
@@ -229,9 +227,9 @@ Numbers squared_norms(const Samples& X, Run& run) {
 // Checks neighbours that were given.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
-    require(K < p, Message() << name << " has " << p - 1 << " other features, but " << K << " neighbors");
-    require(K >= k, Message() << "bandwidth_neighbors is " << k << ", but the neighbors of " << name << " are only "
-                              << K << " each: give as many, or a smaller bandwidth_neighbors");
+    require(K < p, name, " has ", p - 1, " other features, but ", K, " neighbors");
+    require(K >= k, "bandwidth_neighbors is ", k, ", but the neighbors of ", name, " are only ", K,
+            " each: give as many, or a smaller bandwidth_neighbors");
     std::vector<std::int64_t> seen(static_cast<std::size_t>(p), -1);
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * K; e < (i + 1) * K; ++e) {
@@ -240,13 +238,11 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
             const auto at = [&] {
                 return Message() << "neighbor " << e - i * K << " of feature " << i << " in " << name;
             };
-            require(j >= 0 && j < p && j != i,
-                    Message() << at() << " must be another feature, from 0 to " << p - 1 << ", not " << j);
-            require(seen[static_cast<std::size_t>(j)] != i, Message() << at() << " is there twice: " << j);
+            require(j >= 0 && j < p && j != i, at(), " must be another feature, from 0 to ", p - 1, ", not ", j);
+            require(seen[static_cast<std::size_t>(j)] != i, at(), " is there twice: ", j);
             seen[static_cast<std::size_t>(j)] = i;
             require(d >= 0 && d <= kHuge && (e == i * K || d >= set.distances[e - 1]),
-                    Message() << "distances must be finite and not negative, and ascend in each row, but that of "
-                              << at() << " is " << d);
+                    "distances must be finite and not negative, and ascend in each row, but that of ", at(), " is ", d);
         }
     }
 }
@@ -375,8 +371,8 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
                    std::abs(sorted.values[e] - transposed.values[e]) <= 1e-6 * largest;
         }
         const auto row = static_cast<std::int64_t>(i);
-        require(same, Message() << "the graph W of " << name << " must be symmetric, but " << Name::row(row)
-                                << " differs from " << Name::column(row) << ": give (W + W.T) / 2");
+        require(same, "the graph W of ", name, " must be symmetric, but ", Name::row(row), " differs from ",
+                Name::column(row), ": give (W + W.T) / 2");
     }
     return symmetric_mean(sorted, transposed, numbers(p), run);
 }
@@ -388,10 +384,9 @@ void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         // Below, 1 / q isn't finite.
-        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge,
-                Message() << "feature " << i << " of " << name << " has affinities that add up to " << q[i]
-                          << ", but a random walk needs a positive, finite sum: "
-                          << (q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first"));
+        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ", i, " of ", name,
+                " has affinities that add up to ", q[i], ", but a random walk needs a positive, finite sum: ",
+                q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first");
         graph.c[i] = std::pow(q[i], -alpha);
     }
     graph.g = graph.times(graph.c, ones, graph.c, run);

@@ -97,8 +97,8 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
     const double factor = features.unit() * features.unit();
     const double largest = factor * std::max(1.0, 4 * static_cast<double>(features.largest_squared_norm()));
     require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
-            "the values of X are too large: their squares overflow " +
-                std::string(sizeof(Out) == 4 ? "float32" : "float64") + "; divide X by a constant first");
+            "the values of X are too large: their squares overflow ", sizeof(Out) == 4 ? "float32" : "float64",
+            "; divide X by a constant first");
     return static_cast<Out>(factor);
 }
 
@@ -160,9 +160,9 @@ class CustomKernel {
                 const double value = tile[a * ld + b];
                 if (std::abs(value) <= largest_) continue;
                 const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
-                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
-                                                   ", which float32 can't hold: give X as float64");
-                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
+                require(!std::isfinite(value), "the kernel returned ", value, " ", where,
+                        ", which float32 can't hold: give X as float64");
+                throw InvalidArgument({"the kernel returned NaN or infinity, as ", where});
             }
         }
     }
@@ -182,8 +182,8 @@ class CustomKernel {
                 }
                 if (difference <= rounding + 1e-13 * largest) continue;
                 const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
-                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
-                                      ", but " + j + ", " + i + " give " + text(ji));
+                throw InvalidArgument({"the kernel is not symmetric: features ", i, ", ", j, " give ", ij, ", but ", j,
+                                       ", ", i, " give ", ji});
             }
         }
     }
@@ -433,8 +433,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;
-        throw InvalidArgument("V contains NaN or infinity: first at row " + std::to_string(e / p) + ", column " +
-                              std::to_string(e % p));
+        throw InvalidArgument({"V contains NaN or infinity: first at row ", e / p, ", column ", e % p});
     }
     // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
     // each tile twice costs less than sharing it between two owners would.
@@ -469,8 +468,7 @@ std::int64_t tile_memory(int n_threads, std::int64_t p) {
 }
 
 Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
-    run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
-                       "raise max_memory, or give fewer features");
+    run.require_memory(memory(d_), {"a Gram matrix of ", d_, " features"}, "raise max_memory, or give fewer features");
     shift_sums_.assign(static_cast<std::size_t>(d_), 0.0);
     norms_ = shift_sums_;
     sums_ = Buffer<double>(d_ * d_);
@@ -478,10 +476,9 @@ Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
 }
 
 void Gram::update(const Samples& chunk, Run& run) {
-    require(chunk.n_cols() == d_,
-            "a chunk has " + std::to_string(chunk.n_cols()) + " features, but the first one had " + std::to_string(d_));
+    require(chunk.n_cols() == d_, "a chunk has ", chunk.n_cols(), " features, but the first one had ", d_);
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
-                       "a chunk of " + std::to_string(chunk.n_rows()) + " rows", "give smaller chunks");
+                       {"a chunk of ", chunk.n_rows(), " rows"}, "give smaller chunks");
     run.step("Gram of a chunk", 1.0);
     std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
     std::iota(rows.begin(), rows.end(), 0);
@@ -513,8 +510,7 @@ void Gram::update(const Samples& chunk, Run& run) {
 }
 
 void Gram::merge(const Gram& other) {
-    require(other.d_ == d_,
-            "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " + std::to_string(d_));
+    require(other.d_ == d_, "can't merge the Gram of ", other.d_, " features into one of ", d_);
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
         shift_sums_[static_cast<std::size_t>(i)] += other.shift_sums_[static_cast<std::size_t>(i)];
@@ -526,8 +522,7 @@ void Gram::merge(const Gram& other) {
 
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "no chunk has been given yet");
-    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()),
-                       "the affinity of " + std::to_string(d_) + " features",
+    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()), {"the affinity of ", d_, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
     run.step("affinity", 1.0);
     const double scale = rbf_scale<double>(kernel.sigma, 1.0);

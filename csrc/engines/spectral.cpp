@@ -63,8 +63,7 @@ double scale_to_one(std::int64_t n, double* A) {
         for (std::int64_t i = j; i < n; ++i) {
             const double a = std::abs(A[j * n + i]);
             if (!(a <= std::numeric_limits<double>::max())) {
-                throw InvalidArgument("the matrix contains NaN or infinity: first at row " + std::to_string(i) +
-                                      ", column " + std::to_string(j));
+                throw InvalidArgument({"the matrix contains NaN or infinity: first at row ", i, ", column ", j});
             }
             largest = std::max(largest, a);
         }
@@ -323,8 +322,7 @@ Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
 }
 
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run) {
-    run.require_memory(24 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(24 * n * n, {"the pencil of two matrices with ", n, " rows"});
     run.step("pencil", 1.0);
     const SingleThreadedBlas held;
     Buffer<double> S(n * n);
@@ -335,7 +333,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
     };
     for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
-        refuse(Message() << "K1 or K2 contains NaN or infinity: first at " << Name::row(i) << ", " << Name::column(j));
+        refuse({"K1 or K2 contains NaN or infinity: first at ", Name::row(i), ", ", Name::column(j)});
     });
     require_semidefinite(n, K1, S.data());
     require_semidefinite(n, K2, S.data());
@@ -352,8 +350,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
 }
 
 void eigh(std::int64_t n, double* A, double* w, Run& run) {
-    run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(16 * n * n, {"the eigenvalues of a matrix with ", n, " rows"});
     run.step("eigenvalues", 1.0);
     const SingleThreadedBlas held;
     SymmetricEigen eigen(n, A, run);

@@ -27,9 +27,8 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     // square above what the output can: what is left is measured by itself.
     if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
     for (const double maximum : maxima) {
-        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from " +
-                                                                text(maximum) + " to " + text(unit) +
-                                                                ": drop the rows that are so much larger");
+        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from ",
+                maximum, " to ", unit, ": drop the rows that are so much larger");
     }
     const double rest = features.largest_value();
     const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);
@@ -61,7 +60,7 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
 
 void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out) {
     const std::int64_t d = X.n_cols();
-    run.require_memory(affinity_memory(X, d * d, 0, run), "the affinity of " + std::to_string(d) + " features",
+    run.require_memory(affinity_memory(X, d * d, 0, run), {"the affinity of ", d, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {
@@ -74,8 +73,7 @@ void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out)
 
 void table_affinity_product(const Samples& X, const Kernel& kernel, const void* V, std::int64_t p, Run& run,
                             void* out) {
-    run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
-                       "the product of the affinity with " + std::to_string(p) + " columns",
+    run.require_memory(affinity_memory(X, X.n_cols() * p, p, run), {"the product of the affinity with ", p, " columns"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {

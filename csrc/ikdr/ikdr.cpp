@@ -385,8 +385,7 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
     const std::int64_t n = K.n_rows(), k = options.n_components;
     const SortedSamples samples(labels, n, n_classes);
     const Terms terms(options, options.lambdas[0], n);
-    run.require_memory(8 * n * n + 8 * n * (3 * k + 3 * n_classes + 8), "a kernel of " + std::to_string(n) + " samples",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(8 * n * n + 8 * n * (3 * k + 3 * n_classes + 8), {"a kernel of ", n, " samples"});
     K.row_maxima(run);
     return visit_dense(K.description(), [&](auto* values) {
         using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;

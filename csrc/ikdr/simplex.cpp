@@ -88,11 +88,10 @@ void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const c
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             const double a = A[i * k + j];
-            require(a >= -1e-6, Message() << name << " must not be negative, but one is " << a);
+            require(a >= -1e-6, name, " must not be negative, but one is ", a);
             sum += a;
         }
-        require(std::abs(sum - 1) <= 1e-6, Message()
-                                               << name << " must sum to 1, but sum to " << sum << ": divide by that");
+        require(std::abs(sum - 1) <= 1e-6, name, " must sum to 1, but sum to ", sum, ": divide by that");
     }
 }
 

@@ -106,8 +106,8 @@ double trace_of(const std::vector<double>& diagonal, const std::vector<double>& 
 // One round of normalisation for feature i.
 void divide_by_root(std::int64_t i, double& g, double Kg) {
     if (!(Kg > 0)) {
-        throw NumericError("normalize divides by the root of a kernel's row sums, but that of feature " +
-                           std::to_string(i) + " isn't positive: set normalize=0, or choose another kernel");
+        throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
+                            " isn't positive: set normalize=0, or choose another kernel"});
     }
     g /= std::sqrt(g * Kg);
 }

@@ -22,14 +22,13 @@ std::mutex registration;
 std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
-    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(),
-            "a size of " + std::to_string(n) + " doesn't fit the " + std::to_string(kIntegerBits) +
-                "-bit integers of this BLAS");
+    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(), "a size of ", n, " doesn't fit the ", kIntegerBits,
+            "-bit integers of this BLAS");
     return static_cast<blas_int>(n);
 }
 
 void check(blas_int info, const char* routine) {
-    if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
+    if (info != 0) throw NumericError({routine, " failed with info = ", info});
 }
 
 // How long the integers of the routines are, whatever the table says: on little-endian machines both kinds read the 64
@@ -48,13 +47,13 @@ int integer_bits(const fastfs_blas& table) {
 
 void register_blas(const fastfs_blas& given) {
     // A newer header's table may have more routines than are called here.
-    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096,
-            "the BLAS table has " + std::to_string(given.struct_size) + " bytes where this fastfs expects " +
-                std::to_string(sizeof(fastfs_blas)) + " or more: compile the program with the header of this fastfs");
+    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096, "the BLAS table has ",
+            given.struct_size, " bytes where this fastfs expects ", sizeof(fastfs_blas),
+            " or more: compile the program with the header of this fastfs");
     fastfs_blas table = given;
     table.struct_size = sizeof table;
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
-    require(table.integer_bits == kIntegerBits, calls + "the table says " + std::to_string(table.integer_bits));
+    require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
                 table.dgesdd,
@@ -67,9 +66,8 @@ void register_blas(const fastfs_blas& given) {
         throw AlreadyRegistered("another BLAS is registered in this process already: it stays and serves all callers");
     }
     const int bits = integer_bits(table);
-    require(bits == kIntegerBits, calls + "the routines of the table have " + std::to_string(bits) +
-                                      "-bit ones: link the " + (kIntegerBits == 32 ? "LP64" : "ILP64") +
-                                      " build of that BLAS");
+    require(bits == kIntegerBits, calls, "the routines of the table have ", bits, "-bit ones: link the ",
+            kIntegerBits == 32 ? "LP64" : "ILP64", " build of that BLAS");
     registered = new fastfs_blas(table);  // lives as long as the process
 }
 

@@ -69,7 +69,7 @@ int default_thread_count() {
         char* end = nullptr;
         long value = std::strtol(text, &end, 10);
         require(*end == '\0' && value >= 1 && value <= kMaxThreads,
-                std::string("FASTFS_NUM_THREADS must be a number from 1 to 1024, not '") + text + "'");
+                "FASTFS_NUM_THREADS must be a number from 1 to 1024, not '", text, "'");
         return static_cast<int>(value);
     }
     return std::min(cpus_of_affinity_mask(), cpus_of_quota());
@@ -89,7 +89,7 @@ std::int64_t parse_bytes(const char* text) {
         if (*end == 'B' || *end == 'b') ++end;
     }
     require(end != text && *end == '\0' && value >= 1 && value < 9e18,
-            std::string("FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '") + text + "'");
+            "FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '", text, "'");
     return static_cast<std::int64_t>(value);
 }
 
@@ -119,15 +119,14 @@ std::string human(std::int64_t bytes) {
 }  // namespace
 
 int thread_count(int requested) {
-    require(requested >= 0 && requested <= kMaxThreads,
-            "n_threads must be from 0 (all) to 1024, not " + std::to_string(requested));
+    require(requested >= 0 && requested <= kMaxThreads, "n_threads must be from 0 (all) to 1024, not ", requested);
     if (requested > 0) return requested;
     static const int count = default_thread_count();
     return count;
 }
 
 std::int64_t memory_budget(std::int64_t requested) {
-    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not " + std::to_string(requested));
+    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not ", requested);
     if (requested > 0) return requested;
     static const std::int64_t from_environment = [] {
         const char* text = std::getenv("FASTFS_MAX_MEMORY");
@@ -137,7 +136,7 @@ std::int64_t memory_budget(std::int64_t requested) {
 }
 
 Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
-    require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
+    require(options.max_memory >= 0, "max_memory must not be negative, but is ", options.max_memory);
     if (is_question()) *options_.bytes_needed = 0;
     if (options_.progress) last_report_ = std::chrono::steady_clock::now();
 }
@@ -148,7 +147,7 @@ bool Run::allows(std::int64_t bytes) const {
     return bytes <= memory_budget(options_.max_memory);
 }
 
-void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const {
+void Run::require_memory(std::int64_t bytes, const Message& what, std::string_view advice) const {
     if (is_question()) {
         bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
         *options_.bytes_needed = std::max(*options_.bytes_needed, bytes);
@@ -158,9 +157,8 @@ void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory(std::string(what) + " needs " + human(bytes) + " (" + std::to_string(bytes) +
-                      " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
-                      " bytes): " + std::string(advice));
+    throw OutOfMemory({what, " needs ", human(bytes), " (", bytes, " bytes), but the memory budget is ", human(budget),
+                       " (", budget, " bytes): ", advice});
 }
 
 void Run::step(const char* name, double end) {

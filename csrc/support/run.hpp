@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "fastfs/fastfs.h"
+#include "support/errors.hpp"
 
 namespace fastfs::core {
 
@@ -37,7 +38,8 @@ class Run {
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
     // `advice` ends it. Answers a question: a method that asks for memory in several places gives the sum of them first
     // if the call is one.
-    void require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const;
+    void require_memory(std::int64_t bytes, const Message& what,
+                        std::string_view advice = "raise max_memory (or FASTFS_MAX_MEMORY)") const;
 
     bool allows(std::int64_t bytes) const;
 
