@@ -10,6 +10,7 @@
 
 #include "fastfs/fastfs.h"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
@@ -64,11 +65,17 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
     std::vector<Struct> all;
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::int64_t i = 0; i < n; ++i) {
-        const auto* one = reinterpret_cast<const Struct*>(bytes + static_cast<std::size_t>(i) * given->struct_size);
+        const auto* one = reinterpret_cast<const Struct*>(bytes + at(i) * given->struct_size);
         require(one->struct_size == given->struct_size, name, " must all have the same struct_size");
         all.push_back(read(one, defaults, name));
     }
     return all;
+}
+
+// The values of an array of a result, or null if it has none.
+template <class T>
+const T* data_or_null(const std::vector<T>& values) {
+    return values.empty() ? nullptr : values.data();
 }
 
 Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX);

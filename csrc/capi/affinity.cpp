@@ -27,8 +27,7 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
     require(options.reserved == 0, "options.reserved must be 0");
     switch (options.kernel) {
         case FASTFS_RBF:
-            require(options.sigma > 0 && std::isfinite(options.sigma), "sigma must be a positive number, not ",
-                    options.sigma);
+            require_positive(options.sigma, "sigma");
             return {Kernel::Kind::kRbf, options.sigma};
         case FASTFS_SQEUCLIDEAN:
             return {Kernel::Kind::kSquaredDistance};
@@ -36,8 +35,7 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
             return {Kernel::Kind::kLinear};
         case FASTFS_CUSTOM:
             require(options.custom != nullptr, "a FASTFS_CUSTOM kernel needs its function: custom is null");
-            require(options.sigma > 0 && std::isfinite(options.sigma), "sigma must be a positive number, not ",
-                    options.sigma);
+            require_positive(options.sigma, "sigma");
             return {Kernel::Kind::kCustom, options.sigma, options.custom, options.user};
         default:
             throw InvalidArgument(

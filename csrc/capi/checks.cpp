@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 
 namespace fastfs::core {
@@ -37,12 +38,16 @@ void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_
     require(labels != nullptr, "labels are null");
     require(n_classes >= 2 && n_classes <= n_rows, "n_classes must be from 2 to the ", n_rows, " rows, not ",
             n_classes);
-    std::vector<bool> seen(static_cast<std::size_t>(n_classes));
+    std::vector<bool> seen(at(n_classes));
     require_in_range(labels, n_rows, n_classes);
-    for (std::int64_t r = 0; r < n_rows; ++r) seen[static_cast<std::size_t>(labels[r])] = true;
+    for (std::int64_t r = 0; r < n_rows; ++r) seen[at(labels[r])] = true;
     for (std::int64_t c = 0; c < n_classes; ++c) {
-        require(seen[static_cast<std::size_t>(c)], "no row has the label ", c);
+        require(seen[at(c)], "no row has the label ", c);
     }
+}
+
+void require_positive(double value, const char* name) {
+    require(value > 0 && std::isfinite(value), name, " must be a positive number, not ", value);
 }
 
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols) {

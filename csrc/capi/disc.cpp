@@ -8,6 +8,7 @@
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 
 struct fastfs_disc {
     const std::vector<fastfs::core::DiscResult> sets;
@@ -63,12 +64,7 @@ void require_scalable(const std::vector<DiscSet>& sets) {
     }
 }
 
-template <class T>
-const T* data_or_null(const std::vector<T>& values) {
-    return values.empty() ? nullptr : values.data();
-}
-
-void require_positive(std::int64_t value, const char* name) {
+void require_count(std::int64_t value, const char* name) {
     require(value >= 1, name, " must be at least 1, but is ", value);
 }
 
@@ -86,9 +82,9 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
                 "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not ", o.graph);
         require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
                 "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
-        require_positive(o.n_vectors, "n_vectors");
-        require_positive(o.bandwidth_neighbors, "bandwidth_neighbors");
-        require_positive(o.n_neighbors, "n_neighbors");
+        require_count(o.n_vectors, "n_vectors");
+        require_count(o.bandwidth_neighbors, "bandwidth_neighbors");
+        require_count(o.n_neighbors, "n_neighbors");
         require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
                 "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
         require(o.density >= 0 && o.density <= 1, "density must lie in [0, 1], but is ", o.density);
@@ -107,7 +103,7 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
         require(set >= 0 && set < static_cast<int64_t>(fitted->sets.size()), "there are ", fitted->sets.size(),
                 " sets, and none is number ", set);
         require(result != nullptr, "result is null");
-        const DiscResult& f = fitted->sets[static_cast<std::size_t>(set)];
+        const DiscResult& f = fitted->sets[at(set)];
         fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,

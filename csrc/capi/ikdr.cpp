@@ -7,7 +7,6 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "fastfs/testing.h"
-#include "ikdr/embed.hpp"
 #include "ikdr/ikdr.hpp"
 #include "ikdr/kernel_source.hpp"
 #include "ikdr/simplex.hpp"
@@ -54,8 +53,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
             "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not ", given.scaling);
     require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
             "width must be one of FASTFS_WIDTH_*, not ", given.width);
-    require(given.width != FASTFS_WIDTH_GIVEN || (given.delta > 0 && std::isfinite(given.delta)),
-            "delta must be a positive number, not ", given.delta);
+    if (given.width == FASTFS_WIDTH_GIVEN) require_positive(given.delta, "delta");
     source.n_samples = X.n_rows();
     source.standardize = given.scaling == FASTFS_SCALE_STANDARD;
     source.width = given.width;
@@ -84,7 +82,7 @@ void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
     const auto require_not_negative = [](double value, const char* name) {
         require(value >= 0 && std::isfinite(value), name, " must be a number of at least 0, not ", value);
     };
-    const auto require_positive = [](double value, const char* name) {
+    const auto require_above_0 = [](double value, const char* name) {
         require(value > 0, name, " must be a number above 0, up to infinity, not ", value);
     };
     const auto require_count = [](std::int64_t value, const char* name) {
@@ -94,8 +92,8 @@ void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
     for (std::int64_t l = 0; l < o.n_lambdas; ++l) require_not_negative(o.lambdas[l], "lam");
     require_not_negative(o.mu, "mu");
     require_not_negative(o.tol, "tol");
-    require_positive(o.tau, "tau");
-    require_positive(o.zeta, "zeta");
+    require_above_0(o.tau, "tau");
+    require_above_0(o.zeta, "zeta");
     require_count(o.max_iter, "max_iter");
     require_count(o.max_inner, "max_inner");
     require(o.rho > 0 && std::isfinite(o.rho), "rho must be a finite number above 0, not ", o.rho);
@@ -133,8 +131,7 @@ fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ik
         require(step >= 0 && step < static_cast<int64_t>(fit.steps.size()), "there are ", fit.steps.size(),
                 " lambdas, and none is number ", step);
         require(result != nullptr, "result is null");
-        const IkdrResult& f = fit.steps[static_cast<std::size_t>(step)];
-        const auto data_or_null = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
+        const IkdrResult& f = fit.steps[at(step)];
         fill(result, FASTFS_IKDR_RESULT_INIT, "result", [&](fastfs_ikdr_result& r) {
             r = {.struct_size = sizeof(fastfs_ikdr_result),
                  .warnings = f.warnings,

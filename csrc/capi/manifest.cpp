@@ -40,10 +40,9 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
 }
 
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
-    auto positive = [](double value) { return value > 0 && std::isfinite(value); };
     switch (scale.rule) {
         case FASTFS_MANIFEST_SIGMA_MEDIAN:
-            require(positive(scale.value), "sigma_factor must be a positive number, not ", scale.value);
+            require_positive(scale.value, "sigma_factor");
             break;
         case FASTFS_MANIFEST_SIGMA_PERCENTILE:
             require(scale.value > 0 && scale.value < 100,
@@ -52,7 +51,8 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
         case FASTFS_MANIFEST_SIGMA_GIVEN:
             require(scale.sigma != nullptr, "the given sigma is null");
             for (std::int64_t k = 0; k < n_kernels; ++k) {
-                require(positive(scale.sigma[k]), "sigma must hold positive numbers, not ", scale.sigma[k]);
+                require(scale.sigma[k] > 0 && std::isfinite(scale.sigma[k]), "sigma must hold positive numbers, not ",
+                        scale.sigma[k]);
             }
             break;
         default:

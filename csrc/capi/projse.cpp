@@ -27,8 +27,7 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     require(o.degree >= 1, "degree must be at least 1, but is ", o.degree);
     require(o.sigma_rule >= FASTFS_PROJSE_SIGMA_MEAN && o.sigma_rule <= FASTFS_PROJSE_SIGMA_GIVEN,
             "sigma_rule must be one of FASTFS_PROJSE_SIGMA_*, not ", o.sigma_rule);
-    require(o.sigma_rule != FASTFS_PROJSE_SIGMA_GIVEN || (o.sigma > 0 && std::isfinite(o.sigma)),
-            "sigma must be a positive number, not ", o.sigma);
+    if (o.sigma_rule == FASTFS_PROJSE_SIGMA_GIVEN) require_positive(o.sigma, "sigma");
     require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is ", o.eps);
     require(o.n_select >= 1, "n_select must be at least 1, but is ", o.n_select);
     require(o.center == 0 || o.center == 1 || o.center == FASTFS_PROJSE_CENTER_AUTO,

@@ -47,16 +47,16 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
     };
     LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, kGapTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
-    result.gap = pairs.values[static_cast<std::size_t>(d)] - pairs.values[static_cast<std::size_t>(d + 1)];
+    result.gap = pairs.values[at(d)] - pairs.values[at(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
     result.eigenvalues.assign(pairs.values.begin(), pairs.values.end() - 1);
     Numbers U = std::move(pairs.vectors);
-    U.resize(static_cast<std::size_t>((d + 1) * p));
+    U.resize(at((d + 1) * p));
     for (std::int64_t j = 0; j <= d; ++j) {
         double* u = U.data() + j * p;
         double square = 0;
         for (std::int64_t i = 0; i < p; ++i) {
-            u[i] /= root[static_cast<std::size_t>(i)];
+            u[i] /= root[at(i)];
             square += u[i] * u[i];
         }
         for (std::int64_t i = 0; i < p; ++i) u[i] /= std::sqrt(square);
@@ -89,10 +89,10 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
     double largest = 0;
     std::size_t done = 0;
     for (; done < columns.size(); ++done) {
-        const auto at = static_cast<std::size_t>(
-            std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
-        std::swap(columns[done], columns[at]);
-        std::swap(norms[done], norms[at]);
+        const auto most =
+            at(std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
+        std::swap(columns[done], columns[most]);
+        std::swap(norms[done], norms[most]);
         largest = std::max(largest, norms[done]);
         if (norms[done] <= 1e-10 * largest) break;
         Numbers& q = columns[done];
@@ -100,16 +100,15 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
         const double norm = std::sqrt(dot(p, q.data(), q.data()));
         for (double& value : q) value /= norm;
         parallel_for(run, static_cast<std::int64_t>(columns.size() - done - 1), [&](std::int64_t task, int) {
-            Numbers& u = columns[done + 1 + static_cast<std::size_t>(task)];
+            Numbers& u = columns[done + 1 + at(task)];
             axpy(dot(p, q.data(), u.data()), q, u);
-            norms[done + 1 + static_cast<std::size_t>(task)] = std::sqrt(dot(p, u.data(), u.data()));
+            norms[done + 1 + at(task)] = std::sqrt(dot(p, u.data(), u.data()));
         });
     }
     rank = static_cast<std::int64_t>(done);
     Numbers B = numbers(p * rank);
     for (std::size_t j = 0; j < done; ++j) {
-        for (std::int64_t i = 0; i < p; ++i)
-            B[static_cast<std::size_t>(i * rank) + j] = columns[j][static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < p; ++i) B[at(i * rank) + j] = columns[j][at(i)];
     }
     return B;
 }
@@ -153,15 +152,14 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         std::fill_n(block.data(), p * kBlock, 0.0);
         const std::int64_t last = std::min(first + kBlock, count);
         for (std::int64_t j = first; j < last; ++j) {
-            for (std::int64_t i = 0; i < p; ++i)
-                block[i * kBlock + j - first] = triplets.V[static_cast<std::size_t>(j * p + i)];
+            for (std::int64_t i = 0; i < p; ++i) block[i * kBlock + j - first] = triplets.V[at(j * p + i)];
         }
         forward(block.data());
         for (std::int64_t j = first; j < last; ++j) {
             double square = 0;
             for (std::int64_t i = 0; i < p; ++i)
                 square += walked[i * kBlock + j - first] * walked[i * kBlock + j - first];
-            triplets.sigma[static_cast<std::size_t>(j)] = std::sqrt(square);
+            triplets.sigma[at(j)] = std::sqrt(square);
         }
     }
     return triplets;
@@ -186,13 +184,12 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
     auto ratio = [&](std::size_t q) {  // of the q-th to the next; 0 if there is none
         if (q == 0 || q >= real.size()) return 0.0;
-        return triplets.sigma[static_cast<std::size_t>(real[q - 1])] /
-               std::max(triplets.sigma[static_cast<std::size_t>(real[q])],
-                        std::numeric_limits<double>::epsilon() * triplets.sigma.front());
+        return triplets.sigma[at(real[q - 1])] /
+               std::max(triplets.sigma[at(real[q])], std::numeric_limits<double>::epsilon() * triplets.sigma.front());
     };
     std::size_t available = real.size();
     if (available > 0 && real.back() >= n_vectors) --available;
-    std::size_t q = std::min(static_cast<std::size_t>(wanted), available);
+    std::size_t q = std::min(at(wanted), available);
     if (wanted == 0) {
         for (std::size_t j = 1; j <= std::min(available, kMostRatios); ++j) {
             if (q == 0 || ratio(j) > ratio(q)) q = j;
@@ -204,9 +201,9 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
     result.scores = numbers(p);
     for (std::size_t j = 0; j < q; ++j) {
-        const double sigma = triplets.sigma[static_cast<std::size_t>(real[j])];
+        const double sigma = triplets.sigma[at(real[j])];
         const double* v = triplets.V.data() + real[j] * p;
-        for (std::int64_t i = 0; i < p; ++i) result.scores[static_cast<std::size_t>(i)] += sigma * sigma * v[i] * v[i];
+        for (std::int64_t i = 0; i < p; ++i) result.scores[at(i)] += sigma * sigma * v[i] * v[i];
     }
 }
 

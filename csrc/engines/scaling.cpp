@@ -27,7 +27,7 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
     const fastfs_matrix& m = X.description();
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
-    std::vector<std::int64_t> columns(static_cast<std::size_t>(m.n_cols));
+    std::vector<std::int64_t> columns(at(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
     Buffer<double> deviation(m.n_cols);

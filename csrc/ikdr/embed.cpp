@@ -1,11 +1,10 @@
-#include "ikdr/embed.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "engines/isa/tiles.hpp"
+#include "ikdr/ikdr.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 

@@ -11,7 +11,7 @@
 namespace fastfs::core {
 namespace {
 
-Message place(std::int64_t i, std::int64_t j) { return Message() << Name::row(i) << ", " << Name::column(j); }
+Message place(std::int64_t i, std::int64_t j) { return {Name::row(i), ", ", Name::column(j)}; }
 
 void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit_diagonal, Run& run) {
     double largest = 0, trace = 0;

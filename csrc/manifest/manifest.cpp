@@ -1,16 +1,13 @@
 #include "manifest/manifest.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engines/affinity.hpp"
 #include "engines/spectral.hpp"
-#include "manifest/exact.hpp"
 #include "manifest/problem.hpp"
-#include "manifest/wide.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -134,12 +131,6 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
     }
 }
 
-std::vector<std::int64_t> all_rows(const Samples& X) {
-    std::vector<std::int64_t> rows(at(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    return rows;
-}
-
 // Of the features of some rows while their distances are computed.
 std::int64_t gathering_memory(const Samples& X, const Run& run) {
     return squared_distances_memory(X, X.n_rows(), run.n_threads());
@@ -159,13 +150,13 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
     }
     run.step("reading X", keep_distances ? 0.1 : 1.0);
     row_maxima_ = X_.row_maxima(run);
-    unit_ = common_unit(row_maxima_, all_rows(X_));
+    unit_ = common_unit(row_maxima_, up_to(X_.n_rows()));
     if (!keep_distances) return;
     run.require_memory(8 * d * d + gathering_memory(X_, run), {"keeping the distances of ", d, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or don't keep them");
     run.step("distances of the features", 1.0);
     distances_ = Buffer<double>(d * d);
-    squared_distances_upper(X_, all_rows(X_), unit_, run, distances_.data());
+    squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, distances_.data());
 }
 
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
@@ -262,7 +253,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             begun = 0.01;
             run.step("distances of the features", begun);
             summed = Buffer<double>(d * d);
-            squared_distances_upper(X_, all_rows(X_), unit_, run, summed.data());
+            squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, summed.data());
             fit.all = summed.data();
         }
     }
@@ -275,8 +266,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
         const Problem problem =
             pairs ? Problem{classes[first], classes[second]} : against_rest(classes, first, labels, X_.n_rows());
         auto outcomes = prepare_outcomes(p, problem, d, results);
-        const auto n = static_cast<double>(plan.n_problems);
-        const Run::Part part(run, static_cast<double>(p) / n, static_cast<double>(p + 1) / n);
+        const Run::Part part(run, share(p, plan.n_problems), share(p + 1, plan.n_problems));
         (exact ? exact_problem : wide_problem)(fit, problem, run, outcomes);
         for (std::size_t s = 0; s < results.size(); ++s) {
             means[s].add(outcomes[s].scores.data(), a, b);

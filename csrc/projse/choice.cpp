@@ -67,7 +67,7 @@ class Projection {
         double total = 0, first = 0;
         for (double c : c_) total += c;
         for (t_ = 0; t_ < std::min(n_select_, r_);) {
-            run_.checkpoint(static_cast<double>(t_) / static_cast<double>(n_select_));
+            run_.checkpoint(share(t_, n_select_));
             const Choice choice = next();
             if (choice.index < 0) break;
             const std::int64_t j = choice.index;
@@ -287,7 +287,7 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
     Buffer<double> L(n * n_select);
     result.rank = n_select == n ? n : -1;
     for (std::int64_t t = 0; t < n_select; ++t) {
-        run.checkpoint(static_cast<double>(t) / static_cast<double>(n_select));
+        run.checkpoint(share(t, n_select));
         double best = 0, second = 0;
         for (std::int64_t j = 0; j < n; ++j) {
             const double x = chosen[at(j)] ? 0 : c[at(j)];

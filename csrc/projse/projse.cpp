@@ -157,23 +157,24 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     if (n_y == 0) {
         if (rows.X.is_sparse() || m < n_x || n_x > kMostSquare) {
             const std::int64_t chosen = 8 * n_x * std::min(o.n_select, n_x);
+            auto select = [&](auto& source) {
+                select_without_targets(
+                    source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
+                    result);
+            };
             run.step("columns", 0.1);
             if (rows.X.is_sparse()) {
                 run.require_memory(chosen + SparseColumns<double>::memory(rows.X), "ProjSe without targets", advice);
                 visit_sparse(rows.X.description(), [&](auto* values, auto*, auto*) {
                     using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
                     const SparseColumns<V> source(rows.X, run);
-                    select_without_targets(
-                        source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
-                        result);
+                    select(source);
                 });
             } else {
                 run.require_memory(chosen + CenteredColumns::memory(m, n_x, run.n_threads()) + 64 * n_x,
                                    "ProjSe without targets", advice);
                 CenteredColumns source(rows.X, kX, run);
-                select_without_targets(
-                    source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
-                    result);
+                select(source);
             }
             return;
         }

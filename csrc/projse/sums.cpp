@@ -327,7 +327,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             }
             for (std::int64_t i = 0; i < n; i += kPartRows) {
                 run.checkpoint();
-                syrk_lower(n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
+                syrk_lower('N', n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
                            sums.yy_.data(), n_y);
             }
             center_block(y_sums.data(), n_y, y_sums.data(), n_y, n, true, sums.yy_.data(), n_y);

@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// How a message calls a thing that callers may know by another name: "set 2" is "class tumour" in Python.
+// A thing that messages name by number, but callers may know by another name: "set 2" is "class tumour" in Python.
 struct Name {
     fastfs_place_kind kind;
     std::int64_t number;  // counted from 0
@@ -42,7 +42,7 @@ class Message {
     template <class First, class Second, class... Others>
     Message(const First& first, const Second& second, const Others&... others) {
         *this << first << second;
-        (*this << ... << others);
+        ((*this << others), ...);
     }
 
     Message& operator<<(std::string_view part);

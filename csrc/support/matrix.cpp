@@ -6,14 +6,13 @@
 #include <string>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
 
 constexpr std::int64_t kRowsPerTask = 64;
-
-std::int64_t tasks(std::int64_t n, std::int64_t per_task) { return (n + per_task - 1) / per_task; }
 
 void check_sparse(const fastfs_matrix& m) {
     require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64, not ", m.index_bits);
@@ -38,10 +37,10 @@ void check_sparse(const fastfs_matrix& m) {
 template <class T>
 std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const Name& name, std::int64_t first_row,
                                      Run& run) {
-    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
+    std::vector<double> maxima(at(m.n_rows));
     const std::int64_t rs = m.row_stride, cs = m.col_stride;
     // x * 0 is 0 for finite x and NaN otherwise, so one sum a row, added to its maximum, tells whether it is clean.
-    parallel_for(run, tasks(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
         const std::int64_t first = task * kRowsPerTask, last = std::min(first + kRowsPerTask, m.n_rows);
         T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
         if (std::abs(cs) <= std::abs(rs)) {
@@ -83,11 +82,11 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const N
             }
         }
         for (std::int64_t r = first; r < last; ++r) {
-            maxima[static_cast<std::size_t>(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
+            maxima[at(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
         }
     });
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
-        if (!std::isnan(maxima[static_cast<std::size_t>(r)])) continue;
+        if (!std::isnan(maxima[at(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
             if (!std::isfinite(x[r * rs + c * cs])) refuse_not_finite(name, first_row + r, c);
         }
@@ -98,7 +97,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const N
 template <class T, class I>
 std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                       const Name& name, std::int64_t first_row, Run& run) {
-    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
+    std::vector<double> maxima(at(m.n_rows), 0.0);
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
     std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
@@ -111,7 +110,7 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
         }
         for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
             const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
-            double& largest = maxima[static_cast<std::size_t>(r)];
+            double& largest = maxima[at(r)];
             largest = std::max(largest, std::abs(static_cast<double>(values[e])));
             if (!std::isfinite(values[e]) && (r < bad_row || (r == bad_row && c < bad_column))) {
                 bad_row = r;
@@ -143,7 +142,7 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(descript
         check_sparse(m_);
     } else {
         require(m_.values != nullptr, "the values of ", name, " are null");
-        // No machine has memory that far away, and no sum of such steps overflows.
+        // No memory reaches further, and no sum of such steps overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };

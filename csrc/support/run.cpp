@@ -22,11 +22,11 @@ constexpr int kMaxThreads = 1024;
 // Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
-// What methods don't count because it doesn't grow with the data: tiles, panels, packed blocks. Answers have to.
+// Overhead that doesn't grow with the data (tiles, panels, packed blocks): methods don't count it, answers include it.
 constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::int64_t{1} << 19;
 
-// What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of
-// code in a library that holds its own C++ library.
+// The contents of a system file; empty if it can't be read. Streams would bring locales with them, which is a lot of
+// code in a library that links its own C++ library.
 std::string contents(const char* path) {
     std::string text;
     if (std::FILE* file = std::fopen(path, "r")) {
@@ -37,7 +37,7 @@ std::string contents(const char* path) {
     return text;
 }
 
-// The number behind a name that starts a line; 0 where there is none.
+// The number after a name at the start of a line; 0 if there is none.
 std::int64_t number_behind(const std::string& name, const std::string& lines) {
     const auto at = ("\n" + lines).find("\n" + name);
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size(), nullptr, 10);
@@ -51,14 +51,14 @@ int cpus_of_affinity_mask() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// CPUs that the cgroup's quota amounts to, rounded up; a large number where there is none.
+// CPUs that the cgroup's quota allows, rounded up; a large number if there is no quota.
 int cpus_of_quota() {
     std::string quota_and_period = contents("/sys/fs/cgroup/cpu.max");
     if (quota_and_period.empty()) {
         quota_and_period = contents("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " ";
         quota_and_period += contents("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
     }
-    double quota = 0, period = 0;  // and so they stay where the quota is "max"
+    double quota = 0, period = 0;  // unchanged if the quota is "max"
     std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
     if (quota <= 0 || period <= 0) return kMaxThreads;
     return std::max(1, static_cast<int>(std::ceil(quota / period)));
@@ -99,7 +99,7 @@ std::int64_t available_memory() {
     const std::string used = contents("/sys/fs/cgroup/memory.current");
     const std::int64_t limit = number_behind("", contents("/sys/fs/cgroup/memory.max"));  // or the word "max"
     if (limit > 0 && !used.empty()) {
-        // Cached files count as used, but give way.
+        // Cached files count as used, but can be reclaimed.
         const std::int64_t cached = number_behind("inactive_file ", contents("/sys/fs/cgroup/memory.stat"));
         available = std::min(available, std::max<std::int64_t>(limit - number_behind("", used) + cached, 1));
     }
@@ -194,7 +194,7 @@ void Run::checkpoint() {
 }
 
 void Run::report_if_due() {
-    if (stop_.load(std::memory_order_relaxed)) return;  // it has been told, and helpers are waited for
+    if (stop_.load(std::memory_order_relaxed)) return;  // already canceled: only the helpers are still waited for
     if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;
     if (options_.progress(options_.user, step_, std::min(done_, 1.0)) != 0) {
         stop_.store(true, std::memory_order_relaxed);
