@@ -50,9 +50,9 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
 }
 
 // One label for each of n_rows rows; TypeError or ValueError otherwise.
-inline const std::int64_t* labels_of(const py::object& labels, std::int64_t n_rows) {
+inline const std::int64_t* labels_of(const py::object& labels, py::ssize_t n_rows) {
     if (labels.is_none()) throw py::type_error("labels must be a contiguous int64 array, not None");
-    return data_or_null<std::int64_t>(labels, "labels", {static_cast<py::ssize_t>(n_rows)});
+    return data_or_null<std::int64_t>(labels, "labels", {n_rows});
 }
 
 }  // namespace fastfs::bindings

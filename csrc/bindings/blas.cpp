@@ -1,4 +1,4 @@
-// Where SciPy's calls of BLAS end; fastfs._machine.lapack asks for the threads of that library.
+// Finds the library that SciPy's calls of BLAS reach; fastfs._machine.lapack controls the threads of that library.
 #include <cstddef>
 #include <cstring>
 

@@ -13,7 +13,7 @@ namespace {
 py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const py::object& run_) {
     const Matrix X(X_);
     const std::int64_t d = X.view.n_cols();
-    // What the core will refuse gets no arrays.
+    // No arrays for arguments that the core will reject.
     const std::int64_t rows = n_neighbors >= 1 && n_neighbors < d ? d : 1, columns = rows == d ? n_neighbors : 1;
     py::array_t<std::int64_t> neighbors({rows, columns});
     py::array_t<double> distances({rows, columns});
@@ -45,7 +45,7 @@ struct Set {
         core.n_components = given["n_components"].cast<std::int64_t>();
         core.custom = reinterpret_cast<fastfs_tile_kernel>(given["kernel"].cast<std::uintptr_t>());
     }
-    py::ssize_t n_features() const { return samples ? static_cast<py::ssize_t>(samples->view.n_cols()) : 0; }
+    py::ssize_t n_features() const { return samples ? samples->view.n_cols() : 0; }
     Set(const Set&) = delete;  // `core` points into it
     Set& operator=(const Set&) = delete;
 
@@ -57,8 +57,7 @@ const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"
 const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY}};
 
 py::dict to_dict(const fastfs::disc_result& r) {
-    const auto p = static_cast<py::ssize_t>(r.n_features), m = static_cast<py::ssize_t>(r.n_vectors),
-               d = static_cast<py::ssize_t>(r.n_components), stored = static_cast<py::ssize_t>(r.n_stored);
+    const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components, stored = r.n_stored;
     py::dict result;
     result["graph"] = word_of(r.graph, kGraphs);
     result["graph_reason"] = word_of(r.graph_reason, kReasons);

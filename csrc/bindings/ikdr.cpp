@@ -44,10 +44,8 @@ struct Kernels {
     Kernels(const Kernels&) = delete;  // `view` points into it
     Kernels& operator=(const Kernels&) = delete;
 
-    py::ssize_t n_samples() const { return static_cast<py::ssize_t>(X ? X->view.n_rows() : view.n_samples); }
-    py::ssize_t n() const {
-        return static_cast<py::ssize_t>(X && view.n_kernels == 0 ? X->view.n_cols() : view.n_kernels);
-    }
+    py::ssize_t n_samples() const { return X ? X->view.n_rows() : view.n_samples; }
+    py::ssize_t n() const { return X && view.n_kernels == 0 ? X->view.n_cols() : view.n_kernels; }
 
     std::optional<Matrix> X;
     fastfs::ikdr_kernels view = FASTFS_IKDR_KERNELS_INIT;
@@ -60,7 +58,7 @@ fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::s
     return read_options<fastfs_ikdr_options>(
         defaults, given,
         {{"n_components", &fastfs_ikdr_options::n_components},
-         {"lambdas", array(&fastfs_ikdr_options::lambdas, {static_cast<py::ssize_t>(defaults.n_lambdas)})},
+         {"lambdas", array(&fastfs_ikdr_options::lambdas, {defaults.n_lambdas})},
          {"mu", &fastfs_ikdr_options::mu},
          {"tau", &fastfs_ikdr_options::tau},
          {"zeta", &fastfs_ikdr_options::zeta},
@@ -78,8 +76,7 @@ fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::s
 }
 
 py::dict to_dict(const fastfs::ikdr_result& r) {
-    const auto n = static_cast<py::ssize_t>(r.n_samples), d = static_cast<py::ssize_t>(r.n_features),
-               m = static_cast<py::ssize_t>(r.n_kernels), k = static_cast<py::ssize_t>(r.n_components);
+    const py::ssize_t n = r.n_samples, d = r.n_features, m = r.n_kernels, k = r.n_components;
     py::dict result;
     result["warnings"] = r.warnings;
     result["converged"] = r.converged != 0;
@@ -89,10 +86,10 @@ py::dict to_dict(const fastfs::ikdr_result& r) {
     result["objective"] = r.objective;
     result["interpretability"] = r.interpretability;
     result["similarity"] = r.similarity;
-    result["history"] = to_array(r.history, {static_cast<py::ssize_t>(r.n_iter)});
+    result["history"] = to_array(r.history, {r.n_iter});
     result["A"] = to_array(r.A, {n, k});
     result["embedding"] = to_array(r.embedding, {n, k});
-    result["profile"] = to_array(r.profile, {static_cast<py::ssize_t>(r.n_classes), k});
+    result["profile"] = to_array(r.profile, {r.n_classes, k});
     result["weights"] = to_array(r.weights, {m});
     result["prices"] = to_array(r.prices, {m});
     result["deltas"] = to_array(r.deltas, {m});
@@ -107,7 +104,7 @@ py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int6
     const auto n = kernels.n_samples();
     const auto* labels = labels_of(labels_, n);
     const auto k = options_.contains("n_components") ? options_["n_components"].cast<py::ssize_t>() : 0;
-    const auto options = to_ikdr_options(options_, n, k ? k : static_cast<py::ssize_t>(n_classes), kernels.n());
+    const auto options = to_ikdr_options(options_, n, k ? k : py::ssize_t{n_classes}, kernels.n());
     Call call(run_);
     const auto fitted =
         call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); });
@@ -119,7 +116,7 @@ py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int6
 py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::int64_t n_classes, const py::object& A,
                         const py::dict& options_, int repeats, const py::object& run_) {
     const Matrix K(K_);
-    const auto n = static_cast<py::ssize_t>(K.view.n_rows());
+    const py::ssize_t n = K.view.n_rows();
     const auto* labels = labels_of(labels_, n);
     const py::ssize_t k = extent(A, -1);
     auto options = to_ikdr_options(options_, n, k, 1);
@@ -177,7 +174,7 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
     if (model.begins && model.begins[m] != c) {
         throw std::invalid_argument("begins must end with the number of features");
     }
-    py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), k});
+    py::array_t<double> out({X.view.n_rows(), k});
     auto* values = out.mutable_data();
     Call call(run_);
     call([&](const fastfs::run& run) { fastfs::ikdr_embed(model, X.view, values, run); });

@@ -40,7 +40,7 @@ fastfs::manifest_options to_manifest_options(const py::dict& given) {
 }
 
 // sigma has one number a kernel.
-fastfs::manifest_scale to_scale(const py::dict& given, std::int64_t n_kernels) {
+fastfs::manifest_scale to_scale(const py::dict& given, py::ssize_t n_kernels) {
     return read_options<fastfs_manifest_scale>(
         FASTFS_MANIFEST_SCALE_INIT, given,
         {{"rule", choice(&fastfs_manifest_scale::rule, {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
@@ -48,7 +48,7 @@ fastfs::manifest_scale to_scale(const py::dict& given, std::int64_t n_kernels) {
                                                         {"given", FASTFS_MANIFEST_SIGMA_GIVEN}})},
          {"normalize", &fastfs_manifest_scale::normalize},
          {"value", &fastfs_manifest_scale::value},
-         {"sigma", array(&fastfs_manifest_scale::sigma, {static_cast<py::ssize_t>(n_kernels)})}});
+         {"sigma", array(&fastfs_manifest_scale::sigma, {n_kernels})}});
 }
 
 // Label-free stage; keeps the chunks' arrays alive.

@@ -1,4 +1,5 @@
 #include "capi/abi.hpp"
+#include "support/index.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -48,7 +49,7 @@ fastfs_status failure() noexcept {
 }
 
 Matrix read_matrix(const fastfs_matrix* X, const Name& name) {
-    require(X != nullptr, Message() << name << " is null");
+    require(X != nullptr, name, " is null");
     return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name);
 }
 
@@ -66,9 +67,9 @@ int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
     auto* bytes = reinterpret_cast<unsigned char*>(places);
     const std::size_t step = places != nullptr ? places->struct_size : 0;
     for (int32_t k = 0; step >= sizeof(std::size_t) && k < std::min(most, n); ++k) {
-        fastfs_place place = known[static_cast<std::size_t>(k)];
+        fastfs_place place = known[fastfs::core::at(k)];
         place.struct_size = step;
-        std::memcpy(bytes + static_cast<std::size_t>(k) * step, &place, std::min(step, sizeof place));
+        std::memcpy(bytes + fastfs::core::at(k) * step, &place, std::min(step, sizeof place));
     }
     return n;
 }

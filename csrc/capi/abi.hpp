@@ -10,6 +10,7 @@
 
 #include "fastfs/fastfs.h"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
@@ -35,12 +36,11 @@ template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
     const std::size_t size = given->struct_size;
-    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0,
-            std::string(name) + ".struct_size is " + std::to_string(size) +
-                ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
+    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0, name, ".struct_size is ", size,
+            ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
-        require(bytes[i] == 0, std::string(name) + " sets an option that this version of fastfs doesn't know");
+        require(bytes[i] == 0, name, " sets an option that this version of fastfs doesn't know");
     }
     std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
     defaults.struct_size = sizeof(Struct);
@@ -52,7 +52,7 @@ template <class Struct, class F>
 void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     Struct ours = read(given, defaults, name);
     f(ours);
-    require(given != nullptr, std::string(name) + " is null");
+    require(given != nullptr, name, " is null");
     const std::size_t size = given->struct_size;
     ours.struct_size = size;
     std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
@@ -61,15 +61,21 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
 // An array of such structs, in steps of the first one's struct_size.
 template <class Struct>
 std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
-    require(given != nullptr && n >= 1, std::string(name) + " must hold at least one");
+    require(given != nullptr && n >= 1, name, " must hold at least one");
     std::vector<Struct> all;
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::int64_t i = 0; i < n; ++i) {
-        const auto* one = reinterpret_cast<const Struct*>(bytes + static_cast<std::size_t>(i) * given->struct_size);
-        require(one->struct_size == given->struct_size, std::string(name) + " must all have the same struct_size");
+        const auto* one = reinterpret_cast<const Struct*>(bytes + at(i) * given->struct_size);
+        require(one->struct_size == given->struct_size, name, " must all have the same struct_size");
         all.push_back(read(one, defaults, name));
     }
     return all;
+}
+
+// The values of an array of a result, or null if it has none.
+template <class T>
+const T* data_or_null(const std::vector<T>& values) {
+    return values.empty() ? nullptr : values.data();
 }
 
 Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX);

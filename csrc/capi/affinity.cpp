@@ -27,8 +27,7 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
     require(options.reserved == 0, "options.reserved must be 0");
     switch (options.kernel) {
         case FASTFS_RBF:
-            require(options.sigma > 0 && std::isfinite(options.sigma),
-                    "sigma must be a positive number, not " + text(options.sigma));
+            require_positive(options.sigma, "sigma");
             return {Kernel::Kind::kRbf, options.sigma};
         case FASTFS_SQEUCLIDEAN:
             return {Kernel::Kind::kSquaredDistance};
@@ -36,13 +35,12 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
             return {Kernel::Kind::kLinear};
         case FASTFS_CUSTOM:
             require(options.custom != nullptr, "a FASTFS_CUSTOM kernel needs its function: custom is null");
-            require(options.sigma > 0 && std::isfinite(options.sigma),
-                    "sigma must be a positive number, not " + text(options.sigma));
+            require_positive(options.sigma, "sigma");
             return {Kernel::Kind::kCustom, options.sigma, options.custom, options.user};
         default:
             throw InvalidArgument(
-                "kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM, not " +
-                std::to_string(options.kernel));
+                {"kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM, not ",
+                 options.kernel});
     }
 }
 
@@ -57,7 +55,7 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         const std::int64_t d = X.n_cols();
-        require(d <= kMostFeatures, "the " + std::to_string(d) + " features have more pairs than can be stored");
+        require(d <= kMostFeatures, "the ", d, " features have more pairs than can be stored");
         if (!run.is_question()) require_aligned(out, X.is_float32() ? 4 : 8, "out");
         table_affinity(X, kernel, run, out);
     });
@@ -70,7 +68,7 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         require(p >= 1 && p <= kMostValues / 1024 / X.n_cols(),
-                "V must have at least one column and fit the memory, but has " + std::to_string(p));
+                "V must have at least one column and fit the memory, but has ", p);
         for (const auto& [array, name] : {std::pair<const void*, const char*>{V, "V"}, {out, "out"}}) {
             if (!run.is_question()) require_aligned(array, X.is_float32() ? 4 : 8, name);
         }
@@ -82,8 +80,8 @@ fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, gram != nullptr, "gram is null");
-        require(n_features >= 1 && n_features <= kMostFeatures,
-                "a Gram matrix needs from 1 to 4e8 features, not " + std::to_string(n_features));
+        require(n_features >= 1 && n_features <= kMostFeatures, "a Gram matrix needs from 1 to 4e8 features, not ",
+                n_features);
         *gram = new fastfs_gram{Gram(n_features, run)};
     });
 }
@@ -135,7 +133,7 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, A != nullptr && w != nullptr, "A or w is null");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
         eigh(n, A, w, run);
     });
 }
@@ -146,7 +144,7 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
         Run run = read_run(run_);
         require_output(run, K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr,
                        "K1, K2, nu or rank is null");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not " + std::to_string(n));
+        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
         *rank = pencil(n, K1, K2, nu, run);
     });
 }
@@ -157,13 +155,11 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
         const Samples X(read_matrix(X_));
         Run run = read_run(run_);
         require_size(X.n_cols(), 2, "the number of features");
-        require(n_neighbors >= 1 && n_neighbors < X.n_cols(),
-                "n_neighbors must be from 1 to the " + std::to_string(X.n_cols() - 1) + " other features, not " +
-                    std::to_string(n_neighbors));
+        require(n_neighbors >= 1 && n_neighbors < X.n_cols(), "n_neighbors must be from 1 to the ", X.n_cols() - 1,
+                " other features, not ", n_neighbors);
         require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),
-                           "the neighbours of " + std::to_string(X.n_cols()) + " features",
-                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+                           {"the neighbours of ", X.n_cols(), " features"});
         nearest_features(X, n_neighbors, run, neighbors, distances);
     });
 }

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Callers give arrays of so many costs.
+// Callers allocate this many costs.
 constexpr std::int32_t kMostIterations = 1000000;
 
 // Keeps the bytes of a few arrays of two such sizes within 64 bits.
@@ -27,6 +27,9 @@ void require_aligned(const void* values, std::size_t size, const char* name);
 // One label for each row: in range, and with require_labels each class at least once.
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);
+
+// Above 0 and finite.
+void require_positive(double value, const char* name);
 
 // Ascending columns of X, or null for all.
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols);

@@ -8,6 +8,7 @@
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 
 struct fastfs_disc {
     const std::vector<fastfs::core::DiscResult> sets;
@@ -29,28 +30,26 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     s.custom = given.custom;
     s.user = given.user;
     s.n_features = s.W ? s.W->n_cols() : s.neighbors ? given.n_features : s.X ? s.X->n_cols() : 0;
-    require(s.W || s.neighbors || s.X, Message() << name << " has no X, no W and no neighbors");
-    require(s.n_features >= 4 && s.n_features <= kMostFeatures,
-            Message() << "DiSC needs from 4 to 4e8 features, but " << name << " has " << s.n_features);
-    require(!s.W || (s.W->is_csr() && s.W->is_sparse() && s.W->n_rows() == s.W->n_cols()),
-            Message() << "the graph W of " << name << " must be a square CSR matrix, but is "
-                      << (s.W ? s.W->n_rows() : 0) << " x " << s.n_features << ", or dense");
-    require(!s.neighbors || s.W || (s.distances && s.n_neighbors >= 1),
-            Message() << "the neighbors of " << name << " need distances and n_neighbors >= 1");
-    require(s.n_components >= 1, Message()
-                                     << "n_components must be at least 1, but is " << s.n_components << " in " << name);
+    require(s.W || s.neighbors || s.X, name, " has no X, no W and no neighbors");
+    require(s.n_features >= 4 && s.n_features <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but ", name,
+            " has ", s.n_features);
+    require(!s.W || (s.W->is_csr() && s.W->is_sparse() && s.W->n_rows() == s.W->n_cols()), "the graph W of ", name,
+            " must be a square CSR matrix, but is ", s.W ? s.W->n_rows() : 0, " x ", s.n_features, ", or dense");
+    require(!s.neighbors || s.W || (s.distances && s.n_neighbors >= 1), "the neighbors of ", name,
+            " need distances and n_neighbors >= 1");
+    require(s.n_components >= 1, "n_components must be at least 1, but is ", s.n_components, " in ", name);
     return s;
 }
 
 std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
-    require(n_sets >= 2, Message() << "DiSC needs at least two sets, not " << n_sets);
+    require(n_sets >= 2, "DiSC needs at least two sets, not ", n_sets);
     std::vector<DiscSet> read;
     for (const auto& given : read_all(sets, n_sets, FASTFS_DISC_SET_INIT, "sets")) {
         const auto number = static_cast<std::int64_t>(read.size());
         read.push_back(read_set(given, number));
         const std::int64_t first = read.front().n_features, n = read.back().n_features;
-        require(n == first, Message() << "all sets must have the same features, but " << Name::set(0) << " has "
-                                      << first << " and " << Name::set(number) << " has " << n);
+        require(n == first, "all sets must have the same features, but ", Name::set(0), " has ", first, " and ",
+                Name::set(number), " has ", n);
     }
     return read;
 }
@@ -58,20 +57,15 @@ std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets)
 void require_scalable(const std::vector<DiscSet>& sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Name name = Name::set(static_cast<std::int64_t>(s));
-        require(!sets[s].W, Message() << "the affinities of " << name << " are given: scaling has no use");
-        require(sets[s].X.has_value(), Message() << "scaling needs X of " << name);
+        require(!sets[s].W, "the affinities of ", name, " are given: scaling has no use");
+        require(sets[s].X.has_value(), "scaling needs X of ", name);
         require(!sets[s].X->is_sparse(),
                 "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale it yourself");
     }
 }
 
-template <class T>
-const T* data_or_null(const std::vector<T>& values) {
-    return values.empty() ? nullptr : values.data();
-}
-
-void require_positive(std::int64_t value, const char* name) {
-    require(value >= 1, Message() << name << " must be at least 1, but is " << value);
+void require_count(std::int64_t value, const char* name) {
+    require(value >= 1, name, " must be at least 1, but is ", value);
 }
 
 }  // namespace
@@ -84,21 +78,19 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
         Run run = read_run(run_);
         require_output(run, fitted != nullptr, "fitted is null");
         const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
-        require(
-            o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
-            Message() << "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not " << o.graph);
+        require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
+                "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not ", o.graph);
         require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
-                Message() << "constant must be one of FASTFS_CONSTANT_*, not " << o.constant);
-        require_positive(o.n_vectors, "n_vectors");
-        require_positive(o.bandwidth_neighbors, "bandwidth_neighbors");
-        require_positive(o.n_neighbors, "n_neighbors");
+                "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
+        require_count(o.n_vectors, "n_vectors");
+        require_count(o.bandwidth_neighbors, "bandwidth_neighbors");
+        require_count(o.n_neighbors, "n_neighbors");
         require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
-                Message() << "n_differential must lie between 1 and n_vectors=" << o.n_vectors << ", but is "
-                          << o.n_differential);
-        require(o.density >= 0 && o.density <= 1, Message() << "density must lie in [0, 1], but is " << o.density);
+                "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
+        require(o.density >= 0 && o.density <= 1, "density must lie in [0, 1], but is ", o.density);
         require(o.scaling == FASTFS_DISC_SCALING_NONE || o.scaling == FASTFS_DISC_SCALING_STANDARD,
-                Message() << "scaling must be one of FASTFS_DISC_SCALING_*, not " << o.scaling);
-        require(o.reserved == 0, Message() << "the reserved field of the options must be 0, but is " << o.reserved);
+                "scaling must be one of FASTFS_DISC_SCALING_*, not ", o.scaling);
+        require(o.reserved == 0, "the reserved field of the options must be 0, but is ", o.reserved);
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
         *fitted = new fastfs_disc{disc(conditions, o, run)};
@@ -108,10 +100,10 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
 fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result) {
     return guarded([&] {
         require(fitted != nullptr, "fitted is null");
-        require(set >= 0 && set < static_cast<int64_t>(fitted->sets.size()),
-                Message() << "there are " << fitted->sets.size() << " sets, and none is number " << set);
+        require(set >= 0 && set < static_cast<int64_t>(fitted->sets.size()), "there are ", fitted->sets.size(),
+                " sets, and none is number ", set);
         require(result != nullptr, "result is null");
-        const DiscResult& f = fitted->sets[static_cast<std::size_t>(set)];
+        const DiscResult& f = fitted->sets[at(set)];
         fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,
@@ -150,8 +142,7 @@ fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, con
         require_output(run, mean != nullptr && scale != nullptr, "mean or scale is null");
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         require_scalable(conditions);
-        run.require_memory(24 * conditions.front().n_features, "the scaling of features",
-                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+        run.require_memory(24 * conditions.front().n_features, "the scaling of features");
         const Scaling found = measure_scaling(conditions, run);
         std::copy(found.mean.begin(), found.mean.end(), mean);
         std::copy(found.scale.begin(), found.scale.end(), scale);

@@ -7,7 +7,6 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "fastfs/testing.h"
-#include "ikdr/embed.hpp"
 #include "ikdr/ikdr.hpp"
 #include "ikdr/kernel_source.hpp"
 #include "ikdr/simplex.hpp"
@@ -25,15 +24,14 @@ using namespace fastfs::core;
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(kernels != nullptr, "kernels is null");
     const auto given = read(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
-    require((given.X != nullptr) != (given.matrices != nullptr),
-            Message() << "kernels must have either X or matrices, but have " << (given.X ? "both" : "neither"));
+    require((given.X != nullptr) != (given.matrices != nullptr), "kernels must have either X or matrices, but have ",
+            given.X ? "both" : "neither");
     KernelSource source;
     source.n_kernels = given.n_kernels;
     if (given.matrices) {
         const std::int64_t n = given.n_samples;
-        require(n >= 2 && n <= kMostFeatures, Message() << "kernels need from 2 to 4e8 samples, not " << n);
-        require(given.n_kernels >= 1, Message()
-                                          << "n_kernels must be at least 1 with matrices, but is " << given.n_kernels);
+        require(n >= 2 && n <= kMostFeatures, "kernels need from 2 to 4e8 samples, not ", n);
+        require(given.n_kernels >= 1, "n_kernels must be at least 1 with matrices, but is ", given.n_kernels);
         require_fits(given.n_kernels, n * n, "an array of matrices");
         require(!given.groups, "groups must be null with matrices, which have no features");
         source.matrices = given.matrices;
@@ -46,19 +44,16 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(!X.is_sparse(), "X must be dense");
     require_size(X.n_rows(), 2, "the number of samples");
     require_size(d, 1, "the number of features");
-    require(given.n_kernels >= 0 && given.n_kernels <= d,
-            Message() << "n_kernels must be from 0 to the " << d << " features, not " << given.n_kernels);
-    require(given.n_kernels <= 1 || given.n_kernels == d || given.groups,
-            Message() << given.n_kernels << " kernels of " << d
-                      << " features need groups, but groups is null: give each feature the number of its kernel");
-    require(given.n_kernels > 1 || !given.groups,
-            Message() << "groups need n_kernels above 1, but it is " << given.n_kernels);
+    require(given.n_kernels >= 0 && given.n_kernels <= d, "n_kernels must be from 0 to the ", d, " features, not ",
+            given.n_kernels);
+    require(given.n_kernels <= 1 || given.n_kernels == d || given.groups, given.n_kernels, " kernels of ", d,
+            " features need groups, but groups is null: give each feature the number of its kernel");
+    require(given.n_kernels > 1 || !given.groups, "groups need n_kernels above 1, but it is ", given.n_kernels);
     require(given.scaling == FASTFS_SCALE_NONE || given.scaling == FASTFS_SCALE_STANDARD,
-            Message() << "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not " << given.scaling);
+            "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not ", given.scaling);
     require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
-            Message() << "width must be one of FASTFS_WIDTH_*, not " << given.width);
-    require(given.width != FASTFS_WIDTH_GIVEN || (given.delta > 0 && std::isfinite(given.delta)),
-            Message() << "delta must be a positive number, not " << given.delta);
+            "width must be one of FASTFS_WIDTH_*, not ", given.width);
+    if (given.width == FASTFS_WIDTH_GIVEN) require_positive(given.delta, "delta");
     source.n_samples = X.n_rows();
     source.standardize = given.scaling == FASTFS_SCALE_STANDARD;
     source.width = given.width;
@@ -68,50 +63,44 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
         std::vector<bool> seen(at(source.n_kernels));
         for (std::int64_t a = 0; a < d; ++a) {
             const std::int64_t group = given.groups[a];
-            require(group >= 0 && group < source.n_kernels, Message()
-                                                                << "groups must lie in 0.." << source.n_kernels - 1
-                                                                << ", but that of feature " << a << " is " << group);
+            require(group >= 0 && group < source.n_kernels, "groups must lie in 0..", source.n_kernels - 1,
+                    ", but that of feature ", a, " is ", group);
             seen[at(group)] = true;
         }
         const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
-        require(missing == source.n_kernels, Message() << "each of " << source.n_kernels
-                                                       << " groups must have a feature, but number " << missing
-                                                       << " has none");
+        require(missing == source.n_kernels, "each of ", source.n_kernels, " groups must have a feature, but number ",
+                missing, " has none");
         source.groups = given.groups;
     }
     return source;
 }
 
 void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
-    require(o.n_components >= 1 && o.n_components <= n_samples, Message() << "n_components must lie between 1 and the "
-                                                                          << n_samples << " samples, but is "
-                                                                          << o.n_components);
-    require(o.n_lambdas >= 1, Message() << "n_lambdas must be at least 1, but is " << o.n_lambdas);
+    require(o.n_components >= 1 && o.n_components <= n_samples, "n_components must lie between 1 and the ", n_samples,
+            " samples, but is ", o.n_components);
+    require(o.n_lambdas >= 1, "n_lambdas must be at least 1, but is ", o.n_lambdas);
     const auto require_not_negative = [](double value, const char* name) {
-        require(value >= 0 && std::isfinite(value), Message()
-                                                        << name << " must be a number of at least 0, not " << value);
+        require(value >= 0 && std::isfinite(value), name, " must be a number of at least 0, not ", value);
     };
-    const auto require_positive = [](double value, const char* name) {
-        require(value > 0, Message() << name << " must be a number above 0, up to infinity, not " << value);
+    const auto require_above_0 = [](double value, const char* name) {
+        require(value > 0, name, " must be a number above 0, up to infinity, not ", value);
     };
     const auto require_count = [](std::int64_t value, const char* name) {
-        require(value >= 1, Message() << name << " must be at least 1, but is " << value);
-        require(value <= kMostIterations,
-                Message() << name << " must be at most " << kMostIterations << ", but is " << value);
+        require(value >= 1, name, " must be at least 1, but is ", value);
+        require(value <= kMostIterations, name, " must be at most ", kMostIterations, ", but is ", value);
     };
     for (std::int64_t l = 0; l < o.n_lambdas; ++l) require_not_negative(o.lambdas[l], "lam");
     require_not_negative(o.mu, "mu");
     require_not_negative(o.tol, "tol");
-    require_positive(o.tau, "tau");
-    require_positive(o.zeta, "zeta");
+    require_above_0(o.tau, "tau");
+    require_above_0(o.zeta, "zeta");
     require_count(o.max_iter, "max_iter");
     require_count(o.max_inner, "max_inner");
-    require(o.rho > 0 && std::isfinite(o.rho), Message() << "rho must be a finite number above 0, not " << o.rho);
+    require(o.rho > 0 && std::isfinite(o.rho), "rho must be a finite number above 0, not ", o.rho);
     require(o.interpretability == FASTFS_IKDR_LAPLACIAN || o.interpretability == FASTFS_IKDR_DISTANCE,
-            Message() << "interpretability must be FASTFS_IKDR_LAPLACIAN or FASTFS_IKDR_DISTANCE, not "
-                      << o.interpretability);
+            "interpretability must be FASTFS_IKDR_LAPLACIAN or FASTFS_IKDR_DISTANCE, not ", o.interpretability);
     require(o.solver == FASTFS_IKDR_PROJECTED_GRADIENT || o.solver == FASTFS_IKDR_ADMM,
-            Message() << "solver must be FASTFS_IKDR_PROJECTED_GRADIENT or FASTFS_IKDR_ADMM, not " << o.solver);
+            "solver must be FASTFS_IKDR_PROJECTED_GRADIENT or FASTFS_IKDR_ADMM, not ", o.solver);
     require(o.solver != FASTFS_IKDR_ADMM || (std::isfinite(o.tau) && std::isfinite(o.zeta)),
             "the solver admm needs finite tau and zeta, but has infinite ones: give both, such as 10");
 }
@@ -139,11 +128,10 @@ fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ik
     return guarded([&] {
         require(fitted != nullptr, "fitted is null");
         const Ikdr& fit = fitted->fit;
-        require(step >= 0 && step < static_cast<int64_t>(fit.steps.size()),
-                Message() << "there are " << fit.steps.size() << " lambdas, and none is number " << step);
+        require(step >= 0 && step < static_cast<int64_t>(fit.steps.size()), "there are ", fit.steps.size(),
+                " lambdas, and none is number ", step);
         require(result != nullptr, "result is null");
-        const IkdrResult& f = fit.steps[static_cast<std::size_t>(step)];
-        const auto data_or_null = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
+        const IkdrResult& f = fit.steps[at(step)];
         fill(result, FASTFS_IKDR_RESULT_INIT, "result", [&](fastfs_ikdr_result& r) {
             r = {.struct_size = sizeof(fastfs_ikdr_result),
                  .warnings = f.warnings,
@@ -178,13 +166,12 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
                                    const fastfs_run* run_, double* objective, double* gradient) {
     return guarded([&] {
         const Matrix K = read_matrix(K_);
-        require(!K.is_sparse() && K.n_rows() == K.n_cols(), Message()
-                                                                << "K must be dense and square, but is " << K.n_rows()
-                                                                << " x " << K.n_cols() << ", or sparse");
+        require(!K.is_sparse() && K.n_rows() == K.n_cols(), "K must be dense and square, but is ", K.n_rows(), " x ",
+                K.n_cols(), ", or sparse");
         Run run = read_run(run_);
         require(A != nullptr, "A is null");
         require_output(run, objective != nullptr, "objective is null");
-        require(repeats >= 1, Message() << "repeats must be at least 1, not " << repeats);
+        require(repeats >= 1, "repeats must be at least 1, not ", repeats);
         require_labels(labels, K.n_rows(), n_classes);
         const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
         require_options(o, K.n_rows());
@@ -224,13 +211,13 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_fits(X.n_rows(), m.n_components, "an embedding");
         require(m.weights && m.deltas && m.begins && m.features && m.means && m.scales && m.support && m.coefficients,
                 "an array of the model is null");
-        require(m.begins[0] == 0, Message() << "begins must start with 0, but starts with " << m.begins[0]);
+        require(m.begins[0] == 0, "begins must start with 0, but starts with ", m.begins[0]);
         for (std::int64_t kernel = 0; kernel < m.n_kernels; ++kernel) {
-            require(m.begins[kernel + 1] >= m.begins[kernel],
-                    Message() << "begins must not descend, but does after kernel " << kernel);
+            require(m.begins[kernel + 1] >= m.begins[kernel], "begins must not descend, but does after kernel ",
+                    kernel);
             require(!(m.weights[kernel] > 0) || m.deltas[kernel] > 0,
-                    Message() << "a kernel with weight must have a positive delta, but that of kernel " << kernel
-                              << " is " << m.deltas[kernel]);
+                    "a kernel with weight must have a positive delta, but that of kernel ", kernel, " is ",
+                    m.deltas[kernel]);
         }
         const std::int64_t width = m.begins[m.n_kernels];
         require_numbers(m.weights, m.n_kernels, "weights", 0);
@@ -239,9 +226,8 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_numbers(m.support, m.n_support * width, "support");
         require_numbers(m.coefficients, m.n_support * m.n_components, "coefficients");
         for (std::int64_t c = 0; c < width; ++c) {
-            require(m.features[c] >= 0 && m.features[c] < X.n_cols(),
-                    Message() << "features must lie in the " << X.n_cols() << " columns of X, but one is "
-                              << m.features[c]);
+            require(m.features[c] >= 0 && m.features[c] < X.n_cols(), "features must lie in the ", X.n_cols(),
+                    " columns of X, but one is ", m.features[c]);
         }
         ikdr_embed(m, X, run, out);
     });

@@ -20,50 +20,46 @@ using namespace fastfs::core;
 
 void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
     require(o.form >= FASTFS_MANIFEST_PENCIL && o.form <= FASTFS_MANIFEST_SPSD,
-            "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not " +
-                std::to_string(o.form));
+            "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not ", o.form);
     require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_HIGH,
             "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST or "
-            "FASTFS_MANIFEST_HIGH, not " +
-                std::to_string(o.accuracy));
+            "FASTFS_MANIFEST_HIGH, not ",
+            o.accuracy);
     require(o.multiclass == FASTFS_MANIFEST_OVR || o.multiclass == FASTFS_MANIFEST_OVO,
-            "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not " + std::to_string(o.multiclass));
-    require(o.rank >= 1, "rank must be at least 1, but is " + std::to_string(o.rank));
-    require(o.reserved == 0, "the reserved field of options must be 0, but is " + std::to_string(o.reserved));
-    require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative, but are " +
-                                                           std::to_string(o.first_problem) + " and " +
-                                                           std::to_string(o.n_problems));
-    require(n_scales >= 1 && n_scales <= 1000,
-            "n_scales must lie between 1 and 1000, but is " + std::to_string(n_scales));
-    require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the " + std::to_string(d) +
-                                                        " features, but is " + std::to_string(n_components));
+            "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", o.multiclass);
+    require(o.rank >= 1, "rank must be at least 1, but is ", o.rank);
+    require(o.reserved == 0, "the reserved field of options must be 0, but is ", o.reserved);
+    require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative, but are ",
+            o.first_problem, " and ", o.n_problems);
+    require(n_scales >= 1 && n_scales <= 1000, "n_scales must lie between 1 and 1000, but is ", n_scales);
+    require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the ", d, " features, but is ",
+            n_components);
     require(
         (o.accuracy != FASTFS_MANIFEST_FAST && o.accuracy != FASTFS_MANIFEST_HIGH) || o.form == FASTFS_MANIFEST_PENCIL,
         "the fast and high accuracies exist in the pencil form only");
 }
 
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
-    auto positive = [](double value) { return value > 0 && std::isfinite(value); };
     switch (scale.rule) {
         case FASTFS_MANIFEST_SIGMA_MEDIAN:
-            require(positive(scale.value), "sigma_factor must be a positive number, not " + text(scale.value));
+            require_positive(scale.value, "sigma_factor");
             break;
         case FASTFS_MANIFEST_SIGMA_PERCENTILE:
             require(scale.value > 0 && scale.value < 100,
-                    "sigma_percentile must lie between 0 and 100, both excluded, but is " + text(scale.value));
+                    "sigma_percentile must lie between 0 and 100, both excluded, but is ", scale.value);
             break;
         case FASTFS_MANIFEST_SIGMA_GIVEN:
             require(scale.sigma != nullptr, "the given sigma is null");
             for (std::int64_t k = 0; k < n_kernels; ++k) {
-                require(positive(scale.sigma[k]), "sigma must hold positive numbers, not " + text(scale.sigma[k]));
+                require(scale.sigma[k] > 0 && std::isfinite(scale.sigma[k]), "sigma must hold positive numbers, not ",
+                        scale.sigma[k]);
             }
             break;
         default:
-            throw InvalidArgument("the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*, not " +
-                                  std::to_string(scale.rule));
+            throw InvalidArgument({"the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*, not ", scale.rule});
     }
-    require(scale.normalize >= 0 && scale.normalize <= 1000,
-            "normalize must lie between 0 and 1000, but is " + std::to_string(scale.normalize));
+    require(scale.normalize >= 0 && scale.normalize <= 1000, "normalize must lie between 0 and 1000, but is ",
+            scale.normalize);
 }
 
 void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
@@ -83,10 +79,9 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, manifest != nullptr, "manifest is null");
-        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is " + std::to_string(n_chunks));
+        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is ", n_chunks);
         require(chunks != nullptr, "X is null");
-        require(keep_distances == 0 || keep_distances == 1,
-                "keep_distances must be 0 or 1, not " + std::to_string(keep_distances));
+        require(keep_distances == 0 || keep_distances == 1, "keep_distances must be 0 or 1, not ", keep_distances);
         std::vector<Matrix> X;
         for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) {
             if (n_chunks == 1) {
@@ -97,8 +92,8 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         }
         Samples samples(std::move(X));
         require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
-                "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has " +
-                    std::to_string(samples.n_cols()) + " feature(s)");
+                "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has ",
+                samples.n_cols(), " feature(s)");
         *manifest = new fastfs_manifest{Manifest(std::move(samples), keep_distances == 1, run)};
     });
 }
@@ -113,9 +108,8 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t 
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         const Run run = read_run(run_);
         const Samples& X = manifest->data.samples();
-        require(n_classes >= 2 && n_classes <= X.n_rows(), "n_classes must be from 2 to the " +
-                                                               std::to_string(X.n_rows()) + " rows, not " +
-                                                               std::to_string(n_classes));
+        require(n_classes >= 2 && n_classes <= X.n_rows(), "n_classes must be from 2 to the ", X.n_rows(),
+                " rows, not ", n_classes);
         check_options(how, n_scales, n_components, X.n_cols());
         fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
             found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
@@ -150,7 +144,7 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
         require_size(n_classes, 2, "n_classes");
         require_fits(n_classes, n_features, "class_scores");
         require(multiclass == FASTFS_MANIFEST_OVR || multiclass == FASTFS_MANIFEST_OVO,
-                "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not " + std::to_string(multiclass));
+                "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", multiclass);
         require(problem_scores != nullptr && scores != nullptr, "problem_scores or scores are null");
         manifest_mean_scores(n_features, n_classes, multiclass, problem_scores, scores, class_scores);
     });

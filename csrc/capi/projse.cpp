@@ -23,18 +23,17 @@ using namespace fastfs::core;
 fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     const auto o = read(given, FASTFS_PROJSE_OPTIONS_INIT, "options");
     require(o.kernel == FASTFS_LINEAR || o.kernel == FASTFS_POLY || o.kernel == FASTFS_RBF,
-            "kernel must be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF, not " + std::to_string(o.kernel));
-    require(o.degree >= 1, "degree must be at least 1, but is " + std::to_string(o.degree));
+            "kernel must be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF, not ", o.kernel);
+    require(o.degree >= 1, "degree must be at least 1, but is ", o.degree);
     require(o.sigma_rule >= FASTFS_PROJSE_SIGMA_MEAN && o.sigma_rule <= FASTFS_PROJSE_SIGMA_GIVEN,
-            "sigma_rule must be one of FASTFS_PROJSE_SIGMA_*, not " + std::to_string(o.sigma_rule));
-    require(o.sigma_rule != FASTFS_PROJSE_SIGMA_GIVEN || (o.sigma > 0 && std::isfinite(o.sigma)),
-            "sigma must be a positive number, not " + text(o.sigma));
-    require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is " + text(o.eps));
-    require(o.n_select >= 1, "n_select must be at least 1, but is " + std::to_string(o.n_select));
+            "sigma_rule must be one of FASTFS_PROJSE_SIGMA_*, not ", o.sigma_rule);
+    if (o.sigma_rule == FASTFS_PROJSE_SIGMA_GIVEN) require_positive(o.sigma, "sigma");
+    require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is ", o.eps);
+    require(o.n_select >= 1, "n_select must be at least 1, but is ", o.n_select);
     require(o.center == 0 || o.center == 1 || o.center == FASTFS_PROJSE_CENTER_AUTO,
-            "center must be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not " + std::to_string(o.center));
+            "center must be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not ", o.center);
     for (const int flag : {o.normalize, o.from_y}) {
-        require(flag == 0 || flag == 1, "normalize and from_y must be 0 or 1, not " + std::to_string(flag));
+        require(flag == 0 || flag == 1, "normalize and from_y must be 0 or 1, not ", flag);
     }
     return o;
 }
@@ -43,8 +42,7 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
 template <class F>
 void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
                  F&& choose) {
-    require(o.n_select <= n_candidates, "n_select = " + std::to_string(o.n_select) + " is more than the " +
-                                            std::to_string(n_candidates) + " candidates");
+    require(o.n_select <= n_candidates, "n_select = ", o.n_select, " is more than the ", n_candidates, " candidates");
     require_output(run, given != nullptr, "result is null");
     fill(given, FASTFS_PROJSE_RESULT_INIT, "result", [&](fastfs_projse_result& r) {
         require_output(run, r.scores && r.selected && r.selection_scores && r.gaps && r.captured,
@@ -67,8 +65,8 @@ struct TargetRows {
         if (Y_) {
             Y.emplace(read_matrix(Y_, kY));
             require(!Y->is_sparse(), "Y must be dense");
-            require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have " +
-                                                   std::to_string(X.n_rows()) + " and " + std::to_string(Y->n_rows()));
+            require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have ", X.n_rows(), " and ",
+                    Y->n_rows());
             require_size(Y->n_cols(), 1, "the number of columns of Y");
         }
         if (labels) require_in_range(labels, X.n_rows(), n_classes);
@@ -138,10 +136,9 @@ fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, con
         require_output(run, sums != nullptr, "sums is null");
         require_size(n_y, 0, "n_y");
         require_size(n_x, 1, "n_x");
-        require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not " + std::to_string(two_views));
+        require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not ", two_views);
         const bool with_xx = two_views || n_y == 0;
-        run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
-                           "the sums of " + std::to_string(n_y) + " and " + std::to_string(n_x) + " variables",
+        run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx), {"the sums of ", n_y, " and ", n_x, " variables"},
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
         *sums = new fastfs_projse_sums{ProjseSums(n_y, n_x, with_xx)};
     });
@@ -155,11 +152,9 @@ fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix
         std::lock_guard lock(sums->mutex);
         const std::int64_t n_y = sums->sums.columns(ProjseSums::kY).n, n_x = sums->sums.columns(ProjseSums::kX).n;
         const TargetRows targets(X, Y_, labels, n_y);
-        require(X.n_cols() == n_x, "this chunk of X has " + std::to_string(X.n_cols()) + " columns, not " +
-                                       std::to_string(n_x) + " as those before");
-        require(!targets.y() || targets.y()->n_cols() == n_y,
-                "this chunk of Y has " + std::to_string(targets.y() ? targets.y()->n_cols() : 0) + " columns, not " +
-                    std::to_string(n_y) + " as those before");
+        require(X.n_cols() == n_x, "this chunk of X has ", X.n_cols(), " columns, not ", n_x, " as those before");
+        require(!targets.y() || targets.y()->n_cols() == n_y, "this chunk of Y has ",
+                targets.y() ? targets.y()->n_cols() : 0, " columns, not ", n_y, " as those before");
         require((targets.y() || labels) == (n_y > 0),
                 n_y > 0 ? "Y or labels are needed with every chunk" : "these sums take no Y");
         require(!labels || !sums->sums.has_xx(), "two views need Y as numbers, not as labels");
@@ -175,8 +170,7 @@ fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_
         std::scoped_lock lock(sums->mutex, other->mutex);
         for (int side : {ProjseSums::kY, ProjseSums::kX}) {
             const auto mine = sums->sums.columns(side).n, its = other->sums.columns(side).n;
-            require(mine == its, "the sums are of " + std::to_string(mine) + " and " + std::to_string(its) +
-                                     " variables and can't be merged");
+            require(mine == its, "the sums are of ", mine, " and ", its, " variables and can't be merged");
         }
         require(sums->sums.has_xx() == other->sums.has_xx(), "only one of the sums has two views");
         if (other->sums.n_rows() == 0) return;
@@ -217,9 +211,9 @@ fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers
 fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers) {
     return guarded([&] {
         require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
-        require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with " + text(numbers[0]));
-        require(numbers[1] >= 0 && numbers[1] <= numbers[0],
-                "these numbers are no sums: " + text(numbers[1]) + " of " + text(numbers[0]) + " rows have labels");
+        require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with ", numbers[0]);
+        require(numbers[1] >= 0 && numbers[1] <= numbers[0], "these numbers are no sums: ", numbers[1], " of ",
+                numbers[0], " rows have labels");
         std::lock_guard lock(sums->mutex);
         require(std::all_of(numbers, numbers + sums->sums.size(), [](double x) { return std::isfinite(x); }),
                 "these numbers are no sums: they contain NaN or infinity");

@@ -47,16 +47,16 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
     };
     LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, kGapTolerance, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
-    result.gap = pairs.values[static_cast<std::size_t>(d)] - pairs.values[static_cast<std::size_t>(d + 1)];
+    result.gap = pairs.values[at(d)] - pairs.values[at(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
     result.eigenvalues.assign(pairs.values.begin(), pairs.values.end() - 1);
     Numbers U = std::move(pairs.vectors);
-    U.resize(static_cast<std::size_t>((d + 1) * p));
+    U.resize(at((d + 1) * p));
     for (std::int64_t j = 0; j <= d; ++j) {
         double* u = U.data() + j * p;
         double square = 0;
         for (std::int64_t i = 0; i < p; ++i) {
-            u[i] /= root[static_cast<std::size_t>(i)];
+            u[i] /= root[at(i)];
             square += u[i] * u[i];
         }
         for (std::int64_t i = 0; i < p; ++i) u[i] /= std::sqrt(square);
@@ -89,10 +89,10 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
     double largest = 0;
     std::size_t done = 0;
     for (; done < columns.size(); ++done) {
-        const auto at = static_cast<std::size_t>(
-            std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
-        std::swap(columns[done], columns[at]);
-        std::swap(norms[done], norms[at]);
+        const auto most =
+            at(std::max_element(norms.begin() + static_cast<std::ptrdiff_t>(done), norms.end()) - norms.begin());
+        std::swap(columns[done], columns[most]);
+        std::swap(norms[done], norms[most]);
         largest = std::max(largest, norms[done]);
         if (norms[done] <= 1e-10 * largest) break;
         Numbers& q = columns[done];
@@ -100,16 +100,15 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
         const double norm = std::sqrt(dot(p, q.data(), q.data()));
         for (double& value : q) value /= norm;
         parallel_for(run, static_cast<std::int64_t>(columns.size() - done - 1), [&](std::int64_t task, int) {
-            Numbers& u = columns[done + 1 + static_cast<std::size_t>(task)];
+            Numbers& u = columns[done + 1 + at(task)];
             axpy(dot(p, q.data(), u.data()), q, u);
-            norms[done + 1 + static_cast<std::size_t>(task)] = std::sqrt(dot(p, u.data(), u.data()));
+            norms[done + 1 + at(task)] = std::sqrt(dot(p, u.data(), u.data()));
         });
     }
     rank = static_cast<std::int64_t>(done);
     Numbers B = numbers(p * rank);
     for (std::size_t j = 0; j < done; ++j) {
-        for (std::int64_t i = 0; i < p; ++i)
-            B[static_cast<std::size_t>(i * rank) + j] = columns[j][static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < p; ++i) B[at(i * rank) + j] = columns[j][at(i)];
     }
     return B;
 }
@@ -153,15 +152,14 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         std::fill_n(block.data(), p * kBlock, 0.0);
         const std::int64_t last = std::min(first + kBlock, count);
         for (std::int64_t j = first; j < last; ++j) {
-            for (std::int64_t i = 0; i < p; ++i)
-                block[i * kBlock + j - first] = triplets.V[static_cast<std::size_t>(j * p + i)];
+            for (std::int64_t i = 0; i < p; ++i) block[i * kBlock + j - first] = triplets.V[at(j * p + i)];
         }
         forward(block.data());
         for (std::int64_t j = first; j < last; ++j) {
             double square = 0;
             for (std::int64_t i = 0; i < p; ++i)
                 square += walked[i * kBlock + j - first] * walked[i * kBlock + j - first];
-            triplets.sigma[static_cast<std::size_t>(j)] = std::sqrt(square);
+            triplets.sigma[at(j)] = std::sqrt(square);
         }
     }
     return triplets;
@@ -186,13 +184,12 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
     auto ratio = [&](std::size_t q) {  // of the q-th to the next; 0 if there is none
         if (q == 0 || q >= real.size()) return 0.0;
-        return triplets.sigma[static_cast<std::size_t>(real[q - 1])] /
-               std::max(triplets.sigma[static_cast<std::size_t>(real[q])],
-                        std::numeric_limits<double>::epsilon() * triplets.sigma.front());
+        return triplets.sigma[at(real[q - 1])] /
+               std::max(triplets.sigma[at(real[q])], std::numeric_limits<double>::epsilon() * triplets.sigma.front());
     };
     std::size_t available = real.size();
     if (available > 0 && real.back() >= n_vectors) --available;
-    std::size_t q = std::min(static_cast<std::size_t>(wanted), available);
+    std::size_t q = std::min(at(wanted), available);
     if (wanted == 0) {
         for (std::size_t j = 1; j <= std::min(available, kMostRatios); ++j) {
             if (q == 0 || ratio(j) > ratio(q)) q = j;
@@ -204,9 +201,9 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
     result.scores = numbers(p);
     for (std::size_t j = 0; j < q; ++j) {
-        const double sigma = triplets.sigma[static_cast<std::size_t>(real[j])];
+        const double sigma = triplets.sigma[at(real[j])];
         const double* v = triplets.V.data() + real[j] * p;
-        for (std::int64_t i = 0; i < p; ++i) result.scores[static_cast<std::size_t>(i)] += sigma * sigma * v[i] * v[i];
+        for (std::int64_t i = 0; i < p; ++i) result.scores[at(i)] += sigma * sigma * v[i] * v[i];
     }
 }
 
@@ -222,15 +219,14 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
         const Name name = Name::set(static_cast<std::int64_t>(s));
         require(all - set.n_components < p - 1,
-                Message() << "the diffusion vectors of the other sets leave no room: " << all - set.n_components
-                          << " of them for " << p << " features; "
-                          << (most >= 1 ? "n_components may be at most " + std::to_string(most)
-                                        : "there are too many sets"));
-        require(set.n_components <= p - 2, Message() << "n_components of " << name << " must be at most " << p - 2
-                                                     << ", not " << set.n_components);
-        require(!set.custom || !set.W, Message() << "the affinities of " << name << " are given: a kernel has no use");
-        require(!set.custom || set.X,
-                Message() << "the kernel of " << name << " needs X besides neighbors, for the norms of the features");
+                "the diffusion vectors of the other sets leave no room: ", all - set.n_components, " of them for ", p,
+                " features; ",
+                most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets");
+        require(set.n_components <= p - 2, "n_components of ", name, " must be at most ", p - 2, ", not ",
+                set.n_components);
+        require(!set.custom || !set.W, "the affinities of ", name, " are given: a kernel has no use");
+        require(!set.custom || set.X, "the kernel of ", name,
+                " needs X besides neighbors, for the norms of the features");
         if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph == FASTFS_GRAPH_KNN;
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
@@ -239,9 +235,8 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                                                                      : p,
                                                        p),
                                               set.n_components, std::min(options.n_vectors, p)});
-        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()),
-                Message() << "graphs or vectors of " << p << " features and " << widest
-                          << " values each are more than a machine can hold: ask for fewer");
+        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()), "graphs or vectors of ", p,
+                " features and ", widest, " values each are more than a machine can hold: ask for fewer");
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
             results[s].warnings |= FASTFS_DISC_CLAMPED;
         }
@@ -303,7 +298,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
 
     const Needs needs = memory(unscaled, options, run);
     const bool keep = run.allows(needs.kept);
-    run.require_memory(keep ? needs.kept : needs.least, "DiSC of " + std::to_string(p) + " features",
+    run.require_memory(keep ? needs.kept : needs.least, {"DiSC of ", p, " features"},
                        options.graph == FASTFS_GRAPH_DENSE
                            ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
                            : "raise max_memory (or FASTFS_MAX_MEMORY)");
@@ -371,8 +366,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
             graphs[s] = make_graph(sets[s], options, name, end - 0.1 / static_cast<double>(C), run);
         }
         run.step("differential vectors", end);
-        require(rank < p, Message() << "the diffusion vectors of the other sets leave no room: they span all " << p
-                                    << " features; take fewer n_components");
+        require(rank < p, "the diffusion vectors of the other sets leave no room: they span all ", p,
+                " features; take fewer n_components");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);

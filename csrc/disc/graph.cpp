@@ -10,6 +10,7 @@
 #include "engines/affinity.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/neighbors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -31,13 +32,12 @@ double median(Numbers values) {
 }
 
 [[noreturn]] void all_equal(const Name& name) {
-    refuse(Message() << "all features of " << name
-                     << " are equal: there are no distances between features to set bandwidths from");
+    refuse({"all features of ", name, " are equal: there are no distances between features to set bandwidths from"});
 }
 
 void require_affinity(double value, std::int64_t i, std::int64_t j, const Name& name) {
-    require(value >= 0 && value <= kHuge, Message() << "affinities must be finite and not negative, but features " << i
-                                                    << " and " << j << " of " << name << " have " << value);
+    require(value >= 0 && value <= kHuge, "affinities must be finite and not negative, but features ", i, " and ", j,
+            " of ", name, " have ", value);
 }
 
 // eps_i^2 from the squared distances between all features: the k-th smallest to another feature, or the smallest that
@@ -46,14 +46,13 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
                            Run& run) {
     Numbers eps2 = numbers(p);
     constexpr std::int64_t kRows = 64;
-    std::vector<std::vector<float>> rounded(static_cast<std::size_t>(run.n_threads()),
-                                            std::vector<float>(static_cast<std::size_t>(p)));
-    std::vector<Numbers> nearest(static_cast<std::size_t>(run.n_threads()), numbers(p));
-    std::vector<std::uint8_t> zero(static_cast<std::size_t>(p));
+    std::vector<std::vector<float>> rounded(at(run.n_threads()), std::vector<float>(at(p)));
+    std::vector<Numbers> nearest(at(run.n_threads()), numbers(p));
+    std::vector<std::uint8_t> zero(at(p));
     const auto bound_kth = isa().bound_kth;
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int slot) {
-        float* single = rounded[static_cast<std::size_t>(slot)].data();
-        double* near = nearest[static_cast<std::size_t>(slot)].data();
+        float* single = rounded[at(slot)].data();
+        double* near = nearest[at(slot)].data();
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
             // Rounding to single precision keeps the order: the k nearest are among those up to a bound of the k-th.
             const double* row = D2 + i * p;
@@ -70,11 +69,11 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
             std::nth_element(near, near + (k - 1), near + count);
             double eps = near[k - 1];
             if (eps == 0) {
-                zero[static_cast<std::size_t>(i)] = 1;
+                zero[at(i)] = 1;
                 eps = kHuge;
                 for (std::int64_t j = 0; j < p; ++j) eps = row[j] > 0 ? std::min(eps, row[j]) : eps;
             }
-            eps2[static_cast<std::size_t>(i)] = eps;
+            eps2[at(i)] = eps;
         }
     });
     for (double eps : eps2) {
@@ -90,16 +89,16 @@ void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
     Numbers inverse = eps2;
     for (double& e : inverse) e = std::min(1 / e, kHuge);
     constexpr std::int64_t kStep = 1024;
-    std::vector<Numbers> rows(static_cast<std::size_t>(run.n_threads()), numbers(kStep));
+    std::vector<Numbers> rows(at(run.n_threads()), numbers(kStep));
     const auto exp_neg = tile_kernels<double>().exp_neg;
     parallel_for(run, p, [&](std::int64_t i, int slot) {
-        double* other = rows[static_cast<std::size_t>(slot)].data();
+        double* other = rows[at(slot)].data();
         for (std::int64_t first = i; first < p; first += kStep) {
             const std::int64_t n = std::min(kStep, p - first);
             double* row = D2 + i * p + first;
-            for (std::int64_t j = 0; j < n; ++j) other[j] = row[j] * inverse[static_cast<std::size_t>(first + j)];
+            for (std::int64_t j = 0; j < n; ++j) other[j] = row[j] * inverse[at(first + j)];
             exp_neg(other, n, 1.0);
-            exp_neg(row, n, inverse[static_cast<std::size_t>(i)]);
+            exp_neg(row, n, inverse[at(i)]);
             for (std::int64_t j = 0; j < n; ++j) row[j] = 0.5 * (row[j] + other[j]);
         }
         D2[i * p + i] = 1;
@@ -109,8 +108,7 @@ void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
 void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, Graph& graph) {
     const Samples X(*set.X);
     const std::int64_t p = X.n_cols();
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
+    const std::vector<std::int64_t> rows = up_to(X.n_rows());
     const double unit = common_unit(X.row_maxima(run), rows);
     Buffer<double> W(p * p);
     const Numbers norms = squared_distances_upper(X, rows, unit, run, W.data());
@@ -144,14 +142,14 @@ struct Entries {
 Entries transpose(const Entries& A) {
     Entries T{std::vector<std::int64_t>(A.begins.size()), std::vector<std::int32_t>(A.columns.size()),
               Numbers(A.values.size())};
-    for (std::int32_t column : A.columns) ++T.begins[static_cast<std::size_t>(column) + 1];
+    for (std::int32_t column : A.columns) ++T.begins[at(column) + 1];
     std::partial_sum(T.begins.begin(), T.begins.end(), T.begins.begin());
     std::vector<std::int64_t> next(T.begins.begin(), T.begins.end() - 1);
     for (std::size_t i = 0; i + 1 < A.begins.size(); ++i) {
-        for (auto e = static_cast<std::size_t>(A.begins[i]); e < static_cast<std::size_t>(A.begins[i + 1]); ++e) {
-            const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(A.columns[e])]++);
-            T.columns[at] = static_cast<std::int32_t>(i);
-            T.values[at] = A.values[e];
+        for (auto e = at(A.begins[i]); e < at(A.begins[i + 1]); ++e) {
+            const auto to = at(next[at(A.columns[e])]++);
+            T.columns[to] = static_cast<std::int32_t>(i);
+            T.values[to] = A.values[e];
         }
     }
     return T;
@@ -167,10 +165,9 @@ SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, cons
     constexpr std::int64_t kRows = 1024;
     // Calls entry(column, value) for those of row i in order; the diagonal is there even if it is 0.
     auto merge = [&](std::int64_t i, auto&& entry) {
-        const auto row = static_cast<std::size_t>(i);
-        auto e = static_cast<std::size_t>(A.begins[row]), f = static_cast<std::size_t>(transposed.begins[row]);
-        const auto e_end = static_cast<std::size_t>(A.begins[row + 1]),
-                   f_end = static_cast<std::size_t>(transposed.begins[row + 1]);
+        const auto row = at(i);
+        auto e = at(A.begins[row]), f = at(transposed.begins[row]);
+        const auto e_end = at(A.begins[row + 1]), f_end = at(transposed.begins[row + 1]);
         const auto none = static_cast<std::int32_t>(p);
         bool passed = false;
         while (e < e_end || f < f_end || !passed) {
@@ -199,10 +196,10 @@ SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, cons
     W.values = Buffer<double>(W.begins[p]);
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
-            std::int64_t at = W.begins[i];
+            std::int64_t to = W.begins[i];
             merge(i, [&](std::int32_t column, double value) {
-                W.columns[at] = column;
-                W.values[at++] = value;
+                W.columns[to] = column;
+                W.values[to++] = value;
             });
         }
     });
@@ -211,10 +208,8 @@ SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, cons
 
 // |x_i|^2 of all features, in the unit of the data.
 Numbers squared_norms(const Samples& X, Run& run) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    const std::vector<std::int64_t> rows = up_to(X.n_rows());
+    run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features");
     const Features<double> features(X, rows, common_unit(X.row_maxima(run), rows), Shift::kNone, run);
     Numbers norms = numbers(X.n_cols());
     features.add_original_norms(norms.data(), run);
@@ -229,24 +224,20 @@ Numbers squared_norms(const Samples& X, Run& run) {
 // Checks neighbours that were given.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
-    require(K < p, Message() << name << " has " << p - 1 << " other features, but " << K << " neighbors");
-    require(K >= k, Message() << "bandwidth_neighbors is " << k << ", but the neighbors of " << name << " are only "
-                              << K << " each: give as many, or a smaller bandwidth_neighbors");
-    std::vector<std::int64_t> seen(static_cast<std::size_t>(p), -1);
+    require(K < p, name, " has ", p - 1, " other features, but ", K, " neighbors");
+    require(K >= k, "bandwidth_neighbors is ", k, ", but the neighbors of ", name, " are only ", K,
+            " each: give as many, or a smaller bandwidth_neighbors");
+    std::vector<std::int64_t> seen(at(p), -1);
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * K; e < (i + 1) * K; ++e) {
             const std::int64_t j = set.neighbors[e];
             const double d = set.distances[e];
-            const auto at = [&] {
-                return Message() << "neighbor " << e - i * K << " of feature " << i << " in " << name;
-            };
-            require(j >= 0 && j < p && j != i,
-                    Message() << at() << " must be another feature, from 0 to " << p - 1 << ", not " << j);
-            require(seen[static_cast<std::size_t>(j)] != i, Message() << at() << " is there twice: " << j);
-            seen[static_cast<std::size_t>(j)] = i;
+            const auto it = [&] { return Message("neighbor ", e - i * K, " of feature ", i, " in ", name); };
+            require(j >= 0 && j < p && j != i, it(), " must be another feature, from 0 to ", p - 1, ", not ", j);
+            require(seen[at(j)] != i, it(), " is there twice: ", j);
+            seen[at(j)] = i;
             require(d >= 0 && d <= kHuge && (e == i * K || d >= set.distances[e - 1]),
-                    Message() << "distances must be finite and not negative, and ascend in each row, but that of "
-                              << at() << " is " << d);
+                    "distances must be finite and not negative, and ascend in each row, but that of ", it(), " is ", d);
         }
     }
 }
@@ -285,42 +276,42 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
             eps = positive < row + stride ? *positive : 0;
             graph.warnings |= FASTFS_DISC_DUPLICATES;
         }
-        graph.bandwidths[static_cast<std::size_t>(i)] = eps;
+        graph.bandwidths[at(i)] = eps;
     }
     if (!distinct) all_equal(name);
 
     const Numbers norms = set.custom ? squared_norms(Samples(*set.X), run) : Numbers();
     const double sigma = set.custom ? median(graph.bandwidths) : 0;
-    Entries E{std::vector<std::int64_t>(static_cast<std::size_t>(p + 1)),
-              std::vector<std::int32_t>(static_cast<std::size_t>(p * n_neighbors)), numbers(p * n_neighbors)};
-    Numbers diagonal(static_cast<std::size_t>(p), 1.0);
-    for (std::int64_t i = 0; i <= p; ++i) E.begins[static_cast<std::size_t>(i)] = i * n_neighbors;
+    Entries E{std::vector<std::int64_t>(at(p + 1)), std::vector<std::int32_t>(at(p * n_neighbors)),
+              numbers(p * n_neighbors)};
+    Numbers diagonal(at(p), 1.0);
+    for (std::int64_t i = 0; i <= p; ++i) E.begins[at(i)] = i * n_neighbors;
     constexpr std::int64_t kRows = 256;
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
-        std::vector<std::pair<std::int32_t, double>> row(static_cast<std::size_t>(n_neighbors));
+        std::vector<std::pair<std::int32_t, double>> row(at(n_neighbors));
         Numbers near(set.custom ? row.size() : 0);
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
                 const double d = distances[i * stride + e];
-                row[static_cast<std::size_t>(e)] = {static_cast<std::int32_t>(neighbors[i * stride + e]), d};
+                row[at(e)] = {static_cast<std::int32_t>(neighbors[i * stride + e]), d};
             }
             std::sort(row.begin(), row.end());
             double* values = E.values.data() + i * n_neighbors;
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
-                E.columns[static_cast<std::size_t>(i * n_neighbors + e)] = row[static_cast<std::size_t>(e)].first;
+                E.columns[at(i * n_neighbors + e)] = row[at(e)].first;
                 // In units of the bandwidth, so that no square overflows. If that is 0, so are the distances.
-                const double eps = set.custom ? 1 : graph.bandwidths[static_cast<std::size_t>(i)];
-                const double d = row[static_cast<std::size_t>(e)].second / (eps > 0 ? eps : 1);
+                const double eps = set.custom ? 1 : graph.bandwidths[at(i)];
+                const double d = row[at(e)].second / (eps > 0 ? eps : 1);
                 values[e] = d * d;
             }
             if (!set.custom) {
                 tile_kernels<double>().exp_neg(values, n_neighbors, 1.0);
                 continue;
             }
-            const double norm = norms[static_cast<std::size_t>(i)];
-            for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[static_cast<std::size_t>(row[e].first)];
+            const double norm = norms[at(i)];
+            for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[at(row[e].first)];
             set.custom(values, n_neighbors, 1, n_neighbors, &norm, near.data(), sigma, set.user);
-            double& self = diagonal[static_cast<std::size_t>(i)] = 0;
+            double& self = diagonal[at(i)] = 0;
             set.custom(&self, 1, 1, 1, &norm, &norm, sigma, set.user);
             require_affinity(self, i, i, name);
             for (std::size_t e = 0; e < row.size(); ++e) require_affinity(values[e], i, row[e].first, name);
@@ -333,7 +324,7 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
 SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     const std::int64_t p = given.n_cols();
     Entries A;
-    A.begins.assign(static_cast<std::size_t>(p + 1), 0);
+    A.begins.assign(at(p + 1), 0);
     double largest = 0;
     visit_sparse(given.description(), [&](auto* values, auto* indptr, auto* indices) {
         for (std::int64_t i = 0; i < p; ++i) {
@@ -345,14 +336,14 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
                 A.values.push_back(value);
                 largest = std::max(largest, value);
             }
-            A.begins[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(A.columns.size());
+            A.begins[at(i) + 1] = static_cast<std::int64_t>(A.columns.size());
         }
     });
     // Twice transposed its columns ascend. Then equal ones are neighbours.
     Entries sorted = transpose(transpose(A));
     std::size_t to = 0;
-    for (std::size_t i = 0, from = 0; i < static_cast<std::size_t>(p); ++i) {
-        const std::size_t first = to, end = static_cast<std::size_t>(sorted.begins[i + 1]);
+    for (std::size_t i = 0, from = 0; i < at(p); ++i) {
+        const std::size_t first = to, end = at(sorted.begins[i + 1]);
         for (; from < end; ++from) {
             if (to > first && sorted.columns[to - 1] == sorted.columns[from]) {
                 sorted.values[to - 1] += sorted.values[from];
@@ -367,16 +358,15 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     sorted.values.resize(to);
     const Entries transposed = transpose(sorted);
     // To the rounding of single precision.
-    for (std::size_t i = 0; i < static_cast<std::size_t>(p); ++i) {
+    for (std::size_t i = 0; i < at(p); ++i) {
         bool same = sorted.begins[i + 1] == transposed.begins[i + 1];
-        for (auto e = static_cast<std::size_t>(sorted.begins[i]);
-             same && e < static_cast<std::size_t>(sorted.begins[i + 1]); ++e) {
+        for (auto e = at(sorted.begins[i]); same && e < at(sorted.begins[i + 1]); ++e) {
             same = sorted.columns[e] == transposed.columns[e] &&
                    std::abs(sorted.values[e] - transposed.values[e]) <= 1e-6 * largest;
         }
         const auto row = static_cast<std::int64_t>(i);
-        require(same, Message() << "the graph W of " << name << " must be symmetric, but " << Name::row(row)
-                                << " differs from " << Name::column(row) << ": give (W + W.T) / 2");
+        require(same, "the graph W of ", name, " must be symmetric, but ", Name::row(row), " differs from ",
+                Name::column(row), ": give (W + W.T) / 2");
     }
     return symmetric_mean(sorted, transposed, numbers(p), run);
 }
@@ -384,14 +374,13 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
 // q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
 void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
     const std::int64_t p = graph.p;
-    const Numbers ones(static_cast<std::size_t>(p), 1.0), q = graph.times(ones, ones, ones, run);
+    const Numbers ones(at(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         // Below, 1 / q isn't finite.
-        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge,
-                Message() << "feature " << i << " of " << name << " has affinities that add up to " << q[i]
-                          << ", but a random walk needs a positive, finite sum: "
-                          << (q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first"));
+        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ", i, " of ", name,
+                " has affinities that add up to ", q[i], ", but a random walk needs a positive, finite sum: ",
+                q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first");
         graph.c[i] = std::pow(q[i], -alpha);
     }
     graph.g = graph.times(graph.c, ones, graph.c, run);
@@ -437,14 +426,13 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
 
 std::int64_t count_components(const Graph& graph, Run& run) {
     const std::int64_t p = graph.p;
-    std::vector<std::int64_t> unseen(static_cast<std::size_t>(p)), next;
-    std::iota(unseen.begin(), unseen.end(), 0);
+    std::vector<std::int64_t> unseen = up_to(p), next;
     std::int64_t components = 0;
-    std::vector<std::uint8_t> seen(static_cast<std::size_t>(p));
+    std::vector<std::uint8_t> seen(at(p));
     for (std::int64_t start = 0; start < p; ++start) {
-        if (seen[static_cast<std::size_t>(start)]) continue;
+        if (seen[at(start)]) continue;
         ++components;
-        seen[static_cast<std::size_t>(start)] = 1;
+        seen[at(start)] = 1;
         next.push_back(start);
         while (!next.empty()) {
             const std::int64_t i = next.back();
@@ -452,8 +440,8 @@ std::int64_t count_components(const Graph& graph, Run& run) {
             if (graph.dense.n() == 0) {
                 for (std::int64_t e = graph.sparse.begins[i]; e < graph.sparse.begins[i + 1]; ++e) {
                     const std::int64_t j = graph.sparse.columns[e];
-                    if (graph.sparse.values[e] == 0 || seen[static_cast<std::size_t>(j)]) continue;
-                    seen[static_cast<std::size_t>(j)] = 1;
+                    if (graph.sparse.values[e] == 0 || seen[at(j)]) continue;
+                    seen[at(j)] = 1;
                     next.push_back(j);
                 }
                 continue;
@@ -461,9 +449,9 @@ std::int64_t count_components(const Graph& graph, Run& run) {
             run.checkpoint();
             // Most dense graphs hold together, and the first row leaves nothing unseen.
             std::erase_if(unseen, [&](std::int64_t j) {
-                if (seen[static_cast<std::size_t>(j)]) return true;
+                if (seen[at(j)]) return true;
                 if (graph.dense(i, j) == 0) return false;
-                seen[static_cast<std::size_t>(j)] = 1;
+                seen[at(j)] = 1;
                 next.push_back(j);
                 return true;
             });

@@ -49,7 +49,7 @@ using Square = std::array<double, kBlock * kBlock>;
 
 Square identity() {
     Square I{};
-    for (std::int64_t c = 0; c < kBlock; ++c) I[static_cast<std::size_t>(c * kBlock + c)] = 1;
+    for (std::int64_t c = 0; c < kBlock; ++c) I[at(c * kBlock + c)] = 1;
     return I;
 }
 
@@ -58,8 +58,7 @@ void multiply_right(std::int64_t rows, double* A, const Square& F) {
     for (double* row = A; row < A + rows * kBlock; row += kBlock) {
         double product[kBlock] = {};
         for (std::int64_t l = 0; l < kBlock; ++l) {
-            for (std::int64_t c = 0; c < kBlock; ++c)
-                product[c] += row[l] * F[static_cast<std::size_t>(l * kBlock + c)];
+            for (std::int64_t c = 0; c < kBlock; ++c) product[c] += row[l] * F[at(l * kBlock + c)];
         }
         std::copy_n(product, kBlock, row);
     }
@@ -71,24 +70,24 @@ double cholesky(const double* G, Square& F, Square& inverse) {
     F = {};
     inverse = identity();
     double least = 1;
-    auto at = [](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(i * kBlock + j); };
+    auto entry = [](std::int64_t i, std::int64_t j) { return at(i * kBlock + j); };
     for (std::int64_t i = 0; i < kBlock; ++i) {
         for (std::int64_t j = i; j < kBlock; ++j) {
-            double sum = G[at(i, j)];
-            for (std::int64_t l = 0; l < i; ++l) sum -= F[at(l, i)] * F[at(l, j)];
+            double sum = G[entry(i, j)];
+            for (std::int64_t l = 0; l < i; ++l) sum -= F[entry(l, i)] * F[entry(l, j)];
             if (j == i) {
-                least = std::min(least, sum / G[at(i, i)]);
-                F[at(i, i)] = std::sqrt(std::max(sum, 16 * kEps * G[at(i, i)]));
+                least = std::min(least, sum / G[entry(i, i)]);
+                F[entry(i, i)] = std::sqrt(std::max(sum, 16 * kEps * G[entry(i, i)]));
             } else {
-                F[at(i, j)] = sum / F[at(i, i)];
+                F[entry(i, j)] = sum / F[entry(i, i)];
             }
         }
     }
     for (std::int64_t j = 0; j < kBlock; ++j) {  // columns of the inverse, by back substitution
         for (std::int64_t i = j; i >= 0; --i) {
             double sum = i == j;
-            for (std::int64_t l = i + 1; l <= j; ++l) sum -= F[at(i, l)] * inverse[at(l, j)];
-            inverse[at(i, j)] = sum / F[at(i, i)];
+            for (std::int64_t l = i + 1; l <= j; ++l) sum -= F[entry(i, l)] * inverse[entry(l, j)];
+            inverse[entry(i, j)] = sum / F[entry(i, i)];
         }
     }
     return least;
@@ -104,8 +103,8 @@ void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W)
 }
 
 // Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
-// What of W lies in V to rounding gives a new direction all the same, with as small an R: rounding is made orthogonal
-// like anything else. What vanishes altogether is drawn. W is destroyed.
+// Columns of W that lie in V to rounding still give new directions, with an R as small as they are: rounding errors are
+// made orthogonal like anything else. Columns that vanish altogether are drawn at random. W is destroyed.
 void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double* H,
             Square& R, Run& run) {
     constexpr int kMostPasses = 6;
@@ -119,7 +118,7 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
     for (int pass = 0;; ++pass) {
         product = h;
         multiply_right(size, product.data(), R);
-        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[static_cast<std::size_t>(e)];
+        for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[at(e)];
         // In one sweep W loses h, and what it still has of V is summed up.
         sum_chunks(n, (size + kBlock) * kBlock, sums.data(), run,
                    [&](std::int64_t first, std::int64_t rows, double* part) {
@@ -162,11 +161,10 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
 
 // V[:, :q] = V[:, :size] Y, Y by columns.
 void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::int64_t ld, const double* Y, Run& run) {
-    std::vector<Buffer<double>> scratch;
-    for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(kChunk * q);
+    auto scratch = buffers<double>(run.n_threads(), kChunk * q);
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int slot) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
-        double* rotated = scratch[static_cast<std::size_t>(slot)].data();
+        double* rotated = scratch[at(slot)].data();
         gemm('T', 'N', q, rows, size, 1.0, Y, size, V + first * ld, ld, 0.0, rotated, q);
         for (std::int64_t i = 0; i < rows; ++i) std::copy_n(rotated + i * q, q, V + (first + i) * ld);
     });
@@ -196,7 +194,7 @@ std::int64_t basis_size(std::int64_t k) { return 2 * k + 10 * kBlock; }
 // values agree, there may be more.
 bool may_repeat(std::int64_t k, const Numbers& w) {
     for (std::int64_t j = 0; j + kBlock <= k; ++j) {
-        const double first = w[static_cast<std::size_t>(j)], last = w[static_cast<std::size_t>(j + kBlock - 1)];
+        const double first = w[at(j)], last = w[at(j + kBlock - 1)];
         if (first - last <= 1e-6 * std::abs(w[0])) return true;
     }
     return false;
@@ -227,7 +225,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             append(n, size + kBlock, V.data(), ld, W.data(), random, H.data(), R, run);
             for (std::int64_t j = 0; j < size + kBlock; ++j) {
                 for (std::int64_t c = 0; c < kBlock; ++c) {
-                    T[(size + c) * most + j] = T[j * most + size + c] = H[static_cast<std::size_t>(j * kBlock + c)];
+                    T[(size + c) * most + j] = T[j * most + size + c] = H[at(j * kBlock + c)];
                 }
             }
         }
@@ -240,7 +238,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             double square = 0;
             for (std::int64_t a = 0; a < kBlock; ++a) {
                 double r = 0;
-                for (std::int64_t c = 0; c < kBlock; ++c) r += R[static_cast<std::size_t>(a * kBlock + c)] * last[c];
+                for (std::int64_t c = 0; c < kBlock; ++c) r += R[at(a * kBlock + c)] * last[c];
                 square += r * r;
             }
             found = std::sqrt(square) <= allowed(j, w[0]);
@@ -251,7 +249,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
         if (pairs.converged) break;
         for (std::int64_t j = 0; j < q; ++j) {
             std::fill_n(T.data() + j * most, q, 0.0);
-            T[j * most + j] = w[static_cast<std::size_t>(j)];
+            T[j * most + j] = w[at(j)];
         }
         if (!found) {
             for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
@@ -262,7 +260,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
         confirmed = found;
     }
     for (std::int64_t j = 0; j < k; ++j) {
-        pairs.values[static_cast<std::size_t>(j)] = w[static_cast<std::size_t>(j)];
+        pairs.values[at(j)] = w[at(j)];
         double* v = pairs.vectors.data() + j * n;
         for (std::int64_t i = 0; i < n; ++i) v[i] = V[i * ld + j];
         fix_sign(n, v);
@@ -307,11 +305,10 @@ void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
 DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
     : n_(n), in_panels_(n / kPanel<double> * kPanel<double>), values_(std::move(A)) {
     constexpr std::int64_t kRows = kPanel<double>;
-    std::vector<Buffer<double>> scratch;
-    for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(kRows * n);
+    auto scratch = buffers<double>(run.n_threads(), kRows * n);
     const auto store = store_tile<double, double>();
     parallel_for(run, in_panels_ / kRows, [&](std::int64_t panel, int slot) {
-        double *rows = values_.data() + panel * kRows * n, *columns = scratch[static_cast<std::size_t>(slot)].data();
+        double *rows = values_.data() + panel * kRows * n, *columns = scratch[at(slot)].data();
         store(rows, n, kRows, n, 1.0, nullptr, columns, kRows, false);
         std::copy_n(columns, kRows * n, rows);
     });

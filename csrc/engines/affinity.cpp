@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
 
-std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
 
 std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kTile, d - block * kTile); }
 
@@ -51,14 +51,14 @@ std::vector<double> data_norms(std::vector<double> norms, double square) {
 
 template <class T>
 std::vector<double> data_norms(const Features<T>& features, Run& run) {
-    std::vector<double> norms(static_cast<std::size_t>(features.n_features()), 0.0);
+    std::vector<double> norms(at(features.n_features()), 0.0);
     features.add_original_norms(norms.data(), run);
     return data_norms(std::move(norms), features.unit() * features.unit());
 }
 
-// Calls tile(I, J, slot) for all pairs of blocks with I <= J.
+// Calls f(i0, ni, j0, nj, slot) for all tiles of the upper triangle: their first row, rows, first column and columns.
 template <class F>
-void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
+void for_upper_tiles(std::int64_t d, Run& run, F&& f) {
     const std::int64_t blocks = n_blocks(d);
     parallel_for(run, blocks * (blocks + 1) / 2, [&](std::int64_t index, int slot) {
         // The row of the triangle that holds this index: rows have blocks, blocks - 1, ... entries.
@@ -67,7 +67,8 @@ void for_upper_tiles(std::int64_t d, Run& run, F&& tile) {
         auto first = [&](std::int64_t row) { return row * blocks - row * (row - 1) / 2; };
         while (first(I) > index) --I;
         while (first(I + 1) <= index) ++I;
-        tile(I, I + index - first(I), slot);
+        const std::int64_t J = I + index - first(I);
+        f(I * kTile, block_size(d, I), J * kTile, block_size(d, J), slot);
     });
 }
 
@@ -82,13 +83,6 @@ bool streamed(const Out* out, std::int64_t d) {
     return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
 }
 
-template <class T>
-std::vector<Buffer<T>> scratch(int n_threads, std::int64_t size = kTile * kTile) {
-    std::vector<Buffer<T>> buffers;
-    for (int t = 0; t < n_threads; ++t) buffers.emplace_back(size);
-    return buffers;
-}
-
 // Kernel values have no unit for RBF, and that of the data for a custom kernel; the others carry unit^2, which may not
 // fit the output.
 template <class T, class Out>
@@ -97,14 +91,14 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
     const double factor = features.unit() * features.unit();
     const double largest = factor * std::max(1.0, 4 * static_cast<double>(features.largest_squared_norm()));
     require(largest <= static_cast<double>(std::numeric_limits<Out>::max()),
-            "the values of X are too large: their squares overflow " +
-                std::string(sizeof(Out) == 4 ? "float32" : "float64") + "; divide X by a constant first");
+            "the values of X are too large: their squares overflow ", sizeof(Out) == 4 ? "float32" : "float64",
+            "; divide X by a constant first");
     return static_cast<Out>(factor);
 }
 
 }  // namespace
 
-// A kernel of the caller's: what it is given, and the checks of what comes back.
+// A custom kernel: prepares its arguments and checks its values.
 class CustomKernel {
   public:
     // norms: |x_i|^2; largest: what the output can hold.
@@ -127,10 +121,9 @@ class CustomKernel {
         if (diagonal) mirror(tile, ld, ni);
         std::vector<double> exchanged;
         if (symmetric && i0 == 0 && j0 == kTile) {
-            exchanged.resize(static_cast<std::size_t>(ni * nj));
+            exchanged.resize(at(ni * nj));
             for (std::int64_t b = 0; b < nj; ++b) {
-                for (std::int64_t a = 0; a < ni; ++a)
-                    exchanged[static_cast<std::size_t>(b * ni + a)] = tile[a * ld + b];
+                for (std::int64_t a = 0; a < ni; ++a) exchanged[at(b * ni + a)] = tile[a * ld + b];
             }
             call(j0, nj, i0, ni, exchanged.data(), ni);
         }
@@ -159,10 +152,10 @@ class CustomKernel {
             for (std::int64_t b = 0; b < nj; ++b) {
                 const double value = tile[a * ld + b];
                 if (std::abs(value) <= largest_) continue;
-                const std::string where = "for features " + std::to_string(i0 + a) + " and " + std::to_string(j0 + b);
-                require(!std::isfinite(value), "the kernel returned " + text(value) + " " + where +
-                                                   ", which float32 can't hold: give X as float64");
-                throw InvalidArgument("the kernel returned NaN or infinity, as " + where);
+                const Message where("for features ", i0 + a, " and ", j0 + b);
+                require(!std::isfinite(value), "the kernel returned ", value, " ", where,
+                        ", which float32 can't hold: give X as float64");
+                throw InvalidArgument({"the kernel returned NaN or infinity, as ", where});
             }
         }
     }
@@ -181,9 +174,9 @@ class CustomKernel {
                     for (std::int64_t c = 0; c < nj; ++c) largest = std::max(largest, std::abs(tile[r * ld + c]));
                 }
                 if (difference <= rounding + 1e-13 * largest) continue;
-                const std::string i = std::to_string(i0 + a), j = std::to_string(j0 + b);
-                throw InvalidArgument("the kernel is not symmetric: features " + i + ", " + j + " give " + text(ij) +
-                                      ", but " + j + ", " + i + " give " + text(ji));
+                const std::int64_t i = i0 + a, j = j0 + b;
+                throw InvalidArgument({"the kernel is not symmetric: features ", i, ", ", j, " give ", ij, ", but ", j,
+                                       ", ", i, " give ", ji});
             }
         }
     }
@@ -223,9 +216,9 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
         const std::int64_t step = left_.alignment();
         for (std::int64_t a = 0; a < ni; a += step) {
             const std::int64_t rows = std::min(step, ni - a);
-            T* at = tile + a * kTile + a;
-            left_.gram_tile(i0 + a, rows, right_, j0 + a, nj - a, at, run);
-            make_values(i0 + a, rows, j0 + a, nj - a, at, run);
+            T* from = tile + a * kTile + a;
+            left_.gram_tile(i0 + a, rows, right_, j0 + a, nj - a, from, run);
+            make_values(i0 + a, rows, j0 + a, nj - a, from, run);
         }
         make_custom_values(i0, ni, j0, nj, tile);
         return;
@@ -298,8 +291,7 @@ T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
 
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
-    std::vector<double> diagonal(static_cast<std::size_t>(features.n_features()),
-                                 kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
+    std::vector<double> diagonal(at(features.n_features()), kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
     if (kernel.kind == Kernel::Kind::kSquaredDistance || kernel.kind == Kernel::Kind::kRbf) return diagonal;
     const std::vector<double> norms = data_norms(features, run);
     if (kernel.kind == Kernel::Kind::kLinear) return norms;
@@ -307,7 +299,7 @@ std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& k
     parallel_for(run, n_blocks(features.n_features()), [&](std::int64_t block, int) {
         const std::int64_t first = block * kTile;
         for (std::int64_t i = first; i < first + block_size(features.n_features(), block); ++i) {
-            custom(i, 1, i, 1, &diagonal[static_cast<std::size_t>(i)], 1);
+            custom(i, 1, i, 1, &diagonal[at(i)], 1);
         }
     });
     return diagonal;
@@ -320,19 +312,17 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     const Out factor = output_factor<T, Out>(features, kernel);
     const bool stream = streamed(out, d);
     const auto store = store_tile<T, Out>();
-    auto tiles = scratch<T>(d <= kTile ? 1 : run.n_threads(), std::min(kTile, d) * kTile);
-    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
-        const std::int64_t j0 = J * kTile, nj = block_size(d, J);
-        T* tile = tiles[static_cast<std::size_t>(slot)].data();
-        if (I != J) {
-            const std::int64_t i0 = I * kTile;
+    auto tiles = buffers<T>(d <= kTile ? 1 : run.n_threads(), std::min(kTile, d) * kTile);
+    for_upper_tiles(d, run, [&](std::int64_t i0, std::int64_t, std::int64_t j0, std::int64_t nj, int slot) {
+        T* tile = tiles[at(slot)].data();
+        if (i0 != j0) {
             kernel_tile(i0, kTile, j0, nj, tile, run);
             store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
             return;
         }
         // On the diagonal in steps, each from its own columns on; a custom kernel takes it whole.
         const std::int64_t step = kernel.kind == Kernel::Kind::kCustom ? kTile : features.alignment();
-        for (std::int64_t i0 = j0; i0 < j0 + nj; i0 += step) {
+        for (; i0 < j0 + nj; i0 += step) {
             const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
             kernel_tile(i0, rows, i0, cols, tile, run);
             // Sparse sums may go in another order below the diagonal.
@@ -350,15 +340,14 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
     const std::int64_t d = features.n_features();
     const Kernel kernel{Kernel::Kind::kSquaredDistance};
     const KernelTiles<T> kernel_tile(features, features, kernel, run, std::numeric_limits<T>::max());
-    auto tiles = scratch<T>(run.n_threads());
-    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
-        T* tile = tiles[static_cast<std::size_t>(slot)].data();
+    auto tiles = buffers<T>(run.n_threads(), kTile * kTile);
+    for_upper_tiles(d, run, [&](std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, int slot) {
+        T* tile = tiles[at(slot)].data();
         kernel_tile(i0, ni, j0, nj, tile, run);
         for (std::int64_t a = 0; a < ni; ++a) {
             const T* from = tile + a * kTile;
             T* to = out + (i0 + a) * d + j0;
-            for (std::int64_t b = I == J ? a : 0; b < nj; ++b) to[b] = add ? to[b] + from[b] : from[b];
+            for (std::int64_t b = i0 == j0 ? a : 0; b < nj; ++b) to[b] = add ? to[b] + from[b] : from[b];
         }
     });
 }
@@ -376,7 +365,7 @@ std::int64_t rows_at_once(const Samples& X) {
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out) {
     const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
-    std::vector<double> norms(static_cast<std::size_t>(X.n_cols()), 0.0);
+    std::vector<double> norms(at(X.n_cols()), 0.0);
     for (std::int64_t first = 0; first < n; first += step) {
         const std::vector<std::int64_t> block(rows.begin() + first, rows.begin() + std::min(first + step, n));
         const Features<double> features(X, block, unit, Shift::kRow, run);
@@ -393,9 +382,8 @@ std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int
 void mirror_upper(std::int64_t d, Run& run, double* A) {
     const bool stream = streamed(A, d);
     const auto store = store_tile<double, double>();
-    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, nj = block_size(d, J);
-        if (I != J) {
+    for_upper_tiles(d, run, [&](std::int64_t i0, std::int64_t, std::int64_t j0, std::int64_t nj, int) {
+        if (i0 != j0) {
             store(A + i0 * d + j0, d, kTile, nj, 1.0, nullptr, A + j0 * d + i0, d, stream);
             return;
         }
@@ -409,11 +397,10 @@ void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms,
     const auto d = static_cast<std::int64_t>(norms.size());
     const double square = unit * unit;
     const CustomKernel custom(kernel, data_norms(norms, square));
-    auto tiles = scratch<double>(run.n_threads());
-    for_upper_tiles(d, run, [&](std::int64_t I, std::int64_t J, int slot) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d, I), nj = block_size(d, J);
-        double* tile = tiles[static_cast<std::size_t>(slot)].data();
-        auto first = [&](std::int64_t a) { return I == J ? a : 0; };
+    auto tiles = buffers<double>(run.n_threads(), kTile * kTile);
+    for_upper_tiles(d, run, [&](std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, int slot) {
+        double* tile = tiles[at(slot)].data();
+        auto first = [&](std::int64_t a) { return i0 == j0 ? a : 0; };
         for (std::int64_t a = 0; a < ni; ++a) {
             const double* row = K + (i0 + a) * d + j0;
             for (std::int64_t b = first(a); b < nj; ++b) tile[a * kTile + b] = square * row[b];
@@ -433,17 +420,16 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;
-        throw InvalidArgument("V contains NaN or infinity: first at row " + std::to_string(e / p) + ", column " +
-                              std::to_string(e % p));
+        throw InvalidArgument({"V contains NaN or infinity: first at row ", e / p, ", column ", e % p});
     }
     // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
     // each tile twice costs less than sharing it between two owners would.
     Buffer<T> v(d * p);
     std::copy(V, V + d * p, v.data());
-    auto tiles = scratch<T>(run.n_threads()), parts = scratch<T>(run.n_threads(), kTile * p);
-    auto sums = scratch<double>(run.n_threads(), kTile * p);
+    auto tiles = buffers<T>(run.n_threads(), kTile * kTile), parts = buffers<T>(run.n_threads(), kTile * p);
+    auto sums = buffers<double>(run.n_threads(), kTile * p);
     parallel_for(run, blocks, [&](std::int64_t I, int slot_) {
-        const auto slot = static_cast<std::size_t>(slot_);
+        const auto slot = at(slot_);
         const std::int64_t i0 = I * kTile, ni = block_size(d, I);
         T *tile = tiles[slot].data(), *part = parts[slot].data();
         double* sum = sums[slot].data();
@@ -469,43 +455,39 @@ std::int64_t tile_memory(int n_threads, std::int64_t p) {
 }
 
 Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
-    run.require_memory(memory(d_), "a Gram matrix of " + std::to_string(d_) + " features",
-                       "raise max_memory, or give fewer features");
-    shift_sums_.assign(static_cast<std::size_t>(d_), 0.0);
+    run.require_memory(memory(d_), {"a Gram matrix of ", d_, " features"}, "raise max_memory, or give fewer features");
+    shift_sums_.assign(at(d_), 0.0);
     norms_ = shift_sums_;
     sums_ = Buffer<double>(d_ * d_);
     std::fill_n(sums_.data(), d_ * d_, 0.0);
 }
 
 void Gram::update(const Samples& chunk, Run& run) {
-    require(chunk.n_cols() == d_,
-            "a chunk has " + std::to_string(chunk.n_cols()) + " features, but the first one had " + std::to_string(d_));
+    require(chunk.n_cols() == d_, "a chunk has ", chunk.n_cols(), " features, but the first one had ", d_);
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
-                       "a chunk of " + std::to_string(chunk.n_rows()) + " rows", "give smaller chunks");
+                       {"a chunk of ", chunk.n_rows(), " rows"}, "give smaller chunks");
     run.step("Gram of a chunk", 1.0);
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(chunk.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
+    const std::vector<std::int64_t> rows = up_to(chunk.n_rows());
     const Features<double> features(chunk, rows, common_unit(chunk.row_maxima(run), rows), Shift::kRow, run);
     const double square = features.unit() * features.unit();
     require(square <= 1e290 && square >= 1e-290,
             "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
     // The chunk's sums come first: a cancel or an error half-way must leave the handle as it was.
     Buffer<double> fresh(d_ * d_);
-    auto tiles = scratch<double>(run.n_threads());
+    auto tiles = buffers<double>(run.n_threads(), kTile * kTile);
     const auto store = store_tile<double, double>();
-    for_upper_tiles(d_, run, [&](std::int64_t I, std::int64_t J, int slot) {
-        const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(d_, I), nj = block_size(d_, J);
-        double* tile = tiles[static_cast<std::size_t>(slot)].data();
+    for_upper_tiles(d_, run, [&](std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, int slot) {
+        double* tile = tiles[at(slot)].data();
         features.gram_tile(i0, ni, features, j0, nj, tile, run);
         store(tile, kTile, ni, nj, square, fresh.data() + i0 * d_ + j0, nullptr, d_, false);
     });
-    std::vector<double> shift_sums(static_cast<std::size_t>(d_));
+    std::vector<double> shift_sums(at(d_));
     features.weighted_sums(features.row_shifts().data(), shift_sums.data(), run);
-    std::vector<double> norms(static_cast<std::size_t>(d_), 0.0);
+    std::vector<double> norms(at(d_), 0.0);
     features.add_original_norms(norms.data(), run);
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += fresh[i * d_ + j];
-        shift_sums_[static_cast<std::size_t>(i)] += shift_sums[static_cast<std::size_t>(i)] * features.unit();
+        shift_sums_[at(i)] += shift_sums[at(i)] * features.unit();
     }
     for (double shift : features.row_shifts()) squared_shifts_ += shift * shift;
     for (std::size_t i = 0; i < norms.size(); ++i) norms_[i] += square * norms[i];
@@ -513,12 +495,11 @@ void Gram::update(const Samples& chunk, Run& run) {
 }
 
 void Gram::merge(const Gram& other) {
-    require(other.d_ == d_,
-            "can't merge the Gram of " + std::to_string(other.d_) + " features into one of " + std::to_string(d_));
+    require(other.d_ == d_, "can't merge the Gram of ", other.d_, " features into one of ", d_);
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
-        shift_sums_[static_cast<std::size_t>(i)] += other.shift_sums_[static_cast<std::size_t>(i)];
-        norms_[static_cast<std::size_t>(i)] += other.norms_[static_cast<std::size_t>(i)];
+        shift_sums_[at(i)] += other.shift_sums_[at(i)];
+        norms_[at(i)] += other.norms_[at(i)];
     }
     squared_shifts_ += other.squared_shifts_;
     n_rows_ += other.n_rows_;
@@ -526,8 +507,7 @@ void Gram::merge(const Gram& other) {
 
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "no chunk has been given yet");
-    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()),
-                       "the affinity of " + std::to_string(d_) + " features",
+    run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()), {"the affinity of ", d_, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
     run.step("affinity", 1.0);
     const double scale = rbf_scale<double>(kernel.sigma, 1.0);
@@ -538,8 +518,7 @@ void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
             for (std::int64_t j = i; j < d_; ++j) {
                 const double product = sums_[i * d_ + j], norms = norm_i + sums_[j * d_ + j];
                 if (kernel.kind == Kernel::Kind::kLinear) {
-                    row[j] = product + shift_sums_[static_cast<std::size_t>(i)] +
-                             shift_sums_[static_cast<std::size_t>(j)] + squared_shifts_;
+                    row[j] = product + shift_sums_[at(i)] + shift_sums_[at(j)] + squared_shifts_;
                 } else {
                     const double d2 = norms - 2 * product;
                     row[j] = d2 <= kNoDigits * norms ? 0 : d2;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -17,17 +18,17 @@ static_assert(kTile % kPanel<float> == 0 && kTile % kPanel<double> == 0, "a tile
 // Samples between two checkpoints: keeps a tile's call below 0.05 s, so that a cancel is seen in time.
 constexpr std::int64_t kSamplesPerCall = 8192;
 
-std::int64_t parts(std::int64_t n_samples) { return (n_samples + kSamplesPerCall - 1) / kSamplesPerCall; }
+std::int64_t parts(std::int64_t n_samples) { return ceil_div(n_samples, kSamplesPerCall); }
 
 // Entries of a sparse matrix between two, which take 0.01 s or so: rows may have none or a million of them.
 constexpr std::int64_t kEntriesPerCheckpoint = std::int64_t{1} << 20;
 
 template <class T>
 std::int64_t n_panels(std::int64_t n_features) {
-    return (n_features + kPanel<T> - 1) / kPanel<T>;
+    return ceil_div(n_features, kPanel<T>);
 }
 
-// Whose offsets are looked for in one task: few rows aren't worth another thread.
+// Rows per task in the search for offsets: fewer aren't worth another thread.
 constexpr std::int64_t kRowsPerTask = 16;
 
 double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
@@ -35,12 +36,12 @@ double median(double a, double b, double c) { return std::max(std::min(a, b), st
 // The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
 // as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
 // gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
-// either: a median, since any offset is right, that some 256 of the values confirm. Mostly that of five will do; where
-// these happen to be others than the rest, it is that of all 256.
+// either: a median, since any offset is right, that some 256 of the values confirm. Usually the median of five
+// will do; if these five are atypical, it is the median of all 256.
 template <class T>
 double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
     constexpr std::int64_t kSampled = 256;
-    const std::int64_t step = (n + kSampled - 1) / kSampled;
+    const std::int64_t step = ceil_div(n, kSampled);
     auto value = [&](std::int64_t i) { return static_cast<double>(row[i * stride]) * per_unit; };
     auto is_shared = [&](double offset) {
         std::int64_t size = 0, much_smaller = 0, close = 0;
@@ -51,8 +52,8 @@ double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double p
         }
         return 16 * much_smaller <= size && 2 * close > size;
     };
-    auto at = [&](std::int64_t k) { return value(k * (n - 1) / 4); };
-    const double a = at(0), b = at(1), c = at(2), d = at(3), e = at(4);
+    auto quarter = [&](std::int64_t k) { return value(k * (n - 1) / 4); };
+    const double a = quarter(0), b = quarter(1), c = quarter(2), d = quarter(3), e = quarter(4);
     // The least and the largest of four can't be the median of five; which of the others is, the fifth decides.
     const double few = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
     if (is_shared(few)) return few;
@@ -67,7 +68,7 @@ double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double p
 
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows) {
     double largest = 0;
-    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[static_cast<std::size_t>(r)]);
+    for (std::int64_t r : rows) largest = std::max(largest, row_maxima[at(r)]);
     if (largest == 0) return 1;
     // Clamped so that 1 / unit is a finite normal number too.
     return std::ldexp(1.0, std::clamp(std::ilogb(largest), -1020, 1020));
@@ -106,7 +107,7 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
         dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
         std::fill_n(dense_.data(), dense_.size(), T(0));
         for (std::int64_t i = 0; i < n_features_; ++i) {
-            const From* from = all.feature(columns[static_cast<std::size_t>(i)]);
+            const From* from = all.feature(columns[at(i)]);
             T* to = dense_.data() + i / kPanel<T> * panel_stride() + i % kPanel<T>;
             for (std::int64_t n = 0; n < n_samples_; ++n) to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
         }
@@ -135,8 +136,8 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
             const std::int64_t rs = m.row_stride, cs = m.col_stride;
             if (shifted) {
                 const auto n = static_cast<std::int64_t>(end - begin);
-                parallel_for(run, (n + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
-                    const std::size_t first = begin + static_cast<std::size_t>(task * kRowsPerTask);
+                parallel_for(run, ceil_div(n, kRowsPerTask), [&](std::int64_t task, int) {
+                    const std::size_t first = begin + at(task * kRowsPerTask);
                     for (std::size_t r = first; r < std::min<std::size_t>(first + kRowsPerTask, end); ++r) {
                         row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
                     }
@@ -146,7 +147,7 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
             parallel_for(run, n_panels<T>(n_features_) * n_parts, [&](std::int64_t task, int) {
                 const std::int64_t panel = task / n_parts, part = task % n_parts;
                 const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
-                const std::size_t from = begin + static_cast<std::size_t>(part * kSamplesPerCall);
+                const std::size_t from = begin + at(part * kSamplesPerCall);
                 T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(from) * kPanel<T>;
                 for (std::size_t r = from; r < std::min<std::size_t>(from + kSamplesPerCall, end);
                      ++r, z += kPanel<T>) {
@@ -181,9 +182,9 @@ class SparseRows {
             for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
                 if (c % 4096 == 0) run.checkpoint();
                 for (std::int64_t e = indptr[c]; e < indptr[c + 1]; ++e) {
-                    const std::int64_t at = begins_[indices[e]]++;
-                    values_[at] = static_cast<double>(values[e]);
-                    columns_[at] = c;
+                    const std::int64_t to = begins_[indices[e]]++;
+                    values_[to] = static_cast<double>(values[e]);
+                    columns_[to] = c;
                 }
             }
             // Each begin has moved on to the next row's.
@@ -229,7 +230,7 @@ class SparseRows {
 template <class T>
 void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
     const double per_unit = 1 / unit_;
-    const std::int64_t n_blocks = (n_features_ + kTile - 1) / kTile;
+    const std::int64_t n_blocks = ceil_div(n_features_, kTile);
     column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
     std::fill_n(column_begins_.data(), n_features_ + 1, std::int64_t{0});
     std::vector<SparseRows> chunks;
@@ -245,23 +246,23 @@ void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>&
     column_rows_ = Buffer<std::int64_t>(stored);
     block_values_ = Buffer<T>(stored);
     block_columns_ = Buffer<std::uint8_t>(stored);
-    segments_.resize(static_cast<std::size_t>(n_blocks));
+    segments_.resize(at(n_blocks));
     std::vector<std::int64_t> column_next(column_begins_.data(), column_begins_.data() + n_features_);
     std::vector<std::int64_t> block_next;
     for (std::int64_t b = 0; b < n_blocks; ++b) {
         const std::int64_t begin = column_begins_[b * kTile];
         const std::int64_t end = column_begins_[std::min((b + 1) * kTile, n_features_)];
         block_next.push_back(begin);
-        segments_[static_cast<std::size_t>(b)].reserve(static_cast<std::size_t>(std::min(end - begin, n_samples_) + 1));
+        segments_[at(b)].reserve(at(std::min(end - begin, n_samples_) + 1));
     }
     auto entries = chunks.begin();
     X.for_chunks(rows, [&](const Matrix&, std::size_t begin, std::size_t end, std::int64_t offset) {
         (entries++)->for_entries(rows, begin, end, offset, run, [&](std::int64_t r, std::int64_t c, double value) {
             const T z = static_cast<T>(value * per_unit);
-            const std::int64_t at_column = column_next[static_cast<std::size_t>(c)]++;
+            const std::int64_t at_column = column_next[at(c)]++;
             column_values_[at_column] = z;
             column_rows_[at_column] = r;
-            const auto block = static_cast<std::size_t>(c / kTile);
+            const auto block = at(c / kTile);
             const std::int64_t at_block = block_next[block]++;
             block_values_[at_block] = z;
             block_columns_[at_block] = static_cast<std::uint8_t>(c % kTile);
@@ -278,7 +279,7 @@ void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& 
     column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
     column_begins_[0] = 0;
     for (std::int64_t i = 0; i < n_features_; ++i) {
-        const std::int64_t c = columns[static_cast<std::size_t>(i)];
+        const std::int64_t c = columns[at(i)];
         column_begins_[i + 1] = column_begins_[i] + all.column_begins_[c + 1] - all.column_begins_[c];
     }
     const std::int64_t stored = column_begins_[n_features_];
@@ -286,11 +287,11 @@ void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& 
     column_rows_ = Buffer<std::int64_t>(stored);
     block_values_ = Buffer<T>(stored);
     block_columns_ = Buffer<std::uint8_t>(stored);
-    segments_.resize(static_cast<std::size_t>((n_features_ + kTile - 1) / kTile));
+    segments_.resize(at(ceil_div(n_features_, kTile)));
     std::vector<std::pair<std::int64_t, std::int64_t>> by_row;  // row and place of each entry of a block
     for (std::int64_t i = 0; i < n_features_; ++i) {
         if (i % kTile == 0) by_row.clear();
-        std::int64_t from = all.column_begins_[columns[static_cast<std::size_t>(i)]];
+        std::int64_t from = all.column_begins_[columns[at(i)]];
         for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e, ++from) {
             column_values_[e] = static_cast<T>(all.column_values_[from]);
             column_rows_[e] = all.column_rows_[from];
@@ -298,16 +299,16 @@ void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& 
         }
         if (i % kTile < kTile - 1 && i < n_features_ - 1) continue;
         std::sort(by_row.begin(), by_row.end());
-        auto& segments = segments_[static_cast<std::size_t>(i / kTile)];
-        std::int64_t at = column_begins_[i / kTile * kTile];
+        auto& segments = segments_[at(i / kTile)];
+        std::int64_t to = column_begins_[i / kTile * kTile];
         for (const auto& [row, e] : by_row) {
-            if (segments.empty() || segments.back().row != row) segments.push_back({row, at});
-            block_values_[at] = column_values_[e];
+            if (segments.empty() || segments.back().row != row) segments.push_back({row, to});
+            block_values_[to] = column_values_[e];
             const auto column = std::upper_bound(column_begins_.data(), column_begins_.data() + n_features_ + 1, e);
-            block_columns_[at] = static_cast<std::uint8_t>((column - column_begins_.data() - 1) % kTile);
-            ++at;
+            block_columns_[to] = static_cast<std::uint8_t>((column - column_begins_.data() - 1) % kTile);
+            ++to;
         }
-        segments.push_back({n_samples_, at});
+        segments.push_back({n_samples_, to});
     }
 }
 
@@ -359,7 +360,7 @@ void Features<T>::add_original_norms(double* norms, Run& run) const {
         const T* z = feature(first);
         for (std::int64_t n = 0; n < n_samples_; ++n, z += kPanel<T>) {
             if (n % kSamplesPerCall == 0) run.checkpoint();
-            const double shift = row_shifts_[static_cast<std::size_t>(n)] / unit_;
+            const double shift = row_shifts_[at(n)] / unit_;
             for (std::int64_t c = 0; c < kPanel<T>; ++c) {
                 const double x = static_cast<double>(z[c]) + shift;
                 sums[c] += x * x;
@@ -381,8 +382,8 @@ void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& ri
         return;
     }
     for (std::int64_t a = 0; a < ni; ++a) std::fill_n(tile + a * kTile, nj, T(0));
-    const auto& rows = segments_[static_cast<std::size_t>(i0 / kTile)];
-    const auto& columns = right.segments_[static_cast<std::size_t>(j0 / kTile)];
+    const auto& rows = segments_[at(i0 / kTile)];
+    const auto& columns = right.segments_[at(j0 / kTile)];
     for (std::size_t s = 0, t = 0; s + 1 < rows.size() && t + 1 < columns.size();) {
         if (rows[s].row < columns[t].row) {
             ++s;

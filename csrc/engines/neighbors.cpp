@@ -15,7 +15,6 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +22,7 @@
 
 #include "engines/columns.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -37,14 +37,14 @@ std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k
 // Features that are searched again at a time, each of which may have all others as candidates.
 constexpr std::ptrdiff_t kSearchedAgain = 32;
 
-std::int64_t n_blocks(std::int64_t d) { return (d + kTile - 1) / kTile; }
+std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
 
 struct Candidate {
     float lower, upper;  // g_ij - e_j and g_ij + e_j
     std::int32_t other;  // j
 };
 
-// What a thread works with besides its tile.
+// Scratch of a thread besides its tile.
 struct Scratch {
     std::vector<float> uppers;
     std::vector<std::int32_t> ties;
@@ -59,9 +59,9 @@ class Candidates {
           all_(capacity_ == d - 1),
           norms_(std::move(norms)),
           errors_(std::move(errors)),
-          sizes_(static_cast<std::size_t>(d), 0),
-          overflowed_(static_cast<std::size_t>(d), 0),
-          floors_(static_cast<std::size_t>(n_blocks(d) * kTile), kInfinity),
+          sizes_(at(d), 0),
+          overflowed_(at(d), 0),
+          floors_(at(n_blocks(d) * kTile), kInfinity),
           limits_(floors_.size(), -kInfinity),
           lists_(d * capacity_) {
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -92,7 +92,7 @@ class Candidates {
     // The limit of i from its products with n features, from j0 on and itself among them.
     void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
         if (n - 1 < k_) return;
-        scratch.uppers.resize(static_cast<std::size_t>(n));
+        scratch.uppers.resize(at(n));
         float* uppers = scratch.uppers.data();
         const float *norms = &norms_[at(j0)], *errors = &errors_[at(j0)], norm = norms_[at(i)];
         for (std::int64_t b = 0; b < n; ++b) uppers[b] = (norm + norms[b] - 2 * products[b]) + errors[b];
@@ -100,13 +100,13 @@ class Candidates {
         lower_limit(i, isa().bound_kth(uppers, n - 1, k_));
     }
 
-    // Drops all that can't be among the nearest.
+    // Drops candidates that can't be among the nearest.
     void cut(std::int64_t i, Scratch& scratch) {
         if (size(i) <= k_) return;
         const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
         keep(i, [&](const Candidate& c) { return c.lower <= limit; });
         if (size(i) <= k_ || errors_[at(i)] > 0) return;
-        // Exact ties go to the lower index: who is left out can't come back.
+        // Exact ties go to the lower index: a candidate that is dropped can't come back.
         auto exact_tie = [&](const Candidate& c) { return c.upper == upper && errors_[at(c.other)] == 0; };
         scratch.ties.clear();
         std::int64_t nearer = 0;
@@ -121,8 +121,6 @@ class Candidates {
     }
 
   private:
-    static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
     // What the lower bound of a candidate may be, if some n_neighbors uppers are at most `upper`.
     float lower_limit(std::int64_t i, float upper) {
         const float lower = upper + 2 * errors_[at(i)];
@@ -184,7 +182,7 @@ std::int64_t n_pairs(std::int64_t blocks) {
     return blocks + (even - 1) * (even / 2);
 }
 
-// J is `blocks` for whoever has no partner in a round.
+// J is `blocks` if I has no partner in this round.
 std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::int64_t blocks) {
     if (index < blocks) return {index, index};
     const std::int64_t even = blocks + blocks % 2, n = even - 1;
@@ -193,8 +191,8 @@ std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::in
     return std::minmax(a, b);
 }
 
-// What the values of X, less the shifts, are multiples of, in units; 0 if that isn't at least 2^-24. And whether some
-// are so small that their products lose digits, or vanish, in float.
+// The largest power of two, in units, that divides all values of X less the shifts, or 0 if it is below 2^-24; and
+// whether some values are so small that their products lose digits, or vanish, in float.
 struct Grid {
     double quantum = 0;
     bool tiny = false;
@@ -224,27 +222,27 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
     X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
         const fastfs_matrix& m = chunk.description();
         const auto tasks = static_cast<std::int64_t>(end - begin);
-        std::vector<Found> found(static_cast<std::size_t>(tasks));
+        std::vector<Found> found(at(tasks));
         if (chunk.is_sparse()) {
             visit_sparse(m, [&](auto* values, auto*, auto*) {
                 const std::int64_t n = chunk.n_stored();
                 parallel_for(run, tasks, [&](std::int64_t task, int) {
                     for (std::int64_t e = n * task / tasks; e < n * (task + 1) / tasks; ++e) {
-                        found[static_cast<std::size_t>(task)].add(static_cast<double>(values[e]) * per_unit);
+                        found[at(task)].add(static_cast<double>(values[e]) * per_unit);
                     }
                 });
             });
         } else {
             visit_dense(m, [&](auto* x) {
                 parallel_for(run, tasks, [&](std::int64_t task, int) {
-                    const std::size_t r = begin + static_cast<std::size_t>(task);
+                    const std::size_t r = begin + at(task);
                     const auto* row = x + (rows[r] - offset) * m.row_stride;
                     const double shift = features.row_shifts()[r] * per_unit;
                     Found in_row;
                     for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
                         in_row.add(static_cast<double>(row[c * m.col_stride]) * per_unit - shift);
                     }
-                    found[static_cast<std::size_t>(task)] = in_row;
+                    found[at(task)] = in_row;
                 });
             });
         }
@@ -261,21 +259,20 @@ template <class T>
 std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     constexpr double u = 0.55 * std::numeric_limits<float>::epsilon();
     const std::int64_t d = features.n_features();
-    std::vector<double> errors(static_cast<std::size_t>(d));
+    std::vector<double> errors(at(d));
     features.product_errors(errors.data());
     const double exact = 0x1p22 * grid.quantum * grid.quantum;
     std::vector<float> result(errors.size());
     for (std::int64_t i = 0; i < d; ++i) {
         const double norm = static_cast<double>(features.squared_norms()[i]);
         // The second condition is about sparse entries at one place that cancel.
-        const bool no_cancellation =
-            sizeof(T) == sizeof(float) || errors[static_cast<std::size_t>(i)] <= exact / 0x1p24;
+        const bool no_cancellation = sizeof(T) == sizeof(float) || errors[at(i)] <= exact / 0x1p24;
         if (grid.quantum > 0 && norm <= exact && no_cancellation) continue;
         // Values in float cost 4 u, the norms 1, and each step from G to a comparison about as much.
-        double error = errors[static_cast<std::size_t>(i)] + 24 * u * norm;
+        double error = errors[at(i)] + 24 * u * norm;
         if (grid.quantum > 0) error *= 2;  // it covers a smaller partner that has none
         if (grid.tiny) error += static_cast<double>(features.n_samples()) * 0x1p-120;
-        result[static_cast<std::size_t>(i)] = static_cast<float>(error);
+        result[at(i)] = static_cast<float>(error);
     }
     return result;
 }
@@ -296,7 +293,7 @@ constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
 
 std::int64_t samples_compared(std::int64_t n_samples, std::int64_t d) {
     const std::int64_t fit = std::max<std::int64_t>(16, kComparedBytes / (8 * d));
-    return (std::min(fit, n_samples) + 7) / 8 * 8;
+    return round_up(std::min(fit, n_samples), 8);
 }
 
 // Squared distances by differences of the values as they are in X, in units.
@@ -323,7 +320,7 @@ class Dense {
         for (std::int64_t first = 0; first < n; first += width) {
             if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
             parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
-                const Query& q = queries[static_cast<std::size_t>(task)];
+                const Query& q = queries[at(task)];
                 const T* own = &columns[q.feature * width];
                 for (Other* other = q.begin; other < q.end; ++other) {
                     // They lie anywhere in L3: fetching two ahead took a third off.
@@ -346,7 +343,7 @@ class Dense {
         X_.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
             const fastfs_matrix& m = chunk.description();
             visit_dense(m, [&](auto* x) {
-                parallel_for(run, (d + kAtOnce - 1) / kAtOnce, [&](std::int64_t task, int) {
+                parallel_for(run, ceil_div(d, kAtOnce), [&](std::int64_t task, int) {
                     const std::int64_t i0 = task * kAtOnce, i1 = std::min(i0 + kAtOnce, d);
                     for (std::size_t r = begin; r < end; ++r) {
                         const auto* row = x + (rows[r] - offset) * m.row_stride;
@@ -378,7 +375,7 @@ class Sparse {
 
     void operator()(const std::vector<Query>& queries, Run& run) {
         parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
-            const Query& q = queries[static_cast<std::size_t>(task)];
+            const Query& q = queries[at(task)];
             for (Other& other : std::span(q.begin, q.end)) {
                 other.sum = features_.squared_distance(q.feature, features_, other.feature);
             }
@@ -400,7 +397,7 @@ class Search {
           candidates_(d_, k, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
                       std::move(errors)) {
         for (int t = 0; t < run.n_threads(); ++t) {
-            // Rows are searched up to the next multiple of a panel, where nobody writes.
+            // Rows are searched up to the next multiple of a panel, beyond what is written.
             tiles_.emplace_back(kTile * kTile);
             std::fill_n(tiles_.back().data(), kTile * kTile, T(0));
             if (sizeof(T) > sizeof(float)) {
@@ -419,19 +416,18 @@ class Search {
     // Multiplies all pairs of blocks and collects the candidates.
     void collect() {
         const std::int64_t blocks = n_blocks(d_);
-        std::vector<std::mutex> owners(static_cast<std::size_t>(blocks));
+        std::vector<std::mutex> owners(at(blocks));
         parallel_for(run_, n_pairs(blocks), [&](std::int64_t index, int slot) {
             const auto [I, J] = pair_of_blocks(index, blocks);
             if (J == blocks) return;
             const float* tile = multiply(I * kTile, kTile, J, slot);
-            std::unique_lock first(owners[static_cast<std::size_t>(I)]),
-                second(owners[static_cast<std::size_t>(J)], std::defer_lock);
+            std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
             if (I != J) second.lock();
             search(I, J, tile, slot);
         });
         parallel_for(run_, blocks, [&](std::int64_t block, int slot) {
             for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
-                candidates_.cut(i, scratch_[static_cast<std::size_t>(slot)]);
+                candidates_.cut(i, scratch_[at(slot)]);
             }
         });
     }
@@ -471,7 +467,7 @@ class Search {
   private:
     // The products of features i0.. with those of block J, in float.
     const float* multiply(std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
-        const auto slot = static_cast<std::size_t>(slot_);
+        const auto slot = at(slot_);
         const std::int64_t nj = block_size(J);
         ni = std::min(ni, d_ - i0);
         T* tile = tiles_[slot].data();
@@ -490,10 +486,10 @@ class Search {
 
     void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
-        Scratch& scratch = scratch_[static_cast<std::size_t>(slot)];
+        Scratch& scratch = scratch_[at(slot)];
         for (std::int64_t a = 0; a < ni && I == J; ++a) candidates_.start(i0 + a, i0, ni, tile + a * kTile, scratch);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
-        Hit* hits = hits_[static_cast<std::size_t>(slot)].data();
+        Hit* hits = hits_[at(slot)].data();
         Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
         isa().select(tile, kTile, ni, nj, floors + i0, limits + i0, floors + j0, limits + j0, &of_rows, &of_cols);
         for (const Hit& hit : std::span(of_rows.begin, of_rows.end)) {
@@ -510,13 +506,13 @@ class Search {
                       std::int64_t* neighbors, double* distances) {
         const std::int64_t blocks = n_blocks(d_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
-        std::vector<std::vector<Other>> parts(wanted.size() * static_cast<std::size_t>(blocks));
+        std::vector<std::vector<Other>> parts(wanted.size() * at(blocks));
         parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
             const float* tile = multiply(i0, features_.alignment(), J, slot);
             for (std::size_t w = 0; w < wanted.size(); ++w) {
                 const std::int64_t i = wanted[w];
                 const float* row = tile + (i - i0) * kTile;
-                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                auto& part = parts[w * at(blocks) + at(J)];
                 for (std::int64_t b = 0; b < block_size(J); ++b) {
                     const std::int64_t j = J * kTile + b;
                     if (j != i && row[b] >= floors[j] - limits[i]) part.push_back({0, j});
@@ -528,7 +524,7 @@ class Search {
         for (std::size_t w = 0; w < wanted.size(); ++w) {
             auto& mine = others[w];
             for (std::int64_t J = 0; J < blocks; ++J) {
-                auto& part = parts[w * static_cast<std::size_t>(blocks) + static_cast<std::size_t>(J)];
+                auto& part = parts[w * at(blocks) + at(J)];
                 mine.insert(mine.end(), part.begin(), part.end());
                 part = {};
             }
@@ -541,7 +537,7 @@ class Search {
     void write(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors, double* distances) {
         compare(queries, run_);
         parallel_for(run_, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
-            const Query& q = queries[static_cast<std::size_t>(task)];
+            const Query& q = queries[at(task)];
             for (Other& other : std::span(q.begin, q.end)) other.sum = std::sqrt(other.sum) * compare.unit();
             auto nearer = [](const Other& a, const Other& b) {
                 return a.sum < b.sum || (a.sum == b.sum && a.feature < b.feature);
@@ -575,8 +571,7 @@ class Search {
 
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
+    const std::vector<std::int64_t> rows = up_to(X.n_rows());
     const double unit = common_unit(X.row_maxima(run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;

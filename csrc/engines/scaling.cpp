@@ -27,7 +27,7 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
     const fastfs_matrix& m = X.description();
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
-    std::vector<std::int64_t> columns(static_cast<std::size_t>(m.n_cols));
+    std::vector<std::int64_t> columns(at(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
     Buffer<double> deviation(m.n_cols);
@@ -92,9 +92,8 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
         } else {
             scales.shift[c] = 0;
             if (std::max(std::abs(low), std::abs(high)) > kLargest<T>) {
-                refuse(Message() << "features that aren't scaled must not exceed " << kLargest<T> << ", but "
-                                 << Name::column(column) << " of X goes from " << low << " to " << high
-                                 << ": scale it");
+                refuse({"features that aren't scaled must not exceed ", kLargest<T>, ", but ", Name::column(column),
+                        " of X goes from ", low, " to ", high, ": scale it"});
             }
             largest_range = std::max(largest_range, high - low);
             smallest_deviation = std::min(smallest_deviation, deviation[column]);
@@ -102,15 +101,15 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
         }
         scales.factor[c] = 1 / unit;
         if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
-            refuse(Message() << Name::column(column) << " of X, from " << low << " to " << high
-                             << ", can't be scaled within the range of doubles: multiply it by another unit");
+            refuse({Name::column(column), " of X, from ", low, " to ", high,
+                    ", can't be scaled within the range of doubles: multiply it by another unit"});
         }
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all " + std::to_string(m.n_cols) + " are constant");
+            "X needs a feature that varies, but all ", m.n_cols, " are constant");
     require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
-            "features that aren't scaled must differ by at least " + text(1 / kLargest<T>) +
-                ", but none does by more than " + text(largest_range) + ": scale them");
+            "features that aren't scaled must differ by at least ", 1 / kLargest<T>, ", but none does by more than ",
+            largest_range, ": scale them");
     scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
     return scales;
 }

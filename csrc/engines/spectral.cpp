@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
 
@@ -34,7 +35,7 @@ void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lo
         for (std::int64_t i = lower ? j : 0; i < m; i += kSide) tiles.emplace_back(i, j);
     }
     parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t t, int) {
-        const auto [i, j] = tiles[static_cast<std::size_t>(t)];
+        const auto [i, j] = tiles[at(t)];
         std::int64_t k0 = 0;
         do {  // once even for k = 0, to set the result
             run.checkpoint();
@@ -63,8 +64,7 @@ double scale_to_one(std::int64_t n, double* A) {
         for (std::int64_t i = j; i < n; ++i) {
             const double a = std::abs(A[j * n + i]);
             if (!(a <= std::numeric_limits<double>::max())) {
-                throw InvalidArgument("the matrix contains NaN or infinity: first at row " + std::to_string(i) +
-                                      ", column " + std::to_string(j));
+                throw InvalidArgument({"the matrix contains NaN or infinity: first at row ", i, ", column ", j});
             }
             largest = std::max(largest, a);
         }
@@ -81,12 +81,12 @@ double scale_to_one(std::int64_t n, double* A) {
 bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& result) {
     // The upper triangle keeps S, which the factor would destroy; LAPACK doesn't touch it.
     mirror_lower(n, S);
-    std::vector<double> diagonal(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) diagonal[static_cast<std::size_t>(i)] = S[i * n + i];
+    std::vector<double> diagonal(at(n));
+    for (std::int64_t i = 0; i < n; ++i) diagonal[at(i)] = S[i * n + i];
     const double norm = norm1(n, S);
     if (!potrf_lower(n, S) || pocon_lower(n, S, norm) < static_cast<double>(n) * kEps) {
         for (std::int64_t j = 0; j < n; ++j) {
-            S[j * n + j] = diagonal[static_cast<std::size_t>(j)];
+            S[j * n + j] = diagonal[at(j)];
             for (std::int64_t i = j + 1; i < n; ++i) S[j * n + i] = S[i * n + j];
         }
         return false;
@@ -129,7 +129,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
     multiply('T', q, q, n, kept, n, S.data(), n, D, q, run);
     for (std::int64_t j = 0; j < q; ++j) {
         for (std::int64_t i = 0; i < q; ++i) {
-            D[j * q + i] /= root[static_cast<std::size_t>(i)] * root[static_cast<std::size_t>(j)];
+            D[j * q + i] /= root[at(i)] * root[at(j)];
         }
     }
     if (q > 0) {
@@ -137,7 +137,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
         eigen.make_vectors(0, q, run);
         result.nu = eigen.values();
         for (std::int64_t j = 0; j < q; ++j) {
-            for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[static_cast<std::size_t>(i)];
+            for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[at(i)];
         }
         multiply('N', n, q, q, kept, n, eigen.vector(0), q, D, n, run);
         S = eigen.take_vectors();
@@ -177,14 +177,10 @@ void require_semidefinite(std::int64_t n, const double* K, double* T) {
 }
 
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z)
-    : n_(n),
-      reflectors_(A),
-      w_(static_cast<std::size_t>(n)),
-      tau_(static_cast<std::size_t>(n)),
-      Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
+    : n_(n), reflectors_(A), w_(at(n)), tau_(at(n)), Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
     const double unit = scale_to_one(n, A);
     if (n <= kLargestDivideAndConquer) {
-        std::vector<double> off_diagonal(static_cast<std::size_t>(n));
+        std::vector<double> off_diagonal(at(n));
         sytrd_lower(n, A, w_.data(), off_diagonal.data(), tau_.data());
         run.checkpoint();
         stedc(n, w_.data(), off_diagonal.data(), Z_.data());
@@ -204,15 +200,14 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
 // and a small triangular solve.
 void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& run) {
     if (!reflectors_ || last <= first || n_ < 2) return;
-    const std::int64_t n = n_, blocks = (n - 1 + kBlock - 1) / kBlock, slabs = (last - first + kSlab - 1) / kSlab;
-    std::vector<Buffer<double>> panels;  // V and V' Z of each thread
-    for (int t = 0; t < run.n_threads(); ++t) panels.emplace_back(kBlock * (n + kSlab));
+    const std::int64_t n = n_, blocks = ceil_div(n - 1, kBlock), slabs = ceil_div(last - first, kSlab);
+    auto panels = buffers<double>(run.n_threads(), kBlock * (n + kSlab));  // V and V' Z
     Buffer<double> T_inverse(blocks * kBlock * kBlock);
 
     auto copy_reflectors = [&](std::int64_t j0, std::int64_t columns, double* V) {
         const std::int64_t rows = n - 1 - j0;
         for (std::int64_t j = 0; j < columns; ++j) {
-            const bool identity = tau_[static_cast<std::size_t>(j0 + j)] == 0;
+            const bool identity = tau_[at(j0 + j)] == 0;
             const double* stored = reflectors_ + (j0 + j) * n + j0 + 1;
             double* v = V + j * rows;
             std::fill_n(v, j, 0.0);
@@ -226,16 +221,16 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
     };
     parallel_for(run, blocks, [&](std::int64_t block, int slot) {
         const std::int64_t j0 = block * kBlock, columns = std::min(kBlock, n - 1 - j0), rows = n - 1 - j0;
-        double *V = panels[static_cast<std::size_t>(slot)].data(), *T = T_inverse.data() + block * kBlock * kBlock;
+        double *V = panels[at(slot)].data(), *T = T_inverse.data() + block * kBlock * kBlock;
         copy_reflectors(j0, columns, V);
         gemm('T', 'N', columns, columns, rows, 1.0, V, rows, V, rows, 0.0, T, kBlock);
         for (std::int64_t j = 0; j < columns; ++j) {
-            const double tau = tau_[static_cast<std::size_t>(j0 + j)];
+            const double tau = tau_[at(j0 + j)];
             T[j * kBlock + j] = tau == 0 ? 1 : 1 / tau;
         }
     });
     parallel_for(run, slabs, [&](std::int64_t slab, int slot) {
-        double *V = panels[static_cast<std::size_t>(slot)].data(), *VtZ = V + kBlock * n;
+        double *V = panels[at(slot)].data(), *VtZ = V + kBlock * n;
         const std::int64_t begin = first + slab * kSlab, vectors = std::min(kSlab, last - begin);
         for (std::int64_t block = blocks - 1; block >= 0; --block) {
             run.checkpoint();
@@ -243,7 +238,7 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
             double* Z = Z_.data() + begin * n + j0 + 1;
             copy_reflectors(j0, columns, V);
             gemm('T', 'N', columns, vectors, rows, 1.0, V, rows, Z, n, 0.0, VtZ, kBlock);
-            trsm_upper(columns, vectors, T_inverse.data() + block * kBlock * kBlock, kBlock, VtZ, kBlock);
+            trsm('U', columns, vectors, T_inverse.data() + block * kBlock * kBlock, kBlock, VtZ, kBlock);
             gemm('N', 'N', rows, vectors, columns, -1.0, V, rows, VtZ, kBlock, 1.0, Z, n);
         }
     });
@@ -256,7 +251,7 @@ void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double 
                   const double *Ai = A + k0 * n + i, *Aj = A + k0 * n + j;
                   const double b = k0 == 0 ? beta : 1;
                   if (i == j) {
-                      syrk_lower(rows, step, alpha, Ai, n, b, C + j * n + i, n);
+                      syrk_lower('N', rows, step, alpha, Ai, n, b, C + j * n + i, n);
                   } else {
                       gemm('N', 'T', rows, columns, step, alpha, Ai, n, Aj, n, b, C + j * n + i, n);
                   }
@@ -276,7 +271,7 @@ void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const dou
 
 // Blocks of rows from the bottom up: each needs those above it as they were.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
-    parallel_for(run, (m + kSlab - 1) / kSlab, [&](std::int64_t slab, int) {
+    parallel_for(run, ceil_div(m, kSlab), [&](std::int64_t slab, int) {
         const std::int64_t columns = std::min(kSlab, m - slab * kSlab);
         double* slab_of_B = B + slab * kSlab * n;
         for (std::int64_t i = (n - 1) / kSlab * kSlab; i >= 0; i -= kSlab) {
@@ -306,7 +301,7 @@ Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, dou
     SymmetricEigen eigen(n, A, run, std::move(Z));
     eigen.make_vectors(n - k, n, run);
     for (std::int64_t c = 0; c < k; ++c) {
-        w[c] = eigen.values()[static_cast<std::size_t>(n - 1 - c)];
+        w[c] = eigen.values()[at(n - 1 - c)];
         std::copy(eigen.vector(n - 1 - c), eigen.vector(n - c), V + c * n);
         fix_sign(n, V + c * n);
     }
@@ -323,8 +318,7 @@ Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
 }
 
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run) {
-    run.require_memory(24 * n * n, "the pencil of two matrices with " + std::to_string(n) + " rows",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(24 * n * n, {"the pencil of two matrices with ", n, " rows"});
     run.step("pencil", 1.0);
     const SingleThreadedBlas held;
     Buffer<double> S(n * n);
@@ -335,7 +329,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
     };
     for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
-        refuse(Message() << "K1 or K2 contains NaN or infinity: first at " << Name::row(i) << ", " << Name::column(j));
+        refuse({"K1 or K2 contains NaN or infinity: first at ", Name::row(i), ", ", Name::column(j)});
     });
     require_semidefinite(n, K1, S.data());
     require_semidefinite(n, K2, S.data());
@@ -352,8 +346,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
 }
 
 void eigh(std::int64_t n, double* A, double* w, Run& run) {
-    run.require_memory(16 * n * n, "the eigenvalues of a matrix with " + std::to_string(n) + " rows",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(16 * n * n, {"the eigenvalues of a matrix with ", n, " rows"});
     run.step("eigenvalues", 1.0);
     const SingleThreadedBlas held;
     SymmetricEigen eigen(n, A, run);

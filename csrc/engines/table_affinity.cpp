@@ -2,34 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "engines/columns.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 
 namespace fastfs::core {
 namespace {
 
 template <class T>
 Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    // A kernel of the caller's takes distances in units of the data: unless these could overflow, they start in them.
+    const std::vector<std::int64_t> rows = up_to(X.n_rows());
+    // A custom kernel takes distances in units of the data, so these are the unit unless squares could overflow.
     const double unit = common_unit(maxima, rows);
     const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
     const Shift shift = kernel.shift();
     Features<T> features(X, rows, as_is ? 1 : unit, shift, run);
     if (std::is_same_v<T, float> || X.is_sparse() || shift == Shift::kNone || as_is) return features;
-    // Offsets that are much larger than all the rest take its squares below what a double can hold, or their unit's
-    // square above what the output can: what is left is measured by itself.
+    // If the offsets are much larger than what they leave, its squares in their unit would underflow, or the unit's
+    // square overflow the output: the unit is then taken from what they leave.
     if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
     for (const double maximum : maxima) {
-        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from " +
-                                                                text(maximum) + " to " + text(unit) +
-                                                                ": drop the rows that are so much larger");
+        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from ",
+                maximum, " to ", unit, ": drop the rows that are so much larger");
     }
     const double rest = features.largest_value();
     const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);
@@ -61,7 +59,7 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
 
 void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out) {
     const std::int64_t d = X.n_cols();
-    run.require_memory(affinity_memory(X, d * d, 0, run), "the affinity of " + std::to_string(d) + " features",
+    run.require_memory(affinity_memory(X, d * d, 0, run), {"the affinity of ", d, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {
@@ -74,8 +72,7 @@ void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out)
 
 void table_affinity_product(const Samples& X, const Kernel& kernel, const void* V, std::int64_t p, Run& run,
                             void* out) {
-    run.require_memory(affinity_memory(X, X.n_cols() * p, p, run),
-                       "the product of the affinity with " + std::to_string(p) + " columns",
+    run.require_memory(affinity_memory(X, X.n_cols() * p, p, run), {"the product of the affinity with ", p, " columns"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {

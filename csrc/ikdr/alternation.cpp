@@ -47,12 +47,12 @@ void Alternation::Gamma_step(const Numbers& A) {
     if (!potrf_lower(k_, M.data())) {
         throw NumericError("tau A'A + zeta I must be positive definite, but isn't: take smaller tau and zeta");
     }
-    trsm_lower(k_, N_, M.data(), k_, right.data(), k_);
+    trsm('L', k_, N_, M.data(), k_, right.data(), k_);
     Numbers upper = numbers(k_ * k_);
     for (std::int64_t i = 0; i < k_; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) upper[at(i * k_ + j)] = M[at(j * k_ + i)];
     }
-    trsm_upper(k_, N_, upper.data(), k_, right.data(), k_);
+    trsm('U', k_, N_, upper.data(), k_, right.data(), k_);
     Gamma_ = std::move(right);
 }
 
@@ -113,7 +113,7 @@ void Alternation::A_step(Numbers& A, std::int64_t max_iter, double tol) {
                         std::accumulate(theta.begin(), theta.end(), 0.0) / static_cast<double>(k_);
     const double rho = std::max(rho_ * std::abs(mean), -2 * w_.front());
     for (std::int64_t iteration = 0; iteration < max_iter; ++iteration) {
-        run_.checkpoint(static_cast<double>(iteration) / static_cast<double>(max_iter));
+        run_.checkpoint(share(iteration, max_iter));
         for (std::size_t e = 0; e < X.size(); ++e) X[e] = Z[e] - U[e];
         forward(X, hat);
         for (std::int64_t j = 0; j < k_; ++j) {

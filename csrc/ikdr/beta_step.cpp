@@ -94,13 +94,12 @@ class BetaStep {
             active.v = {v};
         }
         for (std::int64_t round = 0; round < kRounds; ++round) {
-            const Run::Part part(run_, static_cast<double>(round) / kRounds, static_cast<double>(round + 1) / kRounds);
+            const Run::Part part(run_, share(round, kRounds), share(round + 1, kRounds));
             double value = 0, current = 0;
             const Numbers g = at_point(active, value, current);
             const Numbers prices = products_.prices(g);
             // The Frank-Wolfe gap bounds what is left to gain; the kernels with the lowest prices gain most.
-            std::vector<std::int64_t> best(prices.size());
-            std::iota(best.begin(), best.end(), 0);
+            std::vector<std::int64_t> best = up_to(static_cast<std::int64_t>(prices.size()));
             const auto end = best.begin() + std::min<std::ptrdiff_t>(kAdded, static_cast<std::ptrdiff_t>(best.size()));
             std::partial_sort(best.begin(), end, best.end(), [&](std::int64_t a, std::int64_t b) {
                 return prices[at(a)] < prices[at(b)] || (prices[at(a)] == prices[at(b)] && a < b);

@@ -1,11 +1,10 @@
-#include "ikdr/embed.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "engines/isa/tiles.hpp"
+#include "ikdr/ikdr.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 
@@ -15,8 +14,7 @@ void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, doubl
     constexpr std::int64_t kRows = 32;  // samples side by side
     const std::int64_t n = X.n_rows(), s = model.n_support, k = model.n_components,
                        width = model.begins[model.n_kernels];
-    run.require_memory(16 * (run.n_threads() + 1) * kRows * s + 8 * n * k,
-                       "the embedding of " + std::to_string(n) + " samples", "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(16 * (run.n_threads() + 1) * kRows * s + 8 * n * k, {"the embedding of ", n, " samples"});
     run.step("embedding", 1.0);
     X.row_maxima(run);
     std::vector<Numbers> scratch(at(run.n_threads()), numbers(2 * kRows * s));

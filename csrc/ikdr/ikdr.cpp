@@ -73,9 +73,7 @@ class Fit {
           K_(N_ * N_) {
         if (options.solver != FASTFS_IKDR_ADMM) return;
         // With each sample as a class of its own the totals of the products are K_m A.
-        std::vector<std::int64_t> begins(at(N_ + 1));
-        std::iota(begins.begin(), begins.end(), 0);
-        alternates_.emplace(source, samples.order, std::move(begins), run);
+        alternates_.emplace(source, samples.order, up_to(N_ + 1), run);
     }
 
     Ikdr fit() {
@@ -129,9 +127,7 @@ class Fit {
                                     beta_step_memory(d, phi, admm) + 8 * 6 * d + 8 * n_results * (2 * d + 2 * N_ * k_);
         const std::int64_t stored = (size * phi + 8) * d;
         const bool store = d > 1 && stored <= kMostStored && run_.allows(always + stored);
-        run_.require_memory(store ? always + stored : always,
-                            "I-KDR of " + std::to_string(d) + " kernels between " + std::to_string(N_) + " samples",
-                            "raise max_memory (or FASTFS_MAX_MEMORY)");
+        run_.require_memory(store ? always + stored : always, {"I-KDR of ", d, " kernels between ", N_, " samples"});
         return store;
     }
 
@@ -385,8 +381,7 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
     const std::int64_t n = K.n_rows(), k = options.n_components;
     const SortedSamples samples(labels, n, n_classes);
     const Terms terms(options, options.lambdas[0], n);
-    run.require_memory(8 * n * n + 8 * n * (3 * k + 3 * n_classes + 8), "a kernel of " + std::to_string(n) + " samples",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(8 * n * n + 8 * n * (3 * k + 3 * n_classes + 8), {"a kernel of ", n, " samples"});
     K.row_maxima(run);
     return visit_dense(K.description(), [&](auto* values) {
         using T = std::remove_const_t<std::remove_pointer_t<decltype(values)>>;

@@ -37,4 +37,7 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
 void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
                  const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices);
 
+// The embedding of new samples; out: rows of X x n_components.
+void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out);
+
 }  // namespace fastfs::core

@@ -11,39 +11,35 @@
 namespace fastfs::core {
 namespace {
 
-Message place(std::int64_t i, std::int64_t j) { return Message() << Name::row(i) << ", " << Name::column(j); }
+Message place(std::int64_t i, std::int64_t j) { return {Name::row(i), ", ", Name::column(j)}; }
 
 void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit_diagonal, Run& run) {
     double largest = 0, trace = 0;
     for (std::int64_t e = 0; e < n * n; ++e) {
-        require(std::isfinite(K[e]), Message() << name << " must not contain NaN or infinity, but has " << K[e]
-                                               << " in " << place(e / n, e % n)
-                                               << " (counted from 0): fix the value or drop the sample");
+        require(std::isfinite(K[e]), name, " must not contain NaN or infinity, but has ", K[e], " in ",
+                place(e / n, e % n), " (counted from 0): fix the value or drop the sample");
         largest = std::max(largest, std::abs(K[e]));
     }
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
             const double above = K[j * n + i], difference = K[i * n + j] - above;
-            require(std::abs(difference) <= 1e-8 * largest,
-                    Message() << name << " must be symmetric, but has " << above << " in " << place(j, i) << " and "
-                              << difference << " more in " << place(i, j)
-                              << " (counted from 0): if that is rounding, take its mean with its transpose");
+            require(std::abs(difference) <= 1e-8 * largest, name, " must be symmetric, but has ", above, " in ",
+                    place(j, i), " and ", difference, " more in ", place(i, j),
+                    " (counted from 0): if that is rounding, take its mean with its transpose");
         }
         const double own = K[i * n + i];
         trace += own;
-        require(!unit_diagonal || std::abs(own - 1) <= 1e-8,
-                Message() << "with the distance term diagonals must be 1, but that of " << name << " has " << own
-                          << " in " << Name::row(i)
-                          << " (counted from 0): divide rows and columns by the roots of the diagonal");
+        require(!unit_diagonal || std::abs(own - 1) <= 1e-8, "with the distance term diagonals must be 1, but that of ",
+                name, " has ", own, " in ", Name::row(i),
+                " (counted from 0): divide rows and columns by the roots of the diagonal");
     }
     run.checkpoint();
     Buffer<double> factor(n * n);
     std::copy_n(K, n * n, factor.data());
     for (std::int64_t i = 0; i < n; ++i) factor[i * n + i] += 1e-8 * trace;
-    require(trace > 0 && potrf_lower(n, factor.data()),
-            Message() << name
-                      << " must be positive semidefinite, but has a negative eigenvalue (or is zero): add a number to "
-                         "its diagonal, or take another kernel");
+    require(trace > 0 && potrf_lower(n, factor.data()), name,
+            " must be positive semidefinite, but has a negative eigenvalue (or is zero): add a number to "
+            "its diagonal, or take another kernel");
 }
 
 }  // namespace
@@ -51,8 +47,7 @@ void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit
 void require_kernels(const KernelSource& source, bool unit_diagonal, Run& run) {
     if (!source.matrices || run.is_question()) return;  // the fit asks for more memory than this
     const std::int64_t size = source.n_samples * source.n_samples;
-    run.require_memory(8 * size, "the check of kernels between " + std::to_string(source.n_samples) + " samples",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(8 * size, {"the check of kernels between ", source.n_samples, " samples"});
     for (std::int64_t m = 0; m < source.n_kernels; ++m) {
         require_kernel(source.matrices + m * size, source.n_samples, Name::kernel(m), unit_diagonal, run);
     }

@@ -23,9 +23,6 @@ constexpr std::int64_t kSamplesInT = 64;
 // Bytes of kernels of several features that are held to be weighed and added up, and how many that may be.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 25, kBatch = 64;
 
-// The share of a loop that is done, for loops within it.
-double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
-
 // The one of two mirrored places that is read.
 std::int64_t lower(std::int64_t a, std::int64_t b, std::int64_t n) { return std::max(a, b) * n + std::min(a, b); }
 
@@ -142,8 +139,8 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
     }
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
         const Name name{FASTFS_PLACE_KERNEL, m, "kernel " + std::to_string(m)};
-        refuse(Message() << "the width of a kernel must fit its features, but " << name << " has " << delta
-                         << " and features that deviate by " << unit << ": standardise them, or give another width");
+        refuse({"the width of a kernel must fit its features, but ", name, " has ", delta,
+                " and features that deviate by ", unit, ": standardise them, or give another width"});
     }
 }
 

@@ -10,6 +10,7 @@
 #include "engines/scaling.hpp"
 #include "ikdr/kernel_source.hpp"
 #include "support/buffer.hpp"
+#include "support/index.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -41,7 +42,7 @@ class SampleKernels {
     std::int64_t n_kernels() const { return source_.n_kernels; }
     std::int64_t n_classes() const { return static_cast<std::int64_t>(class_begins_.size()) - 1; }
     // All its features are constant: sums leave it out, and its products are zeros.
-    bool is_constant(std::int64_t m) const { return source_.X && deltas_[static_cast<std::size_t>(m)] == 0; }
+    bool is_constant(std::int64_t m) const { return source_.X && deltas_[at(m)] == 0; }
     const std::vector<double>& deltas() const { return deltas_; }  // n_kernels, 0 if constant; empty with matrices
     const std::vector<double>& means() const { return means_; }    // n_features
     const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant

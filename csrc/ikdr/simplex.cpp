@@ -88,18 +88,17 @@ void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const c
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             const double a = A[i * k + j];
-            require(a >= -1e-6, Message() << name << " must not be negative, but one is " << a);
+            require(a >= -1e-6, name, " must not be negative, but one is ", a);
             sum += a;
         }
-        require(std::abs(sum - 1) <= 1e-6, Message()
-                                               << name << " must sum to 1, but sum to " << sum << ": divide by that");
+        require(std::abs(sum - 1) <= 1e-6, name, " must sum to 1, but sum to ", sum, ": divide by that");
     }
 }
 
 SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
                                    std::int64_t max_iter, Run& run, double* A) {
-    const auto size = static_cast<std::size_t>(n * k);
-    Numbers x(A, A + size), g(size), next(size), direction(size), next_g(size), work(static_cast<std::size_t>(n));
+    const auto size = at(n * k);
+    Numbers x(A, A + size), g(size), next(size), direction(size), next_g(size), work(at(n));
     std::array<double, kMemory> recent;
     recent.fill(-std::numeric_limits<double>::infinity());
     // direction = P(x - step g) - x; returns its inner product with g
@@ -125,10 +124,9 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
     const double shortest = kShortest / steepest, longest = kLongest / steepest;
     double step = std::clamp(1 / largest, shortest, longest);
     while (!(found.converged = found.gap <= tol * std::abs(value)) && found.n_iter < max_iter) {
-        const auto share = [&](std::int64_t i) { return static_cast<double>(i) / static_cast<double>(max_iter); };
-        const Run::Part part(run, share(found.n_iter), share(found.n_iter + 1));
+        const Run::Part part(run, share(found.n_iter, max_iter), share(found.n_iter + 1, max_iter));
         run.checkpoint(0);
-        recent[static_cast<std::size_t>(found.n_iter) % kMemory] = value;
+        recent[at(found.n_iter) % kMemory] = value;
         const double reference = *std::max_element(recent.begin(), recent.end()), slope = project(step);
         ++found.n_iter;
         double length = 1, next_value = 0;

@@ -1,5 +1,3 @@
-#include "manifest/exact.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <numeric>

@@ -49,7 +49,7 @@ std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
 // F'F (n x n, lower triangle), F d x n with rows ld apart.
 Buffer<double> gram_of_columns(const double* F, std::int64_t d, std::int64_t n, std::int64_t ld, Run& run) {
     return sum_over_rows(d, n * n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
-        syrk_lower(n, rows, 1.0, F + first * ld, ld, 1.0, part, n);
+        syrk_lower('N', n, rows, 1.0, F + first * ld, ld, 1.0, part, n);
     });
 }
 
@@ -106,8 +106,8 @@ double trace_of(const std::vector<double>& diagonal, const std::vector<double>& 
 // One round of normalisation for feature i.
 void divide_by_root(std::int64_t i, double& g, double Kg) {
     if (!(Kg > 0)) {
-        throw NumericError("normalize divides by the root of a kernel's row sums, but that of feature " +
-                           std::to_string(i) + " isn't positive: set normalize=0, or choose another kernel");
+        throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
+                            " isn't positive: set normalize=0, or choose another kernel"});
     }
     g /= std::sqrt(g * Kg);
 }
@@ -177,8 +177,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
     for (std::size_t i = 0; i < weight.size(); ++i) whole += weight[i] * diagonal[i];
     c = diagonal;
     std::vector<double> R, left(weight.size());
-    std::vector<Buffer<T>> tiles;
-    for (int t = 0; t < run.n_threads(); ++t) tiles.emplace_back(kTile * kTile);
+    auto tiles = buffers<T>(run.n_threads(), kTile * kTile);
     Buffer<double> at_drawn(kBatch * m), residual(kBatch * kBatch);
     Random random(seed);
     std::int64_t n = 0;
@@ -224,7 +223,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
             double* block = F.data() + i0 * m;
             for (std::int64_t a = 0; a < rows; ++a) std::copy_n(tile + a * kTile, b, block + a * m + n);
             if (n > 0) gemm('T', 'N', b, rows, n, -1.0, at_drawn.data(), n, block, m, 1.0, block + n, m);
-            trsm_lower(b, rows, R.data(), b, block + n, m);
+            trsm('L', b, rows, R.data(), b, block + n, m);
             for (std::int64_t a = 0; a < rows; ++a) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < b; ++j) sum += block[a * m + n + j] * block[a * m + n + j];
@@ -380,7 +379,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     }
     Omega = Buffer<double>();
     for_rows(d, run,
-             [&](std::int64_t i0, std::int64_t rows, int) { trsm_lower(p, rows, C.data(), p, Y.data() + i0 * p, p); });
+             [&](std::int64_t i0, std::int64_t rows, int) { trsm('L', p, rows, C.data(), p, Y.data() + i0 * p, p); });
     return cut(Y, d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()),
                std::numeric_limits<T>::epsilon(), run);
 }

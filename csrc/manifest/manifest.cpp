@@ -1,16 +1,13 @@
 #include "manifest/manifest.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engines/affinity.hpp"
 #include "engines/spectral.hpp"
-#include "manifest/exact.hpp"
 #include "manifest/problem.hpp"
-#include "manifest/wide.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -134,12 +131,6 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
     }
 }
 
-std::vector<std::int64_t> all_rows(const Samples& X) {
-    std::vector<std::int64_t> rows(at(X.n_rows()));
-    std::iota(rows.begin(), rows.end(), 0);
-    return rows;
-}
-
 // Of the features of some rows while their distances are computed.
 std::int64_t gathering_memory(const Samples& X, const Run& run) {
     return squared_distances_memory(X, X.n_rows(), run.n_threads());
@@ -154,19 +145,18 @@ std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass) {
 Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) {
     const std::int64_t d = X_.n_cols();
     if (run.is_question()) {
-        run.require_memory(24 * X_.n_rows() + (keep_distances ? 8 * d * d + gathering_memory(X_, run) : 0), "reading X",
-                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+        run.require_memory(24 * X_.n_rows() + (keep_distances ? 8 * d * d + gathering_memory(X_, run) : 0),
+                           "reading X");
     }
     run.step("reading X", keep_distances ? 0.1 : 1.0);
     row_maxima_ = X_.row_maxima(run);
-    unit_ = common_unit(row_maxima_, all_rows(X_));
+    unit_ = common_unit(row_maxima_, up_to(X_.n_rows()));
     if (!keep_distances) return;
-    run.require_memory(8 * d * d + gathering_memory(X_, run),
-                       "keeping the distances of " + std::to_string(d) + " features",
+    run.require_memory(8 * d * d + gathering_memory(X_, run), {"keeping the distances of ", d, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or don't keep them");
     run.step("distances of the features", 1.0);
     distances_ = Buffer<double>(d * d);
-    squared_distances_upper(X_, all_rows(X_), unit_, run, distances_.data());
+    squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, distances_.data());
 }
 
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
@@ -177,8 +167,8 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t n_all = count_problems(n_classes, o.multiclass);
     require(o.first_problem < n_all && o.n_problems <= n_all - o.first_problem,
-            Message() << "first_problem and n_problems must name some of the " << n_all << " problems, not "
-                      << o.n_problems << " from " << o.first_problem << " on");
+            "first_problem and n_problems must name some of the ", n_all, " problems, not ", o.n_problems, " from ",
+            o.first_problem, " on");
     plan.n_problems = o.n_problems > 0 ? o.n_problems : n_all - o.first_problem;
     plan.n_kernels = count_kernels(n_classes, o.multiclass);
 
@@ -214,20 +204,19 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     } else {
         plan.accuracy = low_rank ? o.accuracy : FASTFS_MANIFEST_FAST;
         plan.reason = low_rank ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
-        require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, " +
-                                                std::to_string(2 * o.rank) + ", but is " +
-                                                std::to_string(n_components));
+        require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
+                2 * o.rank, ", but is ", n_components);
         plan.bytes = wide_memory(X_, o, plan.accuracy, run) + results;
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
-        run.require_memory(plan.bytes, "ManiFeSt in its exact form on " + std::to_string(d) + " features",
+        run.require_memory(plan.bytes, {"ManiFeSt in its exact form on ", d, " features"},
                            plan.reason == FASTFS_BECAUSE_RANK ? "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank"
                            : o.form != FASTFS_MANIFEST_PENCIL
                                ? "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features"
                                : "raise max_memory (or FASTFS_MAX_MEMORY), choose "
                                  "accuracy=\"fast\", or give fewer features");
     } else {
-        run.require_memory(plan.bytes, "ManiFeSt in its low-rank form on " + std::to_string(d) + " features",
+        run.require_memory(plan.bytes, {"ManiFeSt in its low-rank form on ", d, " features"},
                            "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank");
     }
     return plan;
@@ -264,7 +253,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             begun = 0.01;
             run.step("distances of the features", begun);
             summed = Buffer<double>(d * d);
-            squared_distances_upper(X_, all_rows(X_), unit_, run, summed.data());
+            squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, summed.data());
             fit.all = summed.data();
         }
     }
@@ -277,8 +266,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
         const Problem problem =
             pairs ? Problem{classes[first], classes[second]} : against_rest(classes, first, labels, X_.n_rows());
         auto outcomes = prepare_outcomes(p, problem, d, results);
-        const auto n = static_cast<double>(plan.n_problems);
-        const Run::Part part(run, static_cast<double>(p) / n, static_cast<double>(p + 1) / n);
+        const Run::Part part(run, share(p, plan.n_problems), share(p + 1, plan.n_problems));
         (exact ? exact_problem : wide_problem)(fit, problem, run, outcomes);
         for (std::size_t s = 0; s < results.size(); ++s) {
             means[s].add(outcomes[s].scores.data(), a, b);

@@ -86,9 +86,9 @@ std::int64_t numerical_rank(const std::vector<double>& w, std::int64_t d) {
 void require_invertible(const std::vector<double>& w, const std::string& what) {
     const auto d = static_cast<std::int64_t>(w.size());
     if (numerical_rank(w, d) == d) return;
-    throw NumericError("form=\"spd\" needs the inverse of " + what +
-                       ", which is singular to rounding (eigenvalues from " + text(w.front()) + " to " +
-                       text(w.back()) + "): use form=\"pencil\", which inverts no kernel");
+    throw NumericError({"form=\"spd\" needs the inverse of ", what,
+                        ", which is singular to rounding (eigenvalues from ", w.front(), " to ", w.back(),
+                        "): use form=\"pencil\", which inverts no kernel"});
 }
 
 // For P = V diag(w) V' and Q (lower triangle): e, ascending, and B, in the place of Q, with P = B B', Q = B diag(e) B'.

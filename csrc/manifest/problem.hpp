@@ -1,4 +1,4 @@
-// What ManiFeSt's steps hand each other: a problem, what a fit reads, and what comes out.
+// The data that ManiFeSt's steps share: a problem, the input of a fit, and its outcome.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include "fastfs/fastfs.h"
 #include "support/errors.hpp"
 #include "support/matrix.hpp"
+#include "support/run.hpp"
 
 namespace fastfs::core {
 
@@ -22,7 +23,7 @@ struct Side {
 
 using Problem = std::array<Side, 2>;
 
-// What a fit reads: the handle's data, and what the call asks for.
+// The input of a fit: the data of the handle, and the arguments of the call.
 struct Fit {
     const Samples& X;
     const std::vector<double>& row_maxima;
@@ -46,5 +47,15 @@ struct Outcome {
     std::int64_t n_components = 0;
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
 };
+
+// One problem at all scales: by d x d kernels, which share the distances, or by low-rank kernels for any d, one scale
+// after the other.
+void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
+void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
+
+// Bytes of wide_problem: one side's low-rank kernel, and the other one's beside its features; then both and the joint
+// range.
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
+                         const Run& run);
 
 }  // namespace fastfs::core

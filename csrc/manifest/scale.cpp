@@ -67,8 +67,8 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
     if (sigma == 0) {
         bool distinct = false;
         for_pairs(D2, d, run, [&](double d2) { distinct |= d2 > 0; });
-        require(distinct, Message() << "all features have equal values in every sample of " << name
-                                    << ": there are no distances between features to set sigma from");
+        require(distinct, "all features have equal values in every sample of ", name,
+                ": there are no distances between features to set sigma from");
         warnings |= FASTFS_MANIFEST_WARN_SIGMA;
         sigma = percentile_distance(D2, d, percentile, true, run);
     }
@@ -77,9 +77,9 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
 
 double in_units_of_data(double sigma, double unit, const Name& name) {
     const double scaled = sigma * unit;
-    require(std::isfinite(scaled), Message() << "the sigma of " << name
-                                             << " is larger than any float64 number: choose a smaller one, or divide X "
-                                                "by a constant");
+    require(std::isfinite(scaled), "the sigma of ", name,
+            " is larger than any float64 number: choose a smaller one, or divide X "
+            "by a constant");
     return scaled;
 }
 
@@ -90,8 +90,8 @@ void normalize(double* K, std::int64_t d, int times, Run& run) {
         symv_lower(d, K, g.data(), Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) {
             if (!(Kg[i] > 0)) {
-                throw NumericError("normalize divides by the root of a kernel's row sums, but that of feature " +
-                                   std::to_string(i) + " isn't positive: set normalize=0, or choose another kernel");
+                throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
+                                    " isn't positive: set normalize=0, or choose another kernel"});
             }
             g[i] /= std::sqrt(g[i] * Kg[i]);
         }

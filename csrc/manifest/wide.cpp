@@ -1,5 +1,3 @@
-#include "manifest/wide.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -112,7 +110,7 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
     });
     Buffer<double> H = sum_over_rows(d, k2 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
         gemm('T', 'N', k2, rows, k1, -1.0, rest.data(), k1, G1 + i0 * k1, k1, 1.0, R + i0 * k2, k2);
-        syrk_lower(k2, rows, 1.0, R + i0 * k2, k2, 1.0, part, k2);
+        syrk_lower('N', k2, rows, 1.0, R + i0 * k2, k2, 1.0, part, k2);
     });
     for (std::int64_t e = 0; e < k1 * k2; ++e) C[e] += rest[e];
 
@@ -158,8 +156,7 @@ void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, con
     const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
     Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
     gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
-    std::vector<Buffer<double>> blocks;
-    for (int t = 0; t < run.n_threads(); ++t) blocks.emplace_back(kTile * n);
+    auto blocks = buffers<double>(run.n_threads(), kTile * n);
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
         const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
         double* block = blocks[at(slot)].data();

@@ -67,7 +67,7 @@ class Projection {
         double total = 0, first = 0;
         for (double c : c_) total += c;
         for (t_ = 0; t_ < std::min(n_select_, r_);) {
-            run_.checkpoint(static_cast<double>(t_) / static_cast<double>(n_select_));
+            run_.checkpoint(share(t_, n_select_));
             const Choice choice = next();
             if (choice.index < 0) break;
             const std::int64_t j = choice.index;
@@ -222,8 +222,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
         largest = std::max(largest, K[j * n_t + j]);
         for (std::int64_t i = j; i < n_t; ++i) {
             if (std::isfinite(K[j * n_t + i])) continue;
-            refuse(Message() << "the kernel of the target columns " << number(j) << " and " << number(i)
-                             << " isn't finite: scale the columns, or normalize");
+            refuse({"the kernel of the target columns ", number(j), " and ", number(i),
+                    " isn't finite: scale the columns, or normalize"});
         }
     }
     run.step("eigenvalues of the targets' kernel", 0.92);
@@ -232,8 +232,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     const double least = std::max(o.eps * largest, std::numeric_limits<double>::min());
     const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), least) - lam.begin();
     const std::int64_t r = n_t - cut;
-    require(r > 0, Message() << "the target's kernel has no positive eigenvalue that reaches eps = " << o.eps
-                             << " of its largest entry: lower eps, or choose another kernel");
+    require(r > 0, "the target's kernel has no positive eigenvalue that reaches eps = ", o.eps,
+            " of its largest entry: lower eps, or choose another kernel");
     eigen.make_vectors(cut, n_t, run);
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);
@@ -264,8 +264,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     double best = 0;
     for (std::int64_t j = 0; j < n_s; ++j) {
         if (!std::isfinite(scores[at(j)])) {
-            refuse(Message() << "the kernel of candidate " << Name::column(j)
-                             << " with the targets isn't finite: scale the columns, or normalize");
+            refuse({"the kernel of candidate ", Name::column(j),
+                    " with the targets isn't finite: scale the columns, or normalize"});
         }
         best = std::max(best, scores[at(j)]);
         result.scores[j] = scores[at(j)];
@@ -287,7 +287,7 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
     Buffer<double> L(n * n_select);
     result.rank = n_select == n ? n : -1;
     for (std::int64_t t = 0; t < n_select; ++t) {
-        run.checkpoint(static_cast<double>(t) / static_cast<double>(n_select));
+        run.checkpoint(share(t, n_select));
         double best = 0, second = 0;
         for (std::int64_t j = 0; j < n; ++j) {
             const double x = chosen[at(j)] ? 0 : c[at(j)];

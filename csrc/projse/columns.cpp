@@ -16,8 +16,8 @@ void ProjseColumns::set(std::int64_t j, std::int64_t n_rows, double shift, doubl
 }
 
 void refuse_scale(const Name& matrix, std::int64_t column) {
-    refuse(Message() << "the squares of " << Name::column(column) << " of " << matrix
-                     << " (counted from 0) overflow or underflow: scale that column to values near 1");
+    refuse({"the squares of ", Name::column(column), " of ", matrix,
+            " (counted from 0) overflow or underflow: scale that column to values near 1"});
 }
 
 void refuse_column(const Matrix& M, const Name& matrix, std::int64_t column, std::int64_t r0, std::int64_t r1) {

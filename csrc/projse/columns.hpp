@@ -1,4 +1,4 @@
-// What is known of the columns of some rows, and which columns can't be used.
+// Statistics of the columns over some rows, and the checks of which columns can be used.
 #pragma once
 
 #include <cmath>

@@ -85,7 +85,7 @@ void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64
         require_candidates(x, kX, center);
         for (std::int64_t first = 0; first < n_labelings; first += at_once) {
             const std::int64_t last = std::min(first + at_once, n_labelings);
-            run.step("labelings", static_cast<double>(last) / static_cast<double>(n_labelings));
+            run.step("labelings", share(last, n_labelings));
             const OneHot targets(labels + first * m, last - first, m, n_classes);
             multiply(targets, [&](std::int64_t j, const double* products, double total) {
                 const double mean = about_mean ? columns.mean[at(j)] : 0.0, norm = x.norms[at(j)];

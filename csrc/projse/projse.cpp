@@ -90,8 +90,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
     const std::int64_t most = n_t > 0 ? std::min(n_t, m) : std::min(o.n_select, n_s);
-    run.require_memory(8 * (4 * n_t * n_t + most * n_s + 8 * n_s),
-                       "the choice among " + std::to_string(n_s) + " variables",
+    run.require_memory(8 * (4 * n_t * n_t + most * n_s + 8 * n_s), {"the choice among ", n_s, " variables"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
     require(m > 0, "there are no rows yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
@@ -158,23 +157,24 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     if (n_y == 0) {
         if (rows.X.is_sparse() || m < n_x || n_x > kMostSquare) {
             const std::int64_t chosen = 8 * n_x * std::min(o.n_select, n_x);
+            auto select = [&](auto& source) {
+                select_without_targets(
+                    source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
+                    result);
+            };
             run.step("columns", 0.1);
             if (rows.X.is_sparse()) {
                 run.require_memory(chosen + SparseColumns<double>::memory(rows.X), "ProjSe without targets", advice);
                 visit_sparse(rows.X.description(), [&](auto* values, auto*, auto*) {
                     using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
                     const SparseColumns<V> source(rows.X, run);
-                    select_without_targets(
-                        source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
-                        result);
+                    select(source);
                 });
             } else {
                 run.require_memory(chosen + CenteredColumns::memory(m, n_x, run.n_threads()) + 64 * n_x,
                                    "ProjSe without targets", advice);
                 CenteredColumns source(rows.X, kX, run);
-                select_without_targets(
-                    source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
-                    result);
+                select(source);
             }
             return;
         }
@@ -195,8 +195,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     }
     const std::int64_t r = std::min(n_y, m);
     run.require_memory(ProjseSums::memory(n_y, n_x, n_y == 0) + 8 * (4 * n_y * n_y + r * n_x + 8 * n_x),
-                       "ProjSe of " + std::to_string(n_y) + " targets and " + std::to_string(n_x) + " candidates",
-                       advice);
+                       {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
     ProjseSums sums(n_y, n_x, n_y == 0);
     sums.update(rows, run);
     projse_select(sums, o, run, result);
@@ -211,13 +210,12 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
         for (std::int64_t j = 0; j < n; ++j) {
             const double value = diagonal(j);
             if (!(value >= 0) || !std::isfinite(value)) {
-                refuse(std::string("the diagonal of ") + name + " must be finite and not negative, but entry " +
-                       std::to_string(j) + " is " + text(value));
+                refuse({"the diagonal of ", name, " must be finite and not negative, but entry ", j, " is ", value});
             }
             scale[at(j)] = value == 0 ? 0 : o.normalize ? 1 / std::sqrt(value) : 1;
             any = any || value > 0;
         }
-        require(any, std::string("the diagonal of ") + name + " is zero: there is nothing to choose by");
+        require(any, "the diagonal of ", name, " is zero: there is nothing to choose by");
         return scale;
     };
     const auto y = scales(n_y, "K_YY", [&](std::int64_t i) { return K_YY[i * n_y + i]; });
@@ -229,8 +227,7 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
         for (std::int64_t j = 0; j <= i; ++j) {
             const double a = K_YY[i * n_y + j], b = K_YY[j * n_y + i];
             if (!(std::abs(a - b) <= 1e-8 * largest)) {
-                refuse("K_YY must be symmetric, but entries " + std::to_string(i) + ", " + std::to_string(j) + " are " +
-                       text(a) + " and " + text(b));
+                refuse({"K_YY must be symmetric, but entries ", i, ", ", j, " are ", a, " and ", b});
             }
             K[j * n_y + i] = (a + b) / 2 * y[at(i)] * y[at(j)];
         }

@@ -307,7 +307,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             for (std::int64_t r = r0; r < r1; ++r) y_sums[at(rows.labels[r])] += 1;
         } else {
             const fastfs_matrix& y = rows.Y->description();
-            run.require_memory(8 * n * ld, "a copy of " + std::to_string(n) + " rows of Y beside a sparse X",
+            run.require_memory(8 * n * ld, {"a copy of ", n, " rows of Y beside a sparse X"},
                                "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows at a time");
             Y = Buffer<double>(n * ld);
             std::fill(Y.data(), Y.data() + n * ld, 0.0);
@@ -327,7 +327,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             }
             for (std::int64_t i = 0; i < n; i += kPartRows) {
                 run.checkpoint();
-                syrk_lower(n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
+                syrk_lower('N', n_y, std::min(kPartRows, n - i), 1.0, Y.data() + i * ld, ld, i == 0 ? 0.0 : 1.0,
                            sums.yy_.data(), n_y);
             }
             center_block(y_sums.data(), n_y, y_sums.data(), n_y, n, true, sums.yy_.data(), n_y);
@@ -434,7 +434,7 @@ void ProjseSums::update(const ProjseRows& rows, Run& run) {
         run.require_memory(
             run.n_threads() * kScratchBytes +
                 (rows.X.is_sparse() ? 2 * part + sparse : part * (1 + std::min(most, ceil_div(m, kPartRows)))),
-            "the sums of " + std::to_string(m) + " rows", "raise max_memory (or FASTFS_MAX_MEMORY)");
+            {"the sums of ", m, " rows"});
     }
     const SingleThreadedBlas held;
     ProjseSums sums = rows.X.is_sparse() ? of_sparse(rows, run) : of_dense(rows, run);

@@ -38,15 +38,13 @@ Variables::Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_
 }
 
 void require_candidates(const Variables& v, const Name& matrix, bool center) {
-    require(v.n_zero < static_cast<std::int64_t>(v.norms.size()), Message() << "every column of " << matrix
-                                                                            << (center ? " is constant" : " is zero")
-                                                                            << ": there is nothing to choose by");
+    require(v.n_zero < static_cast<std::int64_t>(v.norms.size()), "every column of ", matrix,
+            center ? " is constant" : " is zero", ": there is nothing to choose by");
 }
 
 void VariableKernel::require_self(std::int64_t j, double value) {
-    require(value >= 0 && std::isfinite(value), Message() << "the kernel of " << Name::column(j)
-                                                          << " with itself must be finite and not negative, but is "
-                                                          << value);
+    require(value >= 0 && std::isfinite(value), "the kernel of ", Name::column(j),
+            " with itself must be finite and not negative, but is ", value);
 }
 
 void VariableKernel::normalize(Variables& v) const {
@@ -86,7 +84,7 @@ void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const
             o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
             for (std::int64_t j = 0; j < w; ++j) {
                 if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max())) continue;
-                refuse(Message() << "the kernel returned NaN or infinity, as for " << Name::column(s0 + j));
+                refuse({"the kernel returned NaN or infinity, as for ", Name::column(s0 + j)});
             }
         } else {
             const double factor = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());

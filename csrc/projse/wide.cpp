@@ -33,7 +33,7 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     SymmetricEigen eigen(m, G.data(), run);
     const std::vector<double>& lam = eigen.values();
     const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), o.eps * largest) - lam.begin();
-    require(cut < m, Message() << "no eigenvalue of the target's kernel reaches eps = " << o.eps << ": lower eps");
+    require(cut < m, "no eigenvalue of the target's kernel reaches eps = ", o.eps, ": lower eps");
     eigen.make_vectors(cut, m, run);
     Span span{Buffer<double>(m * (m - cut)), m - cut, cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest};
     std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "projse/columns.hpp"
+#include "projse/packed.hpp"
 #include "projse/sparse_columns.hpp"
 #include "support/buffer.hpp"
 #include "support/csr.hpp"
@@ -87,22 +88,7 @@ class CenteredColumns {
 
     void center(std::int64_t j0, std::int64_t w, double* tile) {
         const fastfs_matrix& m = X_.description();
-        visit_dense(m, [&](auto* x) {
-            x += j0 * m.col_stride;
-            if (by_rows(m)) {
-                for (std::int64_t i = 0; i < m_; ++i) {
-                    for (std::int64_t j = 0; j < w; ++j) {
-                        tile[j * m_ + i] = static_cast<double>(x[i * m.row_stride + j * m.col_stride]);
-                    }
-                }
-            } else {
-                for (std::int64_t j = 0; j < w; ++j) {
-                    for (std::int64_t i = 0; i < m_; ++i) {
-                        tile[j * m_ + i] = static_cast<double>(x[i * m.row_stride + j * m.col_stride]);
-                    }
-                }
-            }
-        });
+        visit_dense(m, [&](auto* x) { copy_rows(x + j0 * m.col_stride, m.col_stride, m.row_stride, w, m_, tile, m_); });
         for (std::int64_t j = 0; j < w; ++j) {  // a constant column becomes zero to the bit
             double* column = tile + j * m_;
             const double first = column[0];

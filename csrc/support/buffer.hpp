@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace fastfs::core {
 
@@ -30,5 +31,13 @@ class Buffer {
     std::int64_t size_ = 0;
     std::unique_ptr<T[], Delete> data_;
 };
+
+// Scratch: one for each thread of a call.
+template <class T>
+std::vector<Buffer<T>> buffers(int n_threads, std::int64_t size) {
+    std::vector<Buffer<T>> scratch;
+    for (int t = 0; t < n_threads; ++t) scratch.emplace_back(size);
+    return scratch;
+}
 
 }  // namespace fastfs::core

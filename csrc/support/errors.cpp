@@ -35,8 +35,8 @@ Message& Message::operator<<(const Message& part) {
 }
 
 void Failure::put_within(const Name& name) {
-    within_ = within_.text().empty() ? Message() << name : Message() << name << ", " << within_;
-    message_ = Message() << "in " << within_ << ": " << sentence_;
+    within_ = within_.text().empty() ? Message() << name : Message(name, ", ", within_);
+    message_ = Message("in ", within_, ": ", sentence_);
 }
 
 void refuse(const Message& message) { throw InvalidArgument(message); }

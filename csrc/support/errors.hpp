@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// How a message calls a thing that callers may know by another name: "set 2" is "class tumour" in Python.
+// A thing that messages name by number, but callers may know by another name: "set 2" is "class tumour" in Python.
 struct Name {
     fastfs_place_kind kind;
     std::int64_t number;  // counted from 0
@@ -33,12 +33,17 @@ struct Name {
 // A number as people write it: std::to_string would make 0.000000 of 1e-9.
 std::string text(double value);
 
-// A sentence, and where it names things.
+// A sentence of texts, numbers, names and other messages, and where it names things.
 class Message {
   public:
     Message() = default;
     Message(std::string text) : text_(std::move(text)) {}
     Message(const char* text) : text_(text) {}
+    template <class First, class Second, class... Others>
+    Message(const First& first, const Second& second, const Others&... others) {
+        *this << first << second;
+        ((*this << others), ...);
+    }
 
     Message& operator<<(std::string_view part);
     Message& operator<<(const char* part) { return *this << std::string_view(part); }
@@ -106,8 +111,8 @@ decltype(auto) within(const Name& name, F&& f) {
 // Throws InvalidArgument. Neither inlined nor expected, which makes the code that composes messages smaller.
 [[noreturn, gnu::cold]] void refuse(const Message& message);
 
-// A check: throws InvalidArgument(message). A macro, so that the message is composed only if the check fails: the
-// messages of all checks took a third of a call on 8 x 8 values.
-#define require(condition, ...) ((condition) ? void() : ::fastfs::core::refuse(__VA_ARGS__))
+// require(condition, parts of the message...): throws InvalidArgument unless the condition holds. A macro, so that the
+// message is composed only if the check fails: the messages of all checks took a third of a call on 8 x 8 values.
+#define require(condition, ...) ((condition) ? void() : ::fastfs::core::refuse({__VA_ARGS__}))
 
 }  // namespace fastfs::core

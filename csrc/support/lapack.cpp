@@ -11,6 +11,7 @@
 
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -22,14 +23,24 @@ std::mutex registration;
 std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
-    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(),
-            "a size of " + std::to_string(n) + " doesn't fit the " + std::to_string(kIntegerBits) +
-                "-bit integers of this BLAS");
+    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(), "a size of ", n, " doesn't fit the ", kIntegerBits,
+            "-bit integers of this BLAS");
     return static_cast<blas_int>(n);
 }
 
 void check(blas_int info, const char* routine) {
-    if (info != 0) throw NumericError(std::string(routine) + " failed with info = " + std::to_string(info));
+    if (info != 0) throw NumericError({routine, " failed with info = ", info});
+}
+
+// Calls routine(work, lwork) twice: it answers with the length that serves it best, and then works.
+template <class F>
+void with_workspace(F&& routine) {
+    blas_int lwork = -1;
+    double best = 0;
+    routine(&best, &lwork);
+    lwork = narrow(static_cast<std::int64_t>(best));
+    Buffer<double> work(lwork);
+    routine(work.data(), &lwork);
 }
 
 // How long the integers of the routines are, whatever the table says: on little-endian machines both kinds read the 64
@@ -48,13 +59,13 @@ int integer_bits(const fastfs_blas& table) {
 
 void register_blas(const fastfs_blas& given) {
     // A newer header's table may have more routines than are called here.
-    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096,
-            "the BLAS table has " + std::to_string(given.struct_size) + " bytes where this fastfs expects " +
-                std::to_string(sizeof(fastfs_blas)) + " or more: compile the program with the header of this fastfs");
+    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096, "the BLAS table has ",
+            given.struct_size, " bytes where this fastfs expects ", sizeof(fastfs_blas),
+            " or more: compile the program with the header of this fastfs");
     fastfs_blas table = given;
     table.struct_size = sizeof table;
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
-    require(table.integer_bits == kIntegerBits, calls + "the table says " + std::to_string(table.integer_bits));
+    require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
                 table.dgesdd,
@@ -67,9 +78,8 @@ void register_blas(const fastfs_blas& given) {
         throw AlreadyRegistered("another BLAS is registered in this process already: it stays and serves all callers");
     }
     const int bits = integer_bits(table);
-    require(bits == kIntegerBits, calls + "the routines of the table have " + std::to_string(bits) +
-                                      "-bit ones: link the " + (kIntegerBits == 32 ? "LP64" : "ILP64") +
-                                      " build of that BLAS");
+    require(bits == kIntegerBits, calls, "the routines of the table have ", bits, "-bit ones: link the ",
+            kIntegerBits == 32 ? "LP64" : "ILP64", " build of that BLAS");
     registered = new fastfs_blas(table);  // lives as long as the process
 }
 
@@ -101,11 +111,6 @@ void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const dou
                 double* C, std::int64_t ldc) {
     const blas_int n_ = narrow(n), k_ = narrow(k), lda_ = narrow(lda), ldc_ = narrow(ldc);
     blas().dsyrk("L", &ta, &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
-}
-
-void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
-                std::int64_t ldc) {
-    syrk_lower('N', n, k, alpha, A, lda, beta, C, ldc);
 }
 
 void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
@@ -146,28 +151,20 @@ void sygst_lower(std::int64_t n, double* A, const double* L) {
     check(info, "dsygst");
 }
 
-void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb) {
+void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B,
+          std::int64_t ldb) {
     const blas_int n_ = narrow(n), m_ = narrow(m), ldt_ = narrow(ldt), ldb_ = narrow(ldb);
     const double alpha = 1;
-    blas().dtrsm("L", "U", "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
-}
-
-void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
-    const blas_int n_ = narrow(n), m_ = narrow(m), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
-    const double alpha = 1;
-    blas().dtrsm("L", "L", "N", "N", &n_, &m_, &alpha, L, &ldl_, B, &ldb_);
+    blas().dtrsm("L", &triangle, "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
 }
 
 void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau) {
     const blas_int n_ = narrow(n);
-    blas_int lwork = -1, info = 0;
-    double best = 0;
-    blas().dsytrd("L", &n_, A, &n_, d, e, tau, &best, &lwork, &info);
-    check(info, "dsytrd");
-    lwork = static_cast<blas_int>(best);
-    Buffer<double> work(lwork);
-    blas().dsytrd("L", &n_, A, &n_, d, e, tau, work.data(), &lwork, &info);
-    check(info, "dsytrd");
+    with_workspace([&](double* work, const blas_int* lwork) {
+        blas_int info = 0;
+        blas().dsytrd("L", &n_, A, &n_, d, e, tau, work, lwork, &info);
+        check(info, "dsytrd");
+    });
 }
 
 void stedc(std::int64_t n, double* d, double* e, double* Z) {
@@ -179,8 +176,8 @@ void stedc(std::int64_t n, double* d, double* e, double* Z) {
     const std::vector<double> diagonal(d, d + n), off_diagonal(e, e + n - 1);
     blas_int info = 0;
     blas().dstedc("I", &n_, d, e, Z, &n_, work.data(), &lwork, iwork.data(), &liwork, &info);
-    if (info >
-        0) {  // a secular equation that didn't converge, among clustered eigenvalues: QR iteration, slow but sure
+    // A secular equation that didn't converge, among clustered eigenvalues: QR iteration is slow but sure.
+    if (info > 0) {
         std::copy(diagonal.begin(), diagonal.end(), d);
         std::copy(off_diagonal.begin(), off_diagonal.end(), e);
         blas().dsteqr("I", &n_, d, e, Z, &n_, work.data(), &info);
@@ -210,23 +207,18 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     Buffer<blas_int> iwork(liwork);
     call(work.data(), iwork.data());
     if (found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
-    std::memcpy(w, all_w.data(), sizeof(double) * static_cast<std::size_t>(found));
+    std::memcpy(w, all_w.data(), sizeof(double) * at(found));
 }
 
 void gesdd(std::int64_t n, double* A, double* s, double* U, double* Vt) {
     const blas_int n_ = narrow(n);
     Buffer<blas_int> iwork(8 * n);
-    blas_int info = 0, lwork = -1;
-    double best = 0;
-    auto call = [&](double* work) {
-        blas().dgesdd("A", &n_, &n_, A, &n_, s, U, &n_, Vt, &n_, work, &lwork, iwork.data(), &info);
-        check(info, "dgesdd");
-    };
     narrow(4 * n * n + 7 * n);  // LAPACK's documented minimum
-    call(&best);
-    lwork = narrow(static_cast<std::int64_t>(best));
-    Buffer<double> work(lwork);
-    call(work.data());
+    with_workspace([&](double* work, const blas_int* lwork) {
+        blas_int info = 0;
+        blas().dgesdd("A", &n_, &n_, A, &n_, s, U, &n_, Vt, &n_, work, lwork, iwork.data(), &info);
+        check(info, "dgesdd");
+    });
 }
 
 }  // namespace fastfs::core

@@ -21,10 +21,6 @@ void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, doub
 void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta,
                 double* C, std::int64_t ldc);
 
-// The same with op(A) = A.
-void syrk_lower(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
-                std::int64_t ldc);
-
 // y = A x, A symmetric with its lower triangle stored.
 void symv_lower(std::int64_t n, const double* A, const double* x, double* y);
 
@@ -40,11 +36,9 @@ double pocon_lower(std::int64_t n, const double* L, double norm1);
 // Lower triangle of A = L^-1 A L^-T.
 void sygst_lower(std::int64_t n, double* A, const double* L);
 
-// B (n x m) = T^-1 B, T upper triangular.
-void trsm_upper(std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B, std::int64_t ldb);
-
-// B (n x m) = L^-1 B, L lower triangular.
-void trsm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
+// B (n x m) = T^-1 B, T triangular: 'L' for lower, 'U' for upper.
+void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B,
+          std::int64_t ldb);
 
 // Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
 // reflectors of Q.

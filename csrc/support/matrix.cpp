@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -13,26 +14,22 @@ namespace {
 
 constexpr std::int64_t kRowsPerTask = 64;
 
-std::int64_t tasks(std::int64_t n, std::int64_t per_task) { return (n + per_task - 1) / per_task; }
-
 void check_sparse(const fastfs_matrix& m) {
-    require(m.index_bits == 32 || m.index_bits == 64,
-            "index_bits must be 32 or 64, not " + std::to_string(m.index_bits));
+    require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64, not ", m.index_bits);
     require(m.indptr != nullptr, "a sparse matrix needs indptr, but it is null");
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols, inner = csr ? m.n_cols : m.n_rows;
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
-        require(indptr[0] == 0, "the first entry of indptr must be 0, but is " + std::to_string(indptr[0]));
+        require(indptr[0] == 0, "the first entry of indptr must be 0, but is ", indptr[0]);
         for (std::int64_t o = 0; o < outer; ++o) {
             if (indptr[o] <= indptr[o + 1]) continue;
-            throw InvalidArgument("indptr must not decrease, but does at position " + std::to_string(o + 1));
+            throw InvalidArgument({"indptr must not decrease, but does at position ", o + 1});
         }
         const std::int64_t stored = indptr[outer];
         require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
         for (std::int64_t e = 0; e < stored; ++e) {
             if (indices[e] >= 0 && indices[e] < inner) continue;
-            throw InvalidArgument("the sparse index " + std::to_string(indices[e]) + " at position " +
-                                  std::to_string(e) + " is outside 0.." + std::to_string(inner - 1));
+            throw InvalidArgument({"the sparse index ", indices[e], " at position ", e, " is outside 0..", inner - 1});
         }
     });
 }
@@ -40,10 +37,10 @@ void check_sparse(const fastfs_matrix& m) {
 template <class T>
 std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const Name& name, std::int64_t first_row,
                                      Run& run) {
-    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows));
+    std::vector<double> maxima(at(m.n_rows));
     const std::int64_t rs = m.row_stride, cs = m.col_stride;
     // x * 0 is 0 for finite x and NaN otherwise, so one sum a row, added to its maximum, tells whether it is clean.
-    parallel_for(run, tasks(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
+    parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
         const std::int64_t first = task * kRowsPerTask, last = std::min(first + kRowsPerTask, m.n_rows);
         T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
         if (std::abs(cs) <= std::abs(rs)) {
@@ -85,11 +82,11 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const N
             }
         }
         for (std::int64_t r = first; r < last; ++r) {
-            maxima[static_cast<std::size_t>(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
+            maxima[at(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
         }
     });
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
-        if (!std::isnan(maxima[static_cast<std::size_t>(r)])) continue;
+        if (!std::isnan(maxima[at(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
             if (!std::isfinite(x[r * rs + c * cs])) refuse_not_finite(name, first_row + r, c);
         }
@@ -100,7 +97,7 @@ std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const N
 template <class T, class I>
 std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                       const Name& name, std::int64_t first_row, Run& run) {
-    std::vector<double> maxima(static_cast<std::size_t>(m.n_rows), 0.0);
+    std::vector<double> maxima(at(m.n_rows), 0.0);
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols;
     std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
@@ -113,7 +110,7 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
         }
         for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
             const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
-            double& largest = maxima[static_cast<std::size_t>(r)];
+            double& largest = maxima[at(r)];
             largest = std::max(largest, std::abs(static_cast<double>(values[e])));
             if (!std::isfinite(values[e]) && (r < bad_row || (r == bad_row && c < bad_column))) {
                 bad_row = r;
@@ -128,31 +125,29 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
 }  // namespace
 
 void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column) {
-    refuse(Message() << matrix << " contains NaN or infinity: first at " << Name::row(row) << ", "
-                     << Name::column(column) << " (counted from 0); impute or drop it first");
+    refuse({matrix, " contains NaN or infinity: first at ", Name::row(row), ", ", Name::column(column),
+            " (counted from 0); impute or drop it first"});
 }
 
 Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
-            "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not " + std::to_string(m_.dtype));
-    require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is " + std::to_string(m_.reserved));
+            "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not ", m_.dtype);
+    require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is ", m_.reserved);
     require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
-            "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not " + std::to_string(m_.storage));
-    require(m_.n_rows >= 1 && m_.n_cols >= 1, Message() << name << " needs at least one sample and one feature, but is "
-                                                        << m_.n_rows << " x " << m_.n_cols);
-    require(m_.n_rows <= kMostValues / m_.n_cols,
-            Message() << name << " can't have " << m_.n_rows << " x " << m_.n_cols << " values");
+            "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not ", m_.storage);
+    require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
+            " x ", m_.n_cols);
+    require(m_.n_rows <= kMostValues / m_.n_cols, name, " can't have ", m_.n_rows, " x ", m_.n_cols, " values");
     if (is_sparse()) {
         check_sparse(m_);
     } else {
-        require(m_.values != nullptr, Message() << "the values of " << name << " are null");
-        // No machine has memory that far away, and no sum of such steps overflows.
+        require(m_.values != nullptr, "the values of ", name, " are null");
+        // No memory reaches further, and no sum of such steps overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };
-        require(reach(m_.n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58,
-                Message() << "the strides of " << name << ", " << m_.row_stride << " and " << m_.col_stride
-                          << " values, reach further than any memory");
+        require(reach(m_.n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "the strides of ", name,
+                ", ", m_.row_stride, " and ", m_.col_stride, " values, reach further than any memory");
     }
 }
 
@@ -179,14 +174,12 @@ Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
         const Matrix& chunk = chunks_[c];
         if (chunk.n_cols() != n_cols()) {
-            refuse(Message() << "all chunks of X must have the " << n_cols() << " features of the first, but "
-                             << Name::chunk(static_cast<std::int64_t>(c)) << " has " << chunk.n_cols());
+            refuse({"all chunks of X must have the ", n_cols(), " features of the first, but ",
+                    Name::chunk(static_cast<std::int64_t>(c)), " has ", chunk.n_cols()});
         }
         if (chunk.is_sparse() != is_sparse()) {
-            refuse(Message() << "the chunks of X must be all dense or all sparse, but "
-                             << Name::chunk(static_cast<std::int64_t>(c))
-                             << (chunk.is_sparse() ? " is sparse and the first is not"
-                                                   : " is dense and the first is not"));
+            refuse({"the chunks of X must be all dense or all sparse, but ", Name::chunk(static_cast<std::int64_t>(c)),
+                    chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"});
         }
         begins_.push_back(begins_.back() + chunk.n_rows());
     }

@@ -1,4 +1,4 @@
-// What the C entry received, checked once: a samples x features matrix that somebody else owns.
+// A samples x features matrix that belongs to the caller; checked once, by the C entry.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace fastfs::core {
 // Keeps byte counts of square matrices within 64 bits.
 constexpr std::int64_t kMostFeatures = 400000000;
 
-// No machine has the petabytes of more, and bytes of such matrices, of several copies too, can be counted in 64 bits.
+// More values would take petabytes, and the bytes of several such matrices still fit 64 bits.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
 
-// What messages call the first matrix of a call.
+// The names of the first and second matrix of a call in messages.
 inline const Name kX = Name::of_matrix(0, "X");
 inline const Name kY = Name::of_matrix(1, "Y");
 

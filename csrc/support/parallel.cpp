@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/lapack.hpp"
 
 #if !defined(_WIN32)
@@ -43,7 +44,7 @@ struct Loop {
         std::int64_t i = 0;
         try {
             while ((i = next.fetch_add(1)) < n) {
-                run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
+                run.checkpoint(share(i, n));
                 body(i, slot);
             }
         } catch (...) {
@@ -84,7 +85,7 @@ struct Pool {
     void offer(Loop& loop) {
         std::lock_guard lock(mutex);
         try {
-            for (; n_workers < static_cast<std::size_t>(loop.helpers_wanted); ++n_workers) {
+            for (; n_workers < at(loop.helpers_wanted); ++n_workers) {
                 std::thread([this] { serve(); }).detach();
             }
         } catch (const std::system_error&) {  // the system gives no more threads: those that are there do the work
@@ -150,7 +151,7 @@ void parallel_for(Run& run, std::int64_t n, LoopBody body) {
     const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
     if (helpers <= 0) {
         for (std::int64_t i = 0; i < n; ++i) {
-            run.checkpoint(static_cast<double>(i) / static_cast<double>(n));
+            run.checkpoint(share(i, n));
             body(i, 0);
         }
     } else {

@@ -22,11 +22,11 @@ constexpr int kMaxThreads = 1024;
 // Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
-// What methods don't count because it doesn't grow with the data: tiles, panels, packed blocks. Answers have to.
+// Overhead that doesn't grow with the data (tiles, panels, packed blocks): methods don't count it, answers include it.
 constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::int64_t{1} << 19;
 
-// What the system tells in a file; empty where it doesn't. Streams would bring locales with them, which is a lot of
-// code in a library that holds its own C++ library.
+// The contents of a system file; empty if it can't be read. Streams would bring locales with them, which is a lot of
+// code in a library that links its own C++ library.
 std::string contents(const char* path) {
     std::string text;
     if (std::FILE* file = std::fopen(path, "r")) {
@@ -37,7 +37,7 @@ std::string contents(const char* path) {
     return text;
 }
 
-// The number behind a name that starts a line; 0 where there is none.
+// The number after a name at the start of a line; 0 if there is none.
 std::int64_t number_behind(const std::string& name, const std::string& lines) {
     const auto at = ("\n" + lines).find("\n" + name);
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size(), nullptr, 10);
@@ -51,14 +51,14 @@ int cpus_of_affinity_mask() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// CPUs that the cgroup's quota amounts to, rounded up; a large number where there is none.
+// CPUs that the cgroup's quota allows, rounded up; a large number if there is no quota.
 int cpus_of_quota() {
     std::string quota_and_period = contents("/sys/fs/cgroup/cpu.max");
     if (quota_and_period.empty()) {
         quota_and_period = contents("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " ";
         quota_and_period += contents("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
     }
-    double quota = 0, period = 0;  // and so they stay where the quota is "max"
+    double quota = 0, period = 0;  // unchanged if the quota is "max"
     std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
     if (quota <= 0 || period <= 0) return kMaxThreads;
     return std::max(1, static_cast<int>(std::ceil(quota / period)));
@@ -69,7 +69,7 @@ int default_thread_count() {
         char* end = nullptr;
         long value = std::strtol(text, &end, 10);
         require(*end == '\0' && value >= 1 && value <= kMaxThreads,
-                std::string("FASTFS_NUM_THREADS must be a number from 1 to 1024, not '") + text + "'");
+                "FASTFS_NUM_THREADS must be a number from 1 to 1024, not '", text, "'");
         return static_cast<int>(value);
     }
     return std::min(cpus_of_affinity_mask(), cpus_of_quota());
@@ -89,7 +89,7 @@ std::int64_t parse_bytes(const char* text) {
         if (*end == 'B' || *end == 'b') ++end;
     }
     require(end != text && *end == '\0' && value >= 1 && value < 9e18,
-            std::string("FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '") + text + "'");
+            "FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '", text, "'");
     return static_cast<std::int64_t>(value);
 }
 
@@ -99,7 +99,7 @@ std::int64_t available_memory() {
     const std::string used = contents("/sys/fs/cgroup/memory.current");
     const std::int64_t limit = number_behind("", contents("/sys/fs/cgroup/memory.max"));  // or the word "max"
     if (limit > 0 && !used.empty()) {
-        // Cached files count as used, but give way.
+        // Cached files count as used, but can be reclaimed.
         const std::int64_t cached = number_behind("inactive_file ", contents("/sys/fs/cgroup/memory.stat"));
         available = std::min(available, std::max<std::int64_t>(limit - number_behind("", used) + cached, 1));
     }
@@ -119,15 +119,14 @@ std::string human(std::int64_t bytes) {
 }  // namespace
 
 int thread_count(int requested) {
-    require(requested >= 0 && requested <= kMaxThreads,
-            "n_threads must be from 0 (all) to 1024, not " + std::to_string(requested));
+    require(requested >= 0 && requested <= kMaxThreads, "n_threads must be from 0 (all) to 1024, not ", requested);
     if (requested > 0) return requested;
     static const int count = default_thread_count();
     return count;
 }
 
 std::int64_t memory_budget(std::int64_t requested) {
-    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not " + std::to_string(requested));
+    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not ", requested);
     if (requested > 0) return requested;
     static const std::int64_t from_environment = [] {
         const char* text = std::getenv("FASTFS_MAX_MEMORY");
@@ -137,7 +136,7 @@ std::int64_t memory_budget(std::int64_t requested) {
 }
 
 Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
-    require(options.max_memory >= 0, "max_memory must not be negative, but is " + std::to_string(options.max_memory));
+    require(options.max_memory >= 0, "max_memory must not be negative, but is ", options.max_memory);
     if (is_question()) *options_.bytes_needed = 0;
     if (options_.progress) last_report_ = std::chrono::steady_clock::now();
 }
@@ -148,7 +147,7 @@ bool Run::allows(std::int64_t bytes) const {
     return bytes <= memory_budget(options_.max_memory);
 }
 
-void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const {
+void Run::require_memory(std::int64_t bytes, const Message& what, std::string_view advice) const {
     if (is_question()) {
         bytes += kOfAnyCall + n_threads_ * kOfAnyThread;
         *options_.bytes_needed = std::max(*options_.bytes_needed, bytes);
@@ -158,9 +157,8 @@ void Run::require_memory(std::int64_t bytes, std::string_view what, std::string_
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory(std::string(what) + " needs " + human(bytes) + " (" + std::to_string(bytes) +
-                      " bytes), but the memory budget is " + human(budget) + " (" + std::to_string(budget) +
-                      " bytes): " + std::string(advice));
+    throw OutOfMemory({what, " needs ", human(bytes), " (", bytes, " bytes), but the memory budget is ", human(budget),
+                       " (", budget, " bytes): ", advice});
 }
 
 void Run::step(const char* name, double end) {
@@ -196,7 +194,7 @@ void Run::checkpoint() {
 }
 
 void Run::report_if_due() {
-    if (stop_.load(std::memory_order_relaxed)) return;  // it has been told, and helpers are waited for
+    if (stop_.load(std::memory_order_relaxed)) return;  // already canceled: only the helpers are still waited for
     if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;
     if (options_.progress(options_.user, step_, std::min(done_, 1.0)) != 0) {
         stop_.store(true, std::memory_order_relaxed);

@@ -9,21 +9,25 @@
 #include <thread>
 
 #include "fastfs/fastfs.h"
+#include "support/errors.hpp"
 
 namespace fastfs::core {
 
 int thread_count(int requested);
 std::int64_t memory_budget(std::int64_t requested);
 
-// Ends a call that is a question (fastfs_run.bytes_needed) once it has its answer. Not an error.
+// Thrown to end a call that only asks for its memory (fastfs_run.bytes_needed) once that is known. Not an error.
 struct Answered {};
+
+// The share of n that i is: what a loop has done, or a call.
+inline double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
 
 class Run {
     // Shares of the call.
     struct Shares {
         double whole_begin = 0, whole_end = 1;  // the part that steps divide
         double begin = 0, end = 0;              // the step, or a part before its first step: what loops divide
-        double next = 0;                        // where the next step begins
+        double next = 0;                        // where the next step starts
     };
 
   public:
@@ -37,7 +41,8 @@ class Run {
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
     // `advice` ends it. Answers a question: a method that asks for memory in several places gives the sum of them first
     // if the call is one.
-    void require_memory(std::int64_t bytes, std::string_view what, std::string_view advice) const;
+    void require_memory(std::int64_t bytes, const Message& what,
+                        std::string_view advice = "raise max_memory (or FASTFS_MAX_MEMORY)") const;
 
     bool allows(std::int64_t bytes) const;
 
@@ -61,7 +66,7 @@ class Run {
     // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
     // 20 times a second; `done` is the finished share of the running step or part.
     void checkpoint(double done);
-    void checkpoint();  // no news of the share
+    void checkpoint();  // without a new share
 
   private:
     void report_if_due();
@@ -71,8 +76,8 @@ class Run {
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    // The calling thread's alone, as all below. A step may hold several loops, each of which counts from 0: the share
-    // that is reported never decreases.
+    // Used by the calling thread only, as is all below. A step may hold several loops, each of which counts from 0: the
+    // share that is reported never decreases.
     Shares shares_;
     double done_ = 0;
     std::chrono::steady_clock::time_point last_report_;  // or the start of a call that reports

@@ -57,7 +57,7 @@ const Isa& choose() {
         if (known[level]->name == std::string(wanted)) return *known[level];
         names += (level ? ", " : "") + std::string(known[level]->name);
     }
-    throw InvalidArgument("FASTFS_ISA is '" + std::string(wanted) + "', but this machine has: " + names);
+    throw InvalidArgument({"FASTFS_ISA is '", wanted, "', but this machine has: ", names});
 }
 
 }  // namespace

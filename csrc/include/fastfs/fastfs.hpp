@@ -143,6 +143,25 @@ std::int64_t bytes_needed(Call&& call, run how = default_run()) {
     return bytes;
 }
 
+// Owns a handle of the C interface, which create(&handle) makes.
+template <class Handle, void (*free_handle)(Handle*)>
+class owned {
+  public:
+    template <class Create>
+    explicit owned(Create&& create) {
+        Handle* made = nullptr;
+        check(create(&made));
+        handle_.reset(made);
+    }
+    Handle* get() const { return handle_.get(); }
+
+  private:
+    struct free {
+        void operator()(Handle* handle) const { free_handle(handle); }
+    };
+    std::unique_ptr<Handle, free> handle_;
+};
+
 // ---- affinity -------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
@@ -169,11 +188,8 @@ inline void affinity_product(const matrix& X, const affinity_options& options, c
 
 class gram {
   public:
-    explicit gram(std::int64_t n_features, const run& how = default_run()) : n_features_(n_features) {
-        fastfs_gram* handle = nullptr;
-        check(fastfs_gram_new(n_features, &how, &handle));
-        handle_.reset(handle);
-    }
+    explicit gram(std::int64_t n_features, const run& how = default_run())
+        : n_features_(n_features), handle_([&](auto** made) { return fastfs_gram_new(n_features, &how, made); }) {}
     void update(const matrix& chunk, const run& how = default_run()) {
         check(fastfs_gram_update(handle_.get(), chunk.get(), &how));
     }
@@ -186,11 +202,8 @@ class gram {
     std::int64_t n_features() const { return n_features_; }
 
   private:
-    struct free {
-        void operator()(fastfs_gram* handle) const { fastfs_gram_free(handle); }
-    };
     std::int64_t n_features_;
-    std::unique_ptr<fastfs_gram, free> handle_;
+    owned<fastfs_gram, fastfs_gram_free> handle_;
 };
 
 // ---- spectral -------------------------------------------------------------------------------------------------------
@@ -239,14 +252,12 @@ class manifest {
     // The arrays behind X must outlive the object.
     explicit manifest(const matrix& X, bool keep_distances = false, const run& how = default_run())
         : manifest(std::vector<matrix>{X}, keep_distances, how) {}
-    explicit manifest(const std::vector<matrix>& chunks, bool keep_distances = false, const run& how = default_run()) {
-        std::vector<fastfs_matrix> X;
-        for (const matrix& chunk : chunks) X.push_back(*chunk.get());
-        n_features_ = X.empty() ? 0 : X.front().n_cols;
-        fastfs_manifest* handle = nullptr;
-        check(fastfs_manifest_new(X.data(), static_cast<std::int64_t>(X.size()), keep_distances, &how, &handle));
-        handle_.reset(handle);
-    }
+    explicit manifest(const std::vector<matrix>& chunks, bool keep_distances = false, const run& how = default_run())
+        : n_features_(chunks.empty() ? 0 : chunks.front().n_cols()), handle_([&](auto** made) {
+              std::vector<fastfs_matrix> X;
+              for (const matrix& chunk : chunks) X.push_back(*chunk.get());
+              return fastfs_manifest_new(X.data(), static_cast<std::int64_t>(X.size()), keep_distances, &how, made);
+          }) {}
 
     manifest_plan plan(std::int64_t n_classes, const manifest_options& options = default_manifest_options(),
                        std::int64_t n_scales = 1, std::int64_t n_components = 0, const run& how = default_run()) const {
@@ -301,11 +312,8 @@ class manifest {
     }
 
   private:
-    struct free {
-        void operator()(fastfs_manifest* handle) const { fastfs_manifest_free(handle); }
-    };
-    std::int64_t n_features_ = 0;
-    std::unique_ptr<fastfs_manifest, free> handle_;
+    std::int64_t n_features_;
+    owned<fastfs_manifest, fastfs_manifest_free> handle_;
 };
 
 // Of the scores of each problem: see fastfs_manifest_mean_scores.
@@ -395,11 +403,10 @@ inline void projse_label_scores(const matrix& X, const std::int64_t* labels, std
 class projse_sums {
   public:
     projse_sums(std::int64_t n_y, std::int64_t n_x, bool two_views, const run& how = default_run())
-        : n_y_(n_y), n_x_(n_x), two_views_(two_views) {
-        fastfs_projse_sums* handle = nullptr;
-        check(fastfs_projse_new(n_y, n_x, two_views, &how, &handle));
-        handle_.reset(handle);
-    }
+        : n_y_(n_y),
+          n_x_(n_x),
+          two_views_(two_views),
+          handle_([&](auto** made) { return fastfs_projse_new(n_y, n_x, two_views, &how, made); }) {}
     void update(const matrix& X, const run& how = default_run()) {
         check(fastfs_projse_update(handle_.get(), X.get(), nullptr, nullptr, &how));
     }
@@ -432,12 +439,9 @@ class projse_sums {
     }
 
   private:
-    struct free {
-        void operator()(fastfs_projse_sums* handle) const { fastfs_projse_free(handle); }
-    };
     std::int64_t n_y_, n_x_;
     bool two_views_;
-    std::unique_ptr<fastfs_projse_sums, free> handle_;
+    owned<fastfs_projse_sums, fastfs_projse_free> handle_;
 };
 
 // ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE -----------------------------------------------------------
@@ -642,11 +646,8 @@ class disc {
   public:
     explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
                   const run& how = default_run())
-        : n_sets_(static_cast<std::int64_t>(sets.size())) {
-        fastfs_disc* handle = nullptr;
-        check(fastfs_disc_fit(sets.data(), n_sets_, &options, &how, &handle));
-        handle_.reset(handle);
-    }
+        : n_sets_(static_cast<std::int64_t>(sets.size())),
+          handle_([&](auto** made) { return fastfs_disc_fit(sets.data(), n_sets_, &options, &how, made); }) {}
     std::int64_t n_sets() const { return n_sets_; }
     // Its arrays are those of this object and live as long.
     disc_result result(std::int64_t set) const {
@@ -656,11 +657,8 @@ class disc {
     }
 
   private:
-    struct free {
-        void operator()(fastfs_disc* handle) const { fastfs_disc_free(handle); }
-    };
     std::int64_t n_sets_;
-    std::unique_ptr<fastfs_disc, free> handle_;
+    owned<fastfs_disc, fastfs_disc_free> handle_;
 };
 
 // ---- I-KDR ----------------------------------------------------------------------------------------------------------
@@ -693,11 +691,8 @@ class ikdr {
     // labels: 0..n_classes - 1, one for each sample.
     ikdr(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
          const ikdr_options& options = default_ikdr_options(), const run& how = default_run())
-        : n_steps_(options.lambdas ? options.n_lambdas : 1) {
-        fastfs_ikdr* handle = nullptr;
-        check(fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, &handle));
-        handle_.reset(handle);
-    }
+        : n_steps_(options.lambdas ? options.n_lambdas : 1),
+          handle_([&](auto** made) { return fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, made); }) {}
     std::int64_t n_steps() const { return n_steps_; }
     // Of lambdas[step]; its arrays are those of this object and live as long.
     ikdr_result result(std::int64_t step = 0) const {
@@ -707,11 +702,8 @@ class ikdr {
     }
 
   private:
-    struct free {
-        void operator()(fastfs_ikdr* handle) const { fastfs_ikdr_free(handle); }
-    };
     std::int64_t n_steps_;
-    std::unique_ptr<fastfs_ikdr, free> handle_;
+    owned<fastfs_ikdr, fastfs_ikdr_free> handle_;
 };
 
 using ikdr_model = fastfs_ikdr_model;
