@@ -76,8 +76,9 @@ class VLS(_Wrapper):
 
     Notes
     -----
-    A fit to each subset: by default they take the time of eight fits to all features, and with ``subsets="pairs"`` of
-    nine. That is the better choice in :class:`fastfs.TuRF`, where features that don't meet in a round may be taken out.
+    A fit to each subset. By default these have as many values together as eight fits to all features, with
+    ``subsets="pairs"`` nine; what a fit costs apart from that comes on top of it. "pairs" is the better choice in
+    :class:`fastfs.TuRF`, which takes out features that don't meet in one of its rounds.
 
     References
     ----------
