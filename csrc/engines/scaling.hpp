@@ -1,4 +1,4 @@
-// What makes features comparable: shifts and factors of the columns of a dense matrix.
+// What makes features comparable: shifts and factors of the columns of a matrix.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace fastfs::core {
 enum class Scaling { kNone, kRange, kStandard };
 
 // A scaled value is (x - shift) * factor. find_scales throws InvalidArgument if X holds NaN or infinity, if nothing
-// varies, or if a column can't be scaled.
+// varies, or if a column can't be scaled. A sparse X keeps its zeros: its shifts are 0, and kStandard is refused.
 struct FeatureScales {
     std::vector<double> shift, factor;  // factor 0: the feature is constant
     bool uneven = false;                // not scaled, and standard deviations 1e3 apart
