@@ -11,6 +11,16 @@ using Doubles = py::array_t<double, py::array::c_style>;
 const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
 const Words kKept{
     {"none", FASTFS_KEEP_NONE}, {"manhattan", FASTFS_KEEP_MANHATTAN}, {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN}};
+const Words kMissing{
+    {"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}};
+const Words kRamps{{"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}};
+const Words kMethods{{"relief", FASTFS_RELIEF},    {"relieff", FASTFS_RELIEFF}, {"multisurf", FASTFS_MULTISURF},
+                     {"surf", FASTFS_SURF},        {"swrf", FASTFS_SWRF},       {"murelief", FASTFS_MU_RELIEF},
+                     {"rrelieff", FASTFS_RRELIEFF}};
+const Words kTargets{
+    {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}};
+const Words kRadii{{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}};
+
 // A positive number, or "auto".
 template <class Options>
 typename Field<Options>::Read sigma() {
@@ -46,15 +56,32 @@ struct Metric {
     fastfs::margin_metric view = fastfs::default_margin_metric();
 };
 
-// The label-free stage; keeps the arrays of X alive.
+// The label-free stage; keeps the arrays of X and of its options alive.
 class Margin {
   public:
-    Margin(const py::object& X, const std::string& scaling, const std::string& keep, const py::object& run_) : X_(X) {
-        const int scale = choose("scaling", scaling, kScalings);
-        const int kept = choose("keep", keep, kKept);
+    Margin(const py::object& X, const py::dict& given, const py::object& run_) : X_(X), given_(given) {
+        const auto n = static_cast<py::ssize_t>(X_.view.n_rows()), n_cols = static_cast<py::ssize_t>(X_.view.n_cols());
+        const auto options = read_options<fastfs_margin_options>(
+            fastfs::default_margin_options(), given,
+            {{"scaling", choice(&fastfs_margin_options::scaling, kScalings)},
+             {"keep", choice(&fastfs_margin_options::keep, kKept)},
+             {"missing", choice(&fastfs_margin_options::missing, kMissing)},
+             {"ramp", choice(&fastfs_margin_options::ramp, kRamps)},
+             {"ramp_low", &fastfs_margin_options::ramp_low},
+             {"ramp_high", &fastfs_margin_options::ramp_high},
+             {"levels", array(&fastfs_margin_options::levels, {n_cols})},
+             {"distances", array(&fastfs_margin_options::distances, {n, n})},
+             {"sample_weights", array(&fastfs_margin_options::sample_weights, {n})}});
         Call call(run_);
-        margin_ =
-            call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, scale, kept, run); });
+        margin_ = call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, options, run); });
+    }
+
+    void use(const py::object& features, const py::object& weights, const py::object& run_) {
+        const py::ssize_t n = length(features);
+        const auto* columns = data_or_null<std::int64_t>(features, "features", {n});
+        const auto* w = data_or_null<double>(weights, "weights", {n});
+        Call call(run_);
+        call([&](const fastfs::run& run) { margin_->use({columns, columns + n}, w, run); });
     }
 
     py::tuple scaling() const {
@@ -65,22 +92,32 @@ class Margin {
 
     py::dict relief(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                     const py::object& run_) const {
-        const auto* y = labels_of(labels);
+        const auto n = static_cast<py::ssize_t>(X_.view.n_rows());
+        const auto* y = data_or_null<std::int64_t>(labels, "labels", {n});
         const auto options = read_options<fastfs_relief_options>(
             fastfs::default_relief_options(), given,
-            {{"method",
-              choice(&fastfs_relief_options::method,
-                     {{"relief", FASTFS_RELIEF}, {"relieff", FASTFS_RELIEFF}, {"multisurf", FASTFS_MULTISURF}})},
+            {{"method", choice(&fastfs_relief_options::method, kMethods)},
              {"closed_form", &fastfs_relief_options::closed_form},
              {"n_neighbors", &fastfs_relief_options::n_neighbors},
              {"n_targets", &fastfs_relief_options::n_targets},
-             {"seed", &fastfs_relief_options::seed}});
+             {"seed", &fastfs_relief_options::seed},
+             {"far", &fastfs_relief_options::far},
+             {"radius", choice(&fastfs_relief_options::radius, kRadii)},
+             {"dead_band", &fastfs_relief_options::dead_band},
+             {"sigma", &fastfs_relief_options::sigma},
+             {"target", choice(&fastfs_relief_options::target, kTargets)},
+             {"y", array(&fastfs_relief_options::y, {n})},
+             {"events", array(&fastfs_relief_options::events, {n})},
+             {"priors", array(&fastfs_relief_options::priors, {static_cast<py::ssize_t>(n_classes)})}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });
         py::dict result;
         result["scores"] = to_array(r.scores);
+        result["scores_sd"] = r.scores_sd.empty() ? py::none() : to_array(r.scores_sd);
         result["warnings"] = r.warnings;
         result["stored"] = r.stored;
+        result["n_alone"] = r.n_alone;
+        result["n_apart"] = r.n_apart;
         return result;
     }
 
@@ -186,6 +223,7 @@ class Margin {
     }
 
     Matrix X_;
+    py::dict given_;
     std::unique_ptr<fastfs::margin> margin_;
 };
 
@@ -218,14 +256,16 @@ void bind_margin(py::module_& m) {
     m.attr("MARGIN_NO_WEIGHT") = int{FASTFS_MARGIN_NO_WEIGHT};
     m.attr("MARGIN_UNEVEN") = int{FASTFS_MARGIN_UNEVEN};
     m.attr("MARGIN_NO_NEIGHBORS") = int{FASTFS_MARGIN_NO_NEIGHBORS};
+    m.attr("MARGIN_APART") = int{FASTFS_MARGIN_APART};
 
     py::class_<Metric>(m, "MarginMetric")
         .def(py::init<double, py::object, py::object, py::object>(), py::arg("sigma"), py::arg("weights"),
              py::arg("values"), py::arg("vectors"))
         .def_property_readonly("is_matrix", [](const Metric& self) { return self.view.weights == nullptr; });
     py::class_<Margin>(m, "Margin")
-        .def(py::init<const py::object&, const std::string&, const std::string&, const py::object&>(), py::arg("X"),
-             py::arg("scaling"), py::arg("keep"), py::arg("run"))
+        .def(py::init<const py::object&, const py::dict&, const py::object&>(), py::arg("X"), py::arg("options"),
+             py::arg("run"))
+        .def("use", &Margin::use, py::arg("features"), py::arg("weights"), py::arg("run"))
         .def("scaling", &Margin::scaling)
         .def("relief", &Margin::relief, py::arg("labels"), py::arg("n_classes"), py::arg("options"), py::arg("run"))
         .def("im4e", &Margin::im4e, py::arg("labels"), py::arg("n_classes"), py::arg("options"), py::arg("run"))

@@ -66,4 +66,11 @@ void require_numbers(const double* values, std::int64_t n, const char* name, dou
     }
 }
 
+void require_positive(const double* values, std::int64_t n, const char* name) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (std::isfinite(values[i]) && values[i] > 0) continue;
+        throw InvalidArgument(std::string(name) + " must be positive numbers, but one is " + text(values[i]));
+    }
+}
+
 }  // namespace fastfs::core

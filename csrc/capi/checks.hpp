@@ -37,5 +37,6 @@ void require_features(const std::int64_t* features, std::int64_t n, std::int64_t
 // Finite, and at least so large.
 void require_numbers(const double* values, std::int64_t n, const char* name,
                      double least = std::numeric_limits<double>::lowest());
+void require_positive(const double* values, std::int64_t n, const char* name);
 
 }  // namespace fastfs::core

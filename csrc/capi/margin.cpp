@@ -1,6 +1,7 @@
-// The C interface of RELIEF, ReliefF, MultiSURF, IM4E and IMMIGRATE.
+// The C interface of the RELIEF family, IM4E and IMMIGRATE.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -12,11 +13,12 @@
 #include "margin/margin.hpp"
 #include "margin/predict.hpp"
 #include "margin/relief.hpp"
+#include "margin/target.hpp"
 #include "support/classes.hpp"
 #include "support/errors.hpp"
 
 struct fastfs_margin {
-    const fastfs::core::Margin data;
+    fastfs::core::Margin data;
 };
 
 struct fastfs_immigrate {
@@ -72,6 +74,102 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     return metric;
 }
 
+// What IM4E, IMMIGRATE and RELIEF compute with: |x_n - x_j| of all features.
+void require_numbers_only(const fastfs_margin* margin, const char* method) {
+    require(margin->data.is_plain(), std::string(method) + " takes dense, complete tables of numbers only: its " +
+                                         "margins have no meaning for missing values, categories and ramps; use the " +
+                                         "other methods of the RELIEF family");
+}
+
+fastfs_margin_options read_margin_options(const fastfs_margin_options* given, const Matrix& X) {
+    const auto o = read(given, FASTFS_MARGIN_OPTIONS_INIT, "options");
+    const std::int64_t n = X.n_rows();
+    require(o.scaling >= FASTFS_SCALE_NONE && o.scaling <= FASTFS_SCALE_STANDARD,
+            "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(o.scaling));
+    require(o.keep >= FASTFS_KEEP_NONE && o.keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
+            "keep must be one of FASTFS_KEEP_*, not " + std::to_string(o.keep));
+    require(o.missing >= FASTFS_MISSING_ERROR && o.missing <= FASTFS_MISSING_CLASS,
+            "missing must be one of FASTFS_MISSING_*, not " + std::to_string(o.missing));
+    require(o.ramp >= FASTFS_RAMP_NONE && o.ramp <= FASTFS_RAMP_DEVIATION,
+            "ramp must be one of FASTFS_RAMP_*, not " + std::to_string(o.ramp));
+    require(o.ramp != FASTFS_RAMP_GIVEN || (o.ramp_low >= 0 && o.ramp_low < o.ramp_high && std::isfinite(o.ramp_high)),
+            "a ramp must go from a number of at least 0 to a larger one, not from " + text(o.ramp_low) + " to " +
+                text(o.ramp_high));
+    require(!X.is_sparse() ||
+                (o.scaling != FASTFS_SCALE_STANDARD && o.missing == FASTFS_MISSING_ERROR &&
+                 o.ramp == FASTFS_RAMP_NONE && o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
+            "a sparse X is scaled by range or not at all, without missing values, ramps and categories: make it dense");
+    for (std::int64_t c = 0; o.levels && c < X.n_cols(); ++c) {
+        if (o.levels[c] >= 0 && o.levels[c] <= kMostLevels) continue;
+        refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
+                         << Name::column(c) << " of X is " << o.levels[c]);
+    }
+    require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
+            "FASTFS_MISSING_CLASS takes expected differences, which have no ramp: use FASTFS_RAMP_NONE");
+    if (o.sample_weights) require_positive(o.sample_weights, n, "sample_weights");
+    for (std::int64_t i = 0; o.distances && i < n; ++i) {
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const double d = o.distances[i * n + j], mirrored = o.distances[j * n + i];
+            if (d >= 0 && std::isfinite(d) && d == mirrored && (i != j || d == 0)) continue;
+            refuse(Message() << "distances must be finite, at least 0, symmetric and 0 on the diagonal, but those of "
+                             << "samples " << i << " and " << j << " are " << d << " and " << mirrored);
+        }
+    }
+    return o;
+}
+
+fastfs_relief_options read_relief_options(const fastfs_relief_options* given, const fastfs_margin* margin,
+                                          std::int64_t n_classes) {
+    const auto o = read(given, FASTFS_RELIEF_OPTIONS_INIT, "options");
+    const std::int64_t n = margin->data.X().n_rows();
+    require(o.method >= FASTFS_RELIEF && o.method <= FASTFS_RRELIEFF,
+            "method must be from FASTFS_RELIEF to FASTFS_RRELIEFF, not " + std::to_string(o.method));
+    if (o.method == FASTFS_RELIEF) require_numbers_only(margin, "RELIEF");
+    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
+            "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
+    require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
+    require(o.n_targets >= 0 && o.n_targets <= n, "n_targets must be from 1 to the " + std::to_string(n) +
+                                                      " samples, or not given for all, not " +
+                                                      std::to_string(o.n_targets));
+    const bool radial = o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
+    require(o.far == 0 || (o.far == 1 && radial),
+            "far must be 0, or 1 with FASTFS_SURF, FASTFS_MULTISURF or FASTFS_SWRF, not " + std::to_string(o.far));
+    require(o.radius == FASTFS_RADIUS_ALL || o.radius == FASTFS_RADIUS_SAMPLE,
+            "radius must be FASTFS_RADIUS_ALL or FASTFS_RADIUS_SAMPLE, not " + std::to_string(o.radius));
+    require(o.dead_band >= 0 && std::isfinite(o.dead_band),
+            "dead_band must be a number of at least 0, not " + text(o.dead_band));
+    require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
+    require(o.target >= FASTFS_TARGET_CLASS && o.target <= FASTFS_TARGET_SURVIVAL,
+            "target must be one of FASTFS_TARGET_*, not " + std::to_string(o.target));
+    require((o.method == FASTFS_RRELIEFF) ? o.target != FASTFS_TARGET_CLASS : o.target != FASTFS_TARGET_SURVIVAL,
+            o.method == FASTFS_RRELIEFF
+                ? "FASTFS_RRELIEFF needs FASTFS_TARGET_NUMBER or FASTFS_TARGET_SURVIVAL: use FASTFS_RELIEFF for classes"
+                : "FASTFS_TARGET_SURVIVAL needs FASTFS_RRELIEFF");
+    require(o.method != FASTFS_RELIEF || o.target == FASTFS_TARGET_CLASS,
+            "FASTFS_RELIEF needs FASTFS_TARGET_CLASS: use FASTFS_RRELIEFF for numbers");
+    require(o.target == FASTFS_TARGET_CLASS || margin->data.missing() != FASTFS_MISSING_CLASS,
+            "FASTFS_MISSING_CLASS needs classes: use FASTFS_MISSING_IGNORE for other targets");
+    require(o.n_targets == 0 || margin->data.missing() != FASTFS_MISSING_CLASS,
+            "FASTFS_MISSING_CLASS uses all samples as targets: use FASTFS_MISSING_IGNORE with n_targets");
+    if (o.target == FASTFS_TARGET_CLASS) {
+        if (o.priors) require_positive(o.priors, n_classes, "priors");
+    } else {
+        require(o.y != nullptr, "y is null");
+        require(o.priors == nullptr, "priors need FASTFS_TARGET_CLASS");
+        require_numbers(o.y, n, "y", o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
+        require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }),
+                "y must hold different values, but all are " + text(o.y[0]));
+    }
+    if (o.target == FASTFS_TARGET_SURVIVAL) {
+        require(o.events != nullptr, "events is null");
+        require(std::all_of(o.events, o.events + n, [](std::int32_t e) { return e == 0 || e == 1; }),
+                "events must be 0 or 1");
+        require(std::any_of(o.events, o.events + n, [](std::int32_t e) { return e == 1; }),
+                "events must hold a 1: without an event, nothing can be told");
+    }
+    return o;
+}
+
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense");
@@ -86,19 +184,29 @@ Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
 
 extern "C" {
 
-fastfs_status fastfs_margin_new(const fastfs_matrix* X_, int32_t scaling, int32_t keep, const fastfs_run* run_,
+fastfs_status fastfs_margin_new(const fastfs_matrix* X_, const fastfs_margin_options* options, const fastfs_run* run_,
                                 fastfs_margin** margin) {
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, margin != nullptr, "margin is null");
         const Matrix X = read_matrix(X_);
-        require(!X.is_sparse(), "X must be dense");
         require_size(X.n_rows(), 2, "the number of samples");
-        require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
-                "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(scaling));
-        require(keep >= FASTFS_KEEP_NONE && keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
-                "keep must be one of FASTFS_KEEP_*, not " + std::to_string(keep));
-        *margin = new fastfs_margin{Margin(X, static_cast<Scaling>(scaling), static_cast<Margin::Keep>(keep), run)};
+        const auto o = read_margin_options(options, X);
+        *margin = new fastfs_margin{Margin(X, o, run)};
+    });
+}
+
+fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, int64_t n_features,
+                                const double* weights, const fastfs_run* run_) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require(margin != nullptr && features != nullptr, "margin or features is null");
+        const std::int64_t n_cols = margin->data.X().n_cols();
+        require(n_features >= 1 && n_features <= n_cols, "n_features must be from 1 to the " + std::to_string(n_cols) +
+                                                             " columns of X, not " + std::to_string(n_features));
+        require_features(features, n_features, n_cols);
+        if (weights) require_numbers(weights, n_features, "weights", 0.0);
+        margin->data.use({features, features + n_features}, weights, run);
     });
 }
 
@@ -117,21 +225,15 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
                             fastfs_relief_result* result) {
     return guarded([&] {
         require(margin != nullptr, "margin is null");
-        const Classes classes = read_labels(labels, n_classes, *margin);
-        const auto o = read(options, FASTFS_RELIEF_OPTIONS_INIT, "options");
-        require(o.method >= FASTFS_RELIEF && o.method <= FASTFS_MULTISURF,
-                "method must be FASTFS_RELIEF, FASTFS_RELIEFF or FASTFS_MULTISURF, not " + std::to_string(o.method));
-        require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-                "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
-        require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
-        require(o.n_targets >= 0 && o.n_targets <= margin->data.X().n_rows(),
-                "n_targets must be from 1 to the " + std::to_string(margin->data.X().n_rows()) +
-                    " samples, or not given for all, not " + std::to_string(o.n_targets));
+        const auto o = read_relief_options(options, margin, n_classes);
+        const std::int32_t* events = o.target == FASTFS_TARGET_SURVIVAL ? o.events : nullptr;
+        const Target target = o.target == FASTFS_TARGET_CLASS ? Target(read_labels(labels, n_classes, *margin))
+                                                              : Target(o.y, events, margin->data.sample_weights());
         Run run = read_run(run_);
         require_output(run, result != nullptr, "result is null");
         fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
             require_output(run, r.scores != nullptr, "the scores of result are null");
-            relief(margin->data, classes, o, run, r);
+            relief(margin->data, target, o, run, r);
         });
     });
 }
@@ -140,6 +242,8 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
                           const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
     return guarded([&] {
         require(margin != nullptr, "margin is null");
+        require_numbers_only(margin, "IM4E");
+        require(!margin->data.is_weighted(), "IM4E takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
         require_iteration(o);
@@ -164,6 +268,8 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         Run run = read_run(run_);
         require(margin != nullptr, "margin is null");
         require_output(run, fitted != nullptr, "fitted is null");
+        require_numbers_only(margin, "IMMIGRATE");
+        require(!margin->data.is_weighted(), "IMMIGRATE takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
         require_iteration(o);

@@ -8,6 +8,7 @@
 #include "engines/adjacent_rows.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/buffer.hpp"
+#include "support/csr.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -19,21 +20,57 @@ namespace {
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
+// Whole numbers below the levels, of which a float holds all.
+template <class T>
+bool is_code(T value, std::int64_t levels) {
+    const T inside = value >= 0 && value < static_cast<T>(levels) ? value : T(0.5);
+    return inside == static_cast<T>(static_cast<std::int32_t>(inside));
+}
+
+template <class T>
+void find_wrong_codes(const T* values, std::int64_t n, const std::int64_t* levels, char* wrong) {
+    for (std::int64_t c = 0; c < n; ++c) {
+        wrong[c] |= levels[c] > 0 && values[c] == values[c] && !is_code(values[c], levels[c]);
+    }
+}
+
 // A power of two near 1 / x, so that nothing but the exponents changes.
 double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x), -1000, 1000)); }
 
+// Refuses the first value that the rules don't allow; there is one in column c.
 template <class T>
-FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run) {
+[[noreturn]] void refuse_value(const fastfs_matrix& m, const T* x, std::int64_t c, const TableRules& rules) {
+    const std::int64_t levels = rules.levels ? rules.levels[c] : 0;
+    for (std::int64_t r = 0; r < m.n_rows; ++r) {
+        const auto value = static_cast<double>(x[r * m.row_stride + c * m.col_stride]);
+        if (std::isnan(value) ? !rules.missing : std::isinf(value)) refuse_not_finite(kX, r, c);
+        if (levels == 0 || std::isnan(value) || is_code(value, levels)) continue;
+        refuse({"the codes of a category must be whole numbers from 0 to ", levels - 1, ", but X has ", value, " in ",
+                Name::row(r), ", ", Name::column(c)});
+    }
+    throw std::logic_error("all values are allowed");
+}
+
+struct Columns {
+    std::vector<double> lowest, highest;
+    std::vector<double> mean, deviation;  // not of kRange, unless rules want deviations
+    std::vector<char> incomplete;         // empty: no value is missing
+    bool finite;
+
+    explicit Columns(std::int64_t n) : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), finite(true) {}
+};
+
+template <class T>
+Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
+    Columns found(m.n_cols);
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
     std::vector<std::int64_t> columns(at(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
-    Buffer<double> deviation(m.n_cols);
-    FeatureScales scales;
-    scales.shift.assign(columns.size(), 0.0);
-    scales.factor.assign(columns.size(), 0.0);
+    Buffer<char> refused(m.n_cols);
+    const std::vector<double> ones(rules.weights ? 0 : kRowsRead, 1.0);
     parallel_for(run, ceil_div(m.n_cols, kColumns), [&](std::int64_t task, int) {
         const std::int64_t first = task * kColumns, n = std::min(kColumns, m.n_cols - first);
         AdjacentRows<T> rows(m, columns.data() + first, n);
@@ -41,63 +78,145 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
             for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
                 if (r % 4096 == 0) run.checkpoint();
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-                f(rows.read(r, last), last - r);
+                f(rows.read(r, last), r, last - r);
             }
         };
         std::fill_n(lowest.data() + first, n, std::numeric_limits<T>::infinity());
         std::fill_n(highest.data() + first, n, -std::numeric_limits<T>::infinity());
         std::fill_n(poison.data() + first, n, T(0));
-        for_rows([&](const T* from, std::int64_t n_rows) {
+        for_rows([&](const T* from, std::int64_t, std::int64_t n_rows) {
             kernels.column_ranges(from, n_rows, rows.stride(), n, lowest.data() + first, highest.data() + first,
                                   poison.data() + first);
         });
-        if (scaling == Scaling::kRange) return;
-        const auto n_rows_all = static_cast<double>(m.n_rows);
-        double origin[kColumns], factor[kColumns], sums[kColumns], squares[kColumns];
+        for (std::int64_t c = first; c < first + n; ++c) {
+            const bool infinite =
+                lowest[c] < std::numeric_limits<T>::lowest() || highest[c] > std::numeric_limits<T>::max();
+            refused[c] = poison[c] != T(0) && (!rules.missing || (infinite && lowest[c] <= highest[c]));
+        }
+        if (rules.levels) {
+            for_rows([&](const T* from, std::int64_t, std::int64_t n_rows) {
+                for (std::int64_t r = 0; r < n_rows; ++r, from += rows.stride()) {
+                    find_wrong_codes(from, n, rules.levels + first, refused.data() + first);
+                }
+            });
+        }
+        if (scaling == Scaling::kRange && !rules.deviations) return;
+        double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];
         for (std::int64_t c = 0; c < n; ++c) {
-            origin[c] = static_cast<double>(x[(first + c) * m.col_stride]);
-            factor[c] = unit_factor(static_cast<double>(highest[first + c]) - static_cast<double>(lowest[first + c]));
+            const auto start = static_cast<double>(x[(first + c) * m.col_stride]),
+                       low = static_cast<double>(lowest[first + c]);
+            origin[c] = std::isnan(start) ? low : start;
+            factor[c] = unit_factor(static_cast<double>(highest[first + c]) - low);
         }
         for (int round = 0; round < 2; ++round) {  // about any value, for the mean, and about the mean
+            std::fill_n(counts, n, 0.0);
             std::fill_n(sums, n, 0.0);
             std::fill_n(squares, n, 0.0);
-            for_rows([&](const T* from, std::int64_t n_rows) {
-                kernels.column_moments(from, n_rows, rows.stride(), n, origin, factor, sums, squares);
+            for_rows([&](const T* from, std::int64_t r, std::int64_t n_rows) {
+                kernels.column_moments(from, rules.weights ? rules.weights + r : ones.data(), n_rows, rows.stride(), n,
+                                       origin, factor, counts, sums, squares);
             });
             for (std::int64_t c = 0; c < n; ++c) {
-                const double error = sums[c] / n_rows_all;
+                const double error = sums[c] / counts[c];
                 origin[c] += error / factor[c];
-                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / n_rows_all - error * error)) / factor[c];
+                found.deviation[at(first + c)] =
+                    std::sqrt(std::max(0.0, squares[c] / counts[c] - error * error)) / factor[c];
             }
         }
-        std::copy_n(origin, n, scales.shift.data() + first);
+        std::copy_n(origin, n, found.mean.data() + first);
     });
+    std::copy_n(lowest.data(), m.n_cols, found.lowest.data());
+    std::copy_n(highest.data(), m.n_cols, found.highest.data());
+    const bool complete = std::all_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p == T(0); });
+    found.finite = complete || rules.missing;
+    for (std::int64_t c = 0; c < m.n_cols; ++c) {
+        if (refused[c] && found.finite) refuse_value(m, x, c, rules);
+        if (!complete) found.incomplete.push_back(poison[c] != T(0));
+    }
+    return found;
+}
 
-    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) X.row_maxima(run);
+template <class T, class I>
+Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
+                        Run& run) {
+    Columns found(X.n_cols());
+    SparseLine<T> line;
+    const auto for_entries = [&](auto&& f) {
+        std::int64_t since = 0;
+        for (std::int64_t o = 0; o < (X.is_csr() ? X.n_rows() : X.n_cols()); ++o) {
+            const std::int64_t begin = indptr[o], n = indptr[o + 1] - begin;
+            if ((since += n + 1) > (std::int64_t{1} << 20)) {
+                run.checkpoint();
+                since = 0;
+            }
+            line.visit(indices + begin, values + begin, n, [&](auto* places, const T* x, std::int64_t n_places) {
+                for (std::int64_t e = 0; e < n_places; ++e) {
+                    f(at(X.is_csr() ? std::int64_t{places[e]} : o), static_cast<double>(x[e]));
+                }
+            });
+        }
+    };
+    const auto n_rows = static_cast<double>(X.n_rows());
+    std::vector<double> n_zeros(at(X.n_cols()), n_rows);  // that aren't stored
+    std::fill(found.lowest.begin(), found.lowest.end(), std::numeric_limits<double>::infinity());
+    std::fill(found.highest.begin(), found.highest.end(), -std::numeric_limits<double>::infinity());
+    for_entries([&](std::size_t c, double x) {
+        found.lowest[c] = std::min(found.lowest[c], x);
+        found.highest[c] = std::max(found.highest[c], x);
+        --n_zeros[c];
+        found.finite = found.finite && std::isfinite(x);
+    });
+    for (std::size_t c = 0; c < n_zeros.size(); ++c) {
+        if (n_zeros[c] == 0) continue;
+        found.lowest[c] = std::min(found.lowest[c], 0.0);
+        found.highest[c] = std::max(found.highest[c], 0.0);
+    }
+    if (scaling == Scaling::kRange) return found;
+    const auto unit = [&](std::size_t c) { return unit_factor(found.highest[c] - found.lowest[c]); };
+    for_entries([&](std::size_t c, double x) { found.mean[c] += x / n_rows; });
+    for_entries([&](std::size_t c, double x) {
+        const double of_mean = (x - found.mean[c]) * unit(c);
+        found.deviation[c] += of_mean * of_mean;
+    });
+    for (std::size_t c = 0; c < n_zeros.size(); ++c) {
+        const double of_zero = found.mean[c] * unit(c);
+        found.deviation[c] = std::sqrt((found.deviation[c] + n_zeros[c] * of_zero * of_zero) / n_rows) / unit(c);
+    }
+    return found;
+}
 
+// largest: kLargest of the type of X.
+FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling, const TableRules& rules,
+                        double largest, Run& run) {
+    if (!columns.finite) X.row_maxima(run);
+    FeatureScales scales;
+    scales.shift.assign(at(X.n_cols()), 0.0);
+    scales.factor.assign(at(X.n_cols()), 0.0);
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
+    for (std::size_t c = 0; c < scales.factor.size(); ++c) {
         const auto column = static_cast<std::int64_t>(c);
-        const auto low = static_cast<double>(lowest[column]), high = static_cast<double>(highest[column]);
-        if (low == high) {
-            scales.shift[c] = low;
+        const double low = columns.lowest[c], high = columns.highest[c], origin = X.is_sparse() ? 0 : low;
+        if (!(low < high)) {  // or no value is known
+            if (low == high) scales.shift[c] = origin;
             continue;
         }
         double unit = 1;
-        if (scaling == Scaling::kRange) {
-            scales.shift[c] = low;
+        if (rules.levels && rules.levels[c] > 0) {
+            largest_range = std::max(largest_range, 1.0);
+        } else if (scaling == Scaling::kRange) {
+            scales.shift[c] = origin;
             unit = high - low;
         } else if (scaling == Scaling::kStandard) {
-            unit = deviation[column];
+            scales.shift[c] = columns.mean[c];
+            unit = columns.deviation[c];
         } else {
-            scales.shift[c] = 0;
-            if (std::max(std::abs(low), std::abs(high)) > kLargest<T>) {
-                refuse({"features that aren't scaled must not exceed ", kLargest<T>, ", but ", Name::column(column),
+            if (std::max(std::abs(low), std::abs(high)) > largest) {
+                refuse({"features that aren't scaled must not exceed ", largest, ", but ", Name::column(column),
                         " of X goes from ", low, " to ", high, ": scale it"});
             }
             largest_range = std::max(largest_range, high - low);
-            smallest_deviation = std::min(smallest_deviation, deviation[column]);
-            largest_deviation = std::max(largest_deviation, deviation[column]);
+            smallest_deviation = std::min(smallest_deviation, columns.deviation[c]);
+            largest_deviation = std::max(largest_deviation, columns.deviation[c]);
         }
         scales.factor[c] = 1 / unit;
         if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
@@ -106,18 +225,30 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
         }
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all ", m.n_cols, " are constant");
-    require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
-            "features that aren't scaled must differ by at least ", 1 / kLargest<T>, ", but none does by more than ",
+            "X needs a feature that varies, but all ", X.n_cols(), " are constant");
+    require(scaling != Scaling::kNone || largest_range >= 1 / largest,
+            "features that aren't scaled must differ by at least ", 1 / largest, ", but none does by more than ",
             largest_range, ": scale them");
     scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    scales.incomplete = columns.incomplete;
+    if (rules.deviations) scales.deviation = columns.deviation;
     return scales;
 }
 
 }  // namespace
 
-FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run) {
-    return visit_dense(X.description(), [&](auto* x) { return find_scales(X, x, scaling, run); });
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
+    const double largest = X.is_float32() ? kLargest<float> : kLargest<double>;
+    if (!X.is_sparse()) {
+        return visit_dense(X.description(), [&](auto* x) {
+            return scales_of(X, describe_dense(X, x, scaling, rules, run), scaling, rules, largest, run);
+        });
+    }
+    require(scaling != Scaling::kStandard,
+            "scaling to mean 0 would fill the zeros of a sparse X: scale it to [0, 1], or make it dense");
+    return visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
+        return scales_of(X, describe_sparse(X, values, indptr, indices, scaling, run), scaling, rules, largest, run);
+    });
 }
 
 }  // namespace fastfs::core

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fastfs._estimators.relief import MultiSURF as MultiSURF
     from fastfs._estimators.relief import Relief as Relief
     from fastfs._estimators.relief import ReliefF as ReliefF
+    from fastfs._estimators.turf import TuRF as TuRF
+    from fastfs._estimators.vls import VLS as VLS
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
@@ -68,6 +70,8 @@ _NAMES = {
     "_functions.projse": ["projse", "projse_scores", "projse_two_view", "projse_from_kernels", "ProjSeResult"],
     "_estimators.relief": ["Relief", "ReliefF", "MultiSURF"],
     "_functions.relief": ["relief_scores", "relieff_scores", "multisurf_scores"],
+    "_estimators.turf": ["TuRF"],
+    "_estimators.vls": ["VLS"],
     "_estimators.im4e": ["IM4E"],
     "_functions.im4e": ["im4e", "im4e_scores", "IM4EResult"],
     "_estimators.immigrate": ["Immigrate"],

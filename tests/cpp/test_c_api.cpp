@@ -169,7 +169,7 @@ void test_null() {
     CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_save(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_load(nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_margin_new(nullptr, 0, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_margin_new(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -231,7 +231,7 @@ void test_negative_sizes() {
                                      out.data(), &rank) == FASTFS_EINVAL);
         CHECK(fastfs_disc_fit(nullptr, size, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
         fastfs_margin* margin = nullptr;
-        CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+        CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
         result.scores = out.data();
         CHECK(fastfs_relief(margin, labels.data(), size, nullptr, nullptr, &result) == FASTFS_EINVAL);
@@ -354,7 +354,7 @@ void test_too_large_sizes() {
     }
 
     // Ranks that vectors can't have: refused before these are read.
-    CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+    CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
     metric.values = metric.vectors = &one;
     for (const std::int64_t rank : {d + 1, two_to(61), std::numeric_limits<std::int64_t>::max()}) {
@@ -508,7 +508,7 @@ void test_struct_sizes() {
                   [&](fastfs_projse_result* r) { return select(nullptr, r); });
 
     fastfs_margin* margin = nullptr;
-    CHECK(fastfs_margin_new(&X, FASTFS_SCALE_RANGE, 0, nullptr, &margin) == FASTFS_OK);
+    CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
     fastfs_relief_result relief = FASTFS_RELIEF_RESULT_INIT;
     relief.scores = scores.data();
     test_versions("fastfs_relief_options", fastfs::default_relief_options(), 8, [&](fastfs_relief_options* o) {

@@ -487,7 +487,7 @@ FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, doub
 FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers);
 FASTFS_API void fastfs_projse_free(fastfs_projse_sums* sums); /* NULL is fine */
 
-/* ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE ----------------------------------------------------------
+/* ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
  *
  * Methods on pairs of samples: d_nj = |x_n - x_j|, elementwise, of scaled features. The label-free stage scales X and
  * may keep distances; any number of fits with different labels may share one stage at the same time. */
@@ -500,51 +500,132 @@ enum {
 
 enum { /* distances to keep, between all samples over all scaled features */
        FASTFS_KEEP_NONE = 0,
-       FASTFS_KEEP_MANHATTAN = 1,        /* serves ReliefF, MultiSURF, and the first iteration of IM4E */
+       FASTFS_KEEP_MANHATTAN = 1,        /* serves the RELIEF family but RELIEF, and the first iteration of IM4E */
        FASTFS_KEEP_SQUARED_EUCLIDEAN = 2 /* serves RELIEF, and the first iteration of IMMIGRATE */
 };
 
+enum { /* NaN in X is a missing value */
+       FASTFS_MISSING_ERROR = 0,
+       FASTFS_MISSING_IGNORE = 1, /* a distance is the mean difference of the features that both samples have, times the
+                                     number of features; a score counts the neighbours that have the feature */
+       FASTFS_MISSING_CLASS = 2   /* a missing value is the distribution of its class (Kononenko 1994) */
+};
+
+enum { /* differences of numbers in scores, though not in distances: small ones count as 0, large ones as 1 */
+       FASTFS_RAMP_NONE = 0,
+       FASTFS_RAMP_GIVEN = 1,    /* 0 up to ramp_low, 1 from ramp_high on, linear between, in scaled units */
+       FASTFS_RAMP_DEVIATION = 2 /* 1 beyond the standard deviation of the feature, otherwise as they are */
+};
+
+typedef struct fastfs_margin_options {
+    size_t struct_size;
+    int32_t scaling; /* FASTFS_SCALE_* */
+    int32_t keep;    /* FASTFS_KEEP_* */
+    int32_t missing; /* FASTFS_MISSING_* */
+    int32_t ramp;    /* FASTFS_RAMP_* */
+    double ramp_low, ramp_high;
+    const int64_t* levels;   /* n_cols: 0 for numbers; for categories how many there are, whose codes 0..levels - 1 the
+                                column holds, and which differ by 0 or 1; NULL: all numbers */
+    const double* distances; /* n_rows x n_rows, row-major, symmetric, used by the RELIEF family but RELIEF instead of
+                                those of X; NULL: none */
+    const double* sample_weights; /* n_rows, positive: a weight w counts like w such samples; NULL: 1 each */
+} fastfs_margin_options;
+#define FASTFS_MARGIN_OPTIONS_INIT  \
+    {sizeof(fastfs_margin_options), \
+     FASTFS_SCALE_RANGE,            \
+     FASTFS_KEEP_NONE,              \
+     FASTFS_MISSING_ERROR,          \
+     FASTFS_RAMP_NONE,              \
+     0.0,                           \
+     1.0,                           \
+     NULL,                          \
+     NULL,                          \
+     NULL}
+
 typedef struct fastfs_margin fastfs_margin;
 
-/* X must be dense. Checks that it is finite and that not all features are constant. The handle keeps a pointer to its
- * values, which must outlive it. keep: FASTFS_KEEP_*, 8 n_rows^2 bytes; with FASTFS_KEEP_NONE, or if that exceeds the
- * budget, each fit computes its own distances. Kernels run in the dtype of X, sums are kept in double. */
-FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, int32_t scaling, int32_t keep, const fastfs_run* run,
-                                           fastfs_margin** margin);
+/* X may be sparse if it is scaled by range or not at all and has numbers only, without NaN or a ramp; then it stays
+ * sparse, and serves the RELIEF family but RELIEF. Checks that X is finite and that not all features are constant. The
+ * handle keeps pointers to its values and to the distances, which must outlive it. keep: 8 n_rows^2 bytes; with
+ * FASTFS_KEEP_NONE, or if that exceeds the budget, each fit computes its own distances. Kernels run in the dtype of X,
+ * sums are kept in double. IM4E, IMMIGRATE and RELIEF take complete tables of numbers only. */
+FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, const fastfs_margin_options* options,
+                                           const fastfs_run* run, fastfs_margin** margin);
 /* The methods use (x - shift[a]) * factor[a] of feature a; factor is 0 for a constant feature. n_cols each. */
 FASTFS_API fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor);
+/* Restricts fastfs_relief to these columns, each once; the scores of all others are 0. weights: NULL, or one for each,
+ * at least 0, by which the differences are multiplied in distances, though not in scores. Kept distances are updated by
+ * the columns that go or, if that is cheaper or more exact, computed again. No fit may use the handle meanwhile. */
+FASTFS_API fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, int64_t n_features,
+                                           const double* weights, const fastfs_run* run);
 FASTFS_API void fastfs_margin_free(fastfs_margin* margin); /* NULL is fine */
 
-enum { FASTFS_RELIEF = 0, FASTFS_RELIEFF = 1, FASTFS_MULTISURF = 2 };
+enum {                       /* d: distances of a sample to the others; T, S: their mean and standard deviation */
+       FASTFS_RELIEF = 0,    /* the nearest hit and the nearest miss */
+       FASTFS_RELIEFF = 1,   /* the nearest hits, and the nearest misses of each other class */
+       FASTFS_MULTISURF = 2, /* near: d < T - S / 2, far: d > T + S / 2 */
+       FASTFS_SURF = 3,      /* near: d < T, far: d > T, with T of all pairs */
+       FASTFS_SWRF = 4, /* near: d < T - dead_band S, far: d > T + dead_band S, weighed by a sigmoid of the distance
+                           to that bound in units of S */
+       FASTFS_MU_RELIEF = 5, /* of each class those whose distance differs most from the mean of that class */
+       FASTFS_RRELIEFF = 6   /* the nearest of all, weighed by rank; for numbers and times as targets */
+};
+
+enum { /* what is to be told */
+       FASTFS_TARGET_CLASS = 0,
+       FASTFS_TARGET_NUMBER = 1,  /* y. RRELIEFF uses |y_n - y_j|; to the others, samples that are nearer than the
+                                     standard deviation of y (n_rows - 1) are hits, and all others misses */
+       FASTFS_TARGET_SURVIVAL = 2 /* y: times to an event or, where events is 0, to the end of observation; RRELIEFF */
+};
+
+enum { /* T and S of SWRF */
+       FASTFS_RADIUS_ALL = 0,
+       FASTFS_RADIUS_SAMPLE = 1
+};
 
 typedef struct fastfs_relief_options {
     size_t struct_size;
-    int32_t method;      /* FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF */
-    int32_t closed_form; /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
-    int64_t n_neighbors; /* RELIEFF: hits, and misses of each other class; >= 1 */
-    int64_t n_targets;   /* RELIEF: number of samples, drawn at random, whose neighbours are used; 0: all */
-    uint64_t seed;       /* of that draw */
+    int32_t method;        /* FASTFS_RELIEF to FASTFS_RRELIEFF */
+    int32_t closed_form;   /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
+    int64_t n_neighbors;   /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
+    int64_t n_targets;     /* number of samples, drawn at random, whose neighbours are used; 0: all */
+    uint64_t seed;         /* of that draw */
+    int32_t far;           /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
+    int32_t radius;        /* SWRF: FASTFS_RADIUS_* */
+    double dead_band;      /* SWRF: >= 0 */
+    double sigma;          /* RRELIEFF: the r-th nearest of n_neighbors weighs exp(-(r / sigma)^2); > 0 */
+    int32_t target;        /* FASTFS_TARGET_* */
+    const double* y;       /* NUMBER, SURVIVAL: n_rows */
+    const int32_t* events; /* SURVIVAL: n_rows */
+    const double* priors;  /* RELIEFF, MU_RELIEF: n_classes, positive; NULL: shares of the samples */
 } fastfs_relief_options;
-#define FASTFS_RELIEF_OPTIONS_INIT {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0, 10, 0, 0}
+#define FASTFS_RELIEF_OPTIONS_INIT                                                                    \
+    {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0,    10,  0, 0, 0, FASTFS_RADIUS_ALL, 0.0, 20.0, \
+     FASTFS_TARGET_CLASS,           NULL,           NULL, NULL}
 
 enum {                                  /* warnings of the margin methods, added up */
        FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */
-       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF: a class has fewer neighbours than n_neighbors */
+       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF, MU_RELIEF: a class has fewer neighbours than n_neighbors */
        FASTFS_MARGIN_NO_WEIGHT = 4,     /* IM4E, IMMIGRATE: no direction has a positive margin: the last weights stay */
        FASTFS_MARGIN_UNEVEN = 8,        /* not scaled, and standard deviations lie more than 1e3 apart */
-       FASTFS_MARGIN_NO_NEIGHBORS = 16  /* MULTISURF: no sample has a near hit or miss */
+       FASTFS_MARGIN_NO_NEIGHBORS = 16, /* no sample has a near hit or miss */
+       FASTFS_MARGIN_APART = 32         /* pairs of samples have no feature in common */
 };
 
 typedef struct fastfs_relief_result {
     size_t struct_size;
-    int32_t warnings; /* out: FASTFS_MARGIN_*, added up */
-    int32_t stored;   /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    double* scores;   /* out, n_cols: larger is better, may be negative; 0 for constant features */
+    int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
+    int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    double* scores;    /* out, n_cols: larger is better, may be negative; 0 for constant features */
+    double* scores_sd; /* out, n_cols, or NULL: the standard deviation of each score over draws of n_targets */
+    int64_t n_alone;   /* out: targets without a near sample */
+    int64_t n_apart;   /* out: pairs of a target and a sample without a feature that both have */
 } fastfs_relief_result;
-#define FASTFS_RELIEF_RESULT_INIT {sizeof(fastfs_relief_result), 0, 0, NULL}
+#define FASTFS_RELIEF_RESULT_INIT {sizeof(fastfs_relief_result), 0, 0, NULL, NULL, 0, 0}
 
-/* labels: one for each row, 0..n_classes - 1, each at least once; n_classes >= 2. RELIEF: nearest by Euclidean
- * distance, the others by Manhattan distance; ties go to the lowest row. O(n_rows^2 n_cols) time. */
+/* labels: one for each row, 0..n_classes - 1, each at least once; n_classes >= 2; ignored, with n_classes = 0, if the
+ * target isn't classes. RELIEF: nearest by Euclidean distance, the others by Manhattan distance; ties go to the lowest
+ * row. O(n_rows^2 n_cols) time. */
 FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                        const fastfs_relief_options* options, const fastfs_run* run,
                                        fastfs_relief_result* result);

@@ -444,15 +444,25 @@ class projse_sums {
     owned<fastfs_projse_sums, fastfs_projse_free> handle_;
 };
 
-// ---- margins: RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE -----------------------------------------------------------
+// ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
+
+using margin_options = fastfs_margin_options;
+// scaling: FASTFS_SCALE_*, keep: FASTFS_KEEP_*.
+inline margin_options default_margin_options(int scaling = FASTFS_SCALE_RANGE, int keep = FASTFS_KEEP_NONE) {
+    margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
+    options.scaling = scaling;
+    options.keep = keep;
+    return options;
+}
 
 using relief_options = fastfs_relief_options;
 inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
 
 struct relief_result {
-    std::vector<double> scores;
-    int warnings;  // FASTFS_MARGIN_*
+    std::vector<double> scores, scores_sd;  // the last of draws of n_targets, or empty
+    int warnings;                           // FASTFS_MARGIN_*
     bool stored;
+    std::int64_t n_alone, n_apart;
 };
 
 using im4e_options = fastfs_im4e_options;
@@ -484,18 +494,26 @@ inline margin_metric default_margin_metric() { return FASTFS_MARGIN_METRIC_INIT;
 
 class margin {
   public:
-    // The arrays behind X must outlive the object. scaling: FASTFS_SCALE_*, keep: FASTFS_KEEP_*.
-    explicit margin(const matrix& X, int scaling, int keep = FASTFS_KEEP_NONE, const run& how = default_run())
+    // The arrays behind X and options.distances must outlive the object.
+    explicit margin(const matrix& X, const margin_options& options = default_margin_options(),
+                    const run& how = default_run())
         : n_features_(X.n_cols()) {
         fastfs_margin* handle = nullptr;
-        check(fastfs_margin_new(X.get(), scaling, keep, &how, &handle));
+        check(fastfs_margin_new(X.get(), &options, &how, &handle));
         handle_.reset(handle);
+    }
+
+    // See fastfs_margin_use. weights: one for each of the features, or null.
+    void use(const std::vector<std::int64_t>& features, const double* weights = nullptr,
+             const run& how = default_run()) {
+        check(fastfs_margin_use(handle_.get(), features.data(), static_cast<std::int64_t>(features.size()), weights,
+                                &how));
     }
 
     // shift, factor: n_cols each.
     void scaling(double* shift, double* factor) const { check(fastfs_margin_scaling(handle_.get(), shift, factor)); }
 
-    // labels: 0..n_classes - 1, one for each row.
+    // labels: 0..n_classes - 1, one for each row; null, with n_classes = 0, if the target isn't classes.
     relief_result relief(const std::int64_t* labels, std::int64_t n_classes,
                          const relief_options& options = default_relief_options(),
                          const run& how = default_run()) const {
@@ -503,9 +521,15 @@ class margin {
         result.scores.resize(static_cast<std::size_t>(n_features_));
         fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
         out.scores = result.scores.data();
+        if (options.n_targets > 0) {
+            result.scores_sd.resize(result.scores.size());
+            out.scores_sd = result.scores_sd.data();
+        }
         check(fastfs_relief(handle_.get(), labels, n_classes, &options, &how, &out));
         result.warnings = out.warnings;
         result.stored = out.stored != 0;
+        result.n_alone = out.n_alone;
+        result.n_apart = out.n_apart;
         return result;
     }
 
