@@ -304,7 +304,9 @@ template <class T>
 Relief relief(const Data<T>& X, const std::vector<std::int64_t>& labels, fastfs_relief_options options, int keep,
               fastfs_run run) {
     fastfs_margin* margin = nullptr;
-    CHECK(fastfs_margin_new(&X.m, FASTFS_SCALE_RANGE, keep, &run, &margin) == FASTFS_OK);
+    fastfs_margin_options stage = FASTFS_MARGIN_OPTIONS_INIT;
+    stage.keep = keep;
+    CHECK(fastfs_margin_new(&X.m, &stage, &run, &margin) == FASTFS_OK);
     Relief out{std::vector<double>(static_cast<std::size_t>(X.m.n_cols)), 0, false};
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
     result.scores = out.scores.data();
@@ -383,7 +385,9 @@ void test_cancel() {
         return c.calls >= 2 ? 1 : 0;
     };
     fastfs_margin* margin = nullptr;
-    const int code = fastfs_margin_new(&X.m, FASTFS_SCALE_RANGE, FASTFS_KEEP_MANHATTAN, &run, &margin);
+    fastfs_margin_options stage = FASTFS_MARGIN_OPTIONS_INIT;
+    stage.keep = FASTFS_KEEP_MANHATTAN;
+    const int code = fastfs_margin_new(&X.m, &stage, &run, &margin);
     CHECK(code == FASTFS_ECANCELED && margin == nullptr);
     CHECK(clock.ascending);
     CHECK(std::chrono::steady_clock::now() - clock.asked < std::chrono::seconds(2));

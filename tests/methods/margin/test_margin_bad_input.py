@@ -319,7 +319,7 @@ METRICS = {
 def test_metrics_from_elsewhere(name):
     """The C interface takes those that no fit of ours has made."""
     weights, values, vectors, message = METRICS[name]
-    stage = Stage(X, "range", Run())
+    stage = Stage(X, {"scaling": "range"}, Run())
     metric = core().MarginMetric(1.0, weights, values, vectors)
     with pytest.raises(ValueError, match=message) as raised:
         stage.core.distances(Y.astype(np.int64), 2, metric, X, stage.run)
