@@ -76,6 +76,8 @@ def read_response(y: Any, n_samples: int, n_features: int, kind: str, *, numbers
         kind = _kind(y, n_samples, n_features, numbers_only)
     if kind == "survival":
         return Response(kind, _as_times(y, n_samples))
+    if getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError(f"y holds records, which are for target_type='survival', not for target_type={kind!r}")
     if kind == "number":
         return Response(kind, _as_numbers(as_labels(y, n_samples, n_features, "number")))
     classes, labels = encode_labels(y, n_samples, n_features)
@@ -135,7 +137,7 @@ def _as_times(y: Any, n_samples: int) -> Array:
         event, time = sorted(kinds, key=lambda name: kinds[name] != "b")
     else:
         raise ValueError(
-            "for survival, y must be a structured array with the fields event (bool) and time, such as "
+            "y must be a structured array with the fields event (bool) and time for target_type='survival', such as "
             "scikit-survival's, not " + (f"one with the fields {', '.join(names)}" if names else f"of {values.dtype}")
         )
     if values.shape != (n_samples,):

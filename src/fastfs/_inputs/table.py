@@ -71,7 +71,7 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     values, levels = np.empty(X.shape, dtype), np.zeros(X.shape[1], np.int64)
     if len(numbers):
         values[:, numbers] = part
-    for column in np.flatnonzero(mask):
+    for column in np.flatnonzero(mask).tolist():
         codes, known = _encode(np.asarray(_column(X, column)), describe(column))
         values[:, column], levels[column] = codes, max(1, len(known))
     return Table(values, levels)
@@ -110,15 +110,20 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
     require_table(X)
     if hasattr(X, "tocsr"):
         X = X.tocsc()
-        parts = (X.data[a:b] for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True))
-        counts = [len(np.unique(np.append(part, np.zeros(len(part) < X.shape[0], part.dtype)))) for part in parts]
-        return np.array(counts, dtype=np.int64) <= at_most
+        stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
+        return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
     if not hasattr(X, "dtypes"):
         X = np.asarray(X)
     describe = describing(X)
     columns = (np.asarray(_column(X, column)) for column in range(X.shape[1]))
     found = [len(_encode(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
     return np.array(found, dtype=bool)
+
+
+def _n_different(stored: Array, n_rows: int) -> int:
+    """Return how many different values a sparse column has."""
+    known = np.unique(stored[~np.isnan(stored)])
+    return len(known) + int(len(stored) < n_rows and 0 not in known)
 
 
 def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
@@ -143,7 +148,7 @@ def _columns(X: Any, columns: Array) -> Any:
 
 
 def _column(X: Any, column: int) -> Any:
-    return X.iloc[:, column] if hasattr(X, "iloc") else X[:, int(column)]
+    return X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
 
 
 def _encode(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:

@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
-from fastfs import IM4E, Immigrate, MultiSURF, Relief, ReliefF
+from fastfs import IM4E, SURF, SWRF, Immigrate, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 
-ALL = [Relief, ReliefF, MultiSURF, IM4E, Immigrate]
+ALL = [Relief, ReliefF, SURF, MultiSURF, SWRF, MuRelief, IM4E, Immigrate]
 CLASSIFIERS = [IM4E, Immigrate]
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 2
@@ -41,7 +41,10 @@ classifiers = pytest.mark.parametrize("method", CLASSIFIERS, ids=lambda method: 
 FUNCTIONS = {
     Relief: fastfs.relief_scores,
     ReliefF: fastfs.relieff_scores,
+    SURF: fastfs.surf_scores,
     MultiSURF: fastfs.multisurf_scores,
+    SWRF: fastfs.swrf_scores,
+    MuRelief: fastfs.mu_relief_scores,
     IM4E: lambda X, y, **options: fastfs.im4e(X, y, **options).weights,
     Immigrate: lambda X, y, **options: fastfs.immigrate(X, y, **options).scores,
 }
@@ -55,7 +58,9 @@ EXPECTED = {
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @parametrize_with_checks(
-    [method() for method in ALL] + [Immigrate(1, clip=True, sigma="auto"), Relief(closed_form=True)],
+    [method() for method in ALL]
+    + [Immigrate(1, clip=True, sigma="auto"), Relief(closed_form=True), ReliefF(missing="ignore"), RReliefF()]
+    + [SURF(target_type="number")],
     expected_failed_checks=lambda estimator: EXPECTED if isinstance(estimator, IM4E) else {},
 )
 def test_scikit_learn_checks(estimator, check):
