@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fastfs._estimators.relief import Relief as Relief
     from fastfs._estimators.relief import ReliefF as ReliefF
     from fastfs._estimators.relief import RReliefF as RReliefF
+    from fastfs._estimators.turf import TuRF as TuRF
+    from fastfs._estimators.vls import VLS as VLS
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
@@ -86,6 +88,8 @@ _NAMES = {
         "rrelieff_scores",
     ],
     "_inputs.table": ["few_valued"],
+    "_estimators.turf": ["TuRF"],
+    "_estimators.vls": ["VLS"],
     "_estimators.im4e": ["IM4E"],
     "_functions.im4e": ["im4e", "im4e_scores", "IM4EResult"],
     "_estimators.immigrate": ["Immigrate"],

@@ -1,0 +1,127 @@
+"""What the estimators that score the features over and over share: how any other estimator is asked for scores."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import validate_data
+
+from fastfs._estimators.selector import _Selector
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.matrix import require_table
+from fastfs._machine.errors import naming
+
+Columns = npt.NDArray[np.int64]
+
+
+class Rounds(Protocol):
+    """Scores of one table and one target, for one set of columns after another."""
+
+    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
+        """Return a finite score for each of these columns (ascending), by themselves: the others aren't there."""
+
+
+def rounds_of(estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
+    """Return the estimator's own rounds, ``_rounds(X, y, **fit_params)``, if it has cheaper ones than fits.
+
+    What doesn't depend on the columns is then done once, and what changes little from round to round is kept.
+    The estimator may be changed.
+    """
+    own = getattr(estimator, "_rounds", None)
+    return _Fits(estimator, X, y, fit_params) if own is None else own(X, y, **fit_params)
+
+
+class _Fits:
+    """The rounds of an estimator that has none of its own: a fit each."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
+        self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
+
+    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
+        n_features = self.X.shape[1]
+        model, part = clone(self.estimator), self.X
+        if len(columns) < n_features:
+            model.set_params(**_subset_params(model, columns, n_features, getattr(self.X, "columns", None)))
+            part = _safe_indexing(self.X, columns, axis=1)
+        with naming({"column": lambda j: f"column {columns[j]}"}):
+            model.fit(part, self.y, **self.fit_params)
+        name = type(model).__name__
+        if not hasattr(model, "scores_"):
+            raise ValueError(f"{name} has no scores_ after its fit: give an estimator that scores the features")
+        scores = np.asarray(model.scores_, dtype=np.float64)
+        if scores.shape != columns.shape:
+            raise ValueError(
+                f"scores_ of {name} must have shape ({len(columns)},), one a feature, but has {scores.shape}"
+            )
+        if not np.isfinite(scores).all():
+            bad = columns[~np.isfinite(scores)][0]
+            raise ValueError(f"the scores of {name} must be finite, but that of column {bad} (counted from 0) isn't")
+        return scores
+
+
+def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) -> dict[str, Any]:
+    """Return those parameters of a model that name or count columns, translated from all columns to some of them."""
+    translated: dict[str, Any] = {}
+    for path, value in model.get_params().items():  # also of an estimator inside the model, which has the same columns
+        name = path.rpartition("__")[2]
+        if (
+            name == "n_features_to_select"
+            and isinstance(value, int | np.integer)
+            and len(columns) < value <= n_features
+        ):
+            translated[path] = len(columns)
+        if name == "categorical_features" and value is not None and not isinstance(value, str):
+            translated[path] = np.isin(columns, column_numbers(name, value, n_features, names))
+    return translated
+
+
+class _Wrapper(_Selector):
+    """A selector that scores by another estimator, `estimator`."""
+
+    estimator: Any
+
+    def _take(self, X: Any) -> Any:
+        """Return X in a form of which columns can be taken, its values as they are; its columns are set."""
+        if hasattr(X, "__next__"):
+            raise TypeError(
+                f"X is an iterator of row chunks, which can be read once, but {type(self).__name__} scores it several "
+                "times: give it as one array"
+            )
+        require_table(X)
+        if hasattr(X, "tocsr"):
+            X = X if X.format in ("csr", "csc") else X.tocsc()  # others have no columns to take
+        elif not hasattr(X, "shape"):
+            values = np.asarray(X)
+            # NumPy makes strings of the numbers beside one.
+            X = np.asarray(X, dtype=object) if values.dtype.kind in "OSU" else values
+        if X.shape[1] == 0:  # in the words that scikit-learn's checks of estimators look for
+            raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        validate_data(self, X, skip_check_array=True)
+        return X
+
+    def _inner_rounds(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
+        """Return the rounds of the wrapped estimator, with those of the parameters that are for it."""
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"] if fit_params else {}
+        return rounds_of(clone(self.estimator), X, y, fit_params)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How scikit-learn passes sample weights and the like on: from ``fit`` to that of the wrapped estimator.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.target_tags, tags.classifier_tags = own.input_tags, own.target_tags, own.classifier_tags
+        tags.non_deterministic = own.non_deterministic
+        return tags

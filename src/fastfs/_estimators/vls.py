@@ -1,0 +1,263 @@
+"""VLS around any scorer."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._estimators.rounds import Columns, Rounds, _Wrapper
+from fastfs._inputs.checks import as_int, as_seed, choose, count_selected, rank_features, some_of
+from fastfs._inputs.columns import column_numbers
+from fastfs._machine.errors import within
+from fastfs._machine.run import as_progress
+from fastfs._types import Progress
+
+# Neither the default nor a later round of TuRF makes smaller subsets: few features form few pairs.
+FEWEST = 10
+
+
+class VLS(_Wrapper):
+    """Select features by VLS (very large scale): score subsets of the features, and take each feature's best score.
+
+    In a subset, fewer irrelevant features blur the distances of the RELIEF family. Features that matter only together
+    must meet in one, so that there are many subsets, or such that all pairs meet.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any that has ``scores_`` once fitted, such as :class:`fastfs.MultiSURF`. It isn't changed. Its own
+        `n_features_to_select` changes no score; in subsets with fewer features than that, all of them are meant.
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    n_subsets : int
+        Number of random subsets. The features are dealt out to subsets until none is left, then dealt out again, so
+        that each is in about as many subsets as any other.
+    subset_size : int or None
+        Features of a subset, or the most that it may have with ``subsets="pairs"``; None: a fifth of all, but 10 at
+        least. In :class:`fastfs.TuRF` its share of the features stays the same from round to round, but subsets don't
+        become smaller than 10 features or, if it is less, than `subset_size`.
+    subsets : None, "pairs" or list of array-like
+        None: random ones. "pairs": unions of two groups each, out of ceil(2 n_features / subset_size) random groups, so
+        that every pair of features meets. Or the subsets themselves, each a mask, column numbers or column names. With
+        either, `n_subsets` isn't used.
+    random_state : int, Generator, RandomState or None
+        Of the subsets; the estimator has its own.
+    verbose : bool or callable
+        True prints the subsets on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        The largest of the feature's scores in the subsets that hold it. That of noise is above its mean, too, and the
+        more so the more subsets there are.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    subsets_ : list of ndarray
+        Columns of each subset, ascending. Equal subsets are there, and scored, once.
+    n_scored_ : ndarray of shape (n_features,), int64
+        Number of subsets that hold the feature.
+    pair_probability_ : float
+        The probability that two features meet in a random subset, 1 with ``subsets="pairs"``, and NaN if the subsets
+        were given. With q = `subset_size` a divisor of A = `n_features`, and `n_subsets` of A / q,
+        1 - (1 - (q - 1) / (A - 1))^(n_subsets q / A).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        A subset is larger than X, empty, or names columns that X hasn't; subsets leave features out; the estimator
+        gives no ``scores_``, or scores that aren't finite; what the estimator raises, with the subset.
+    TypeError
+        A parameter is of another type; X is an iterator.
+
+    Notes
+    -----
+    A fit to each subset. By default these have as many values together as eight fits to all features, with
+    ``subsets="pairs"`` nine; what a fit costs apart from that comes on top of it. "pairs" is the better choice in
+    :class:`fastfs.TuRF`, which takes out features that don't meet in one of its rounds.
+
+    References
+    ----------
+    .. [1] M. J. Eppstein, P. Haake, "Very large scale ReliefF for genome-wide association analysis", CIBCB 2008.
+
+    Examples
+    --------
+    The label is the exclusive or of the first two of 400 features.
+
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(150, 400)).astype(float)
+    >>> y = X[:, 0] != X[:, 1]
+    >>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
+    [1, 9]
+    >>> selector = fastfs.VLS(fastfs.MultiSURF(), n_features_to_select=2).fit(X, y)
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    >>> len(selector.subsets_), set(selector.n_scored_.tolist()), round(selector.pair_probability_, 2)
+    (40, {8}, 0.83)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_features_to_select: int | float | None = None,
+        n_subsets: int = 40,
+        subset_size: int | None = None,
+        subsets: Any = None,
+        random_state: Any = 0,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.n_subsets = n_subsets
+        self.subset_size = subset_size
+        self.subsets = subsets
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
+        """Score the features of X, subset by subset.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Whatever the estimator takes.
+        y : array-like
+            The same.
+        **fit_params
+            For the estimator's ``fit``, such as sample weights.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            rounds = self._rounds(X, y, **fit_params)
+            n_features = self.n_features_in_
+            count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work
+            self.scores_ = rounds.scores(np.arange(n_features))
+            self.ranking_ = rank_features(self.scores_)
+            self.subsets_ = rounds.subsets
+            self.n_scored_ = np.bincount(np.concatenate(self.subsets_), minlength=n_features)
+            self.pair_probability_ = rounds.pair_probability
+        return self
+
+    def _rounds(self, X: Any, y: Any, **fit_params: Any) -> "_SubsetRounds":
+        X = self._take(X)
+        return _SubsetRounds(self, self._inner_rounds(X, y, fit_params), X.shape[1])
+
+
+class _SubsetRounds:
+    """The rounds of a VLS, each with subsets of its own.
+
+    Attributes
+    ----------
+    subsets : list of ndarray
+        Of the last round: positions among its columns, ascending.
+    pair_probability : float
+        That of the last round.
+    """
+
+    def __init__(self, vls: VLS, inner: Rounds, n_features: int) -> None:
+        self._inner, self._report, self._draw = inner, as_progress(vls.verbose), _drawer(vls, n_features)
+        self.subsets: list[Columns] = []
+        self.pair_probability = np.nan
+
+    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
+        drawn, self.pair_probability = self._draw(columns)
+        self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
+        best = np.full(len(columns), -np.inf)
+        for number, subset in enumerate(self.subsets):
+            with within("subset", number):
+                scores = self._inner.scores(columns[subset])
+            best[subset] = np.maximum(best[subset], scores)
+            if self._report is not None:
+                self._report(f"subset {number + 1} of {len(self.subsets)}", (number + 1) / len(self.subsets))
+        return best
+
+
+def _drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Columns], float]]:
+    """Return what draws the subsets of some of the features, and tells the probability that a pair of them meets."""
+    if hasattr(vls.subsets, "__iter__") and not isinstance(vls.subsets, str):
+        given = _read_subsets(vls.subsets, n_features, getattr(vls, "feature_names_in_", None))
+        return lambda columns: ([left for subset in given if len(left := _places(subset, columns))], np.nan)
+    all_pairs = vls.subsets is not None and bool(
+        choose("subsets", vls.subsets, ("pairs",), "None", "a list of subsets")
+    )
+    n_subsets = as_int("n_subsets", vls.n_subsets, low=1)
+    if vls.subset_size is None:
+        whole = min(n_features, max(FEWEST, -(-n_features // 5)))
+    else:
+        whole = as_int("subset_size", vls.subset_size, low=2 if all_pairs else 1)
+        if whole > n_features:
+            raise ValueError(f"subset_size must be at most the {n_features} features of X, but is {whole}")
+    rng = np.random.default_rng(as_seed(vls.random_state))
+
+    def draw(columns: Columns) -> tuple[list[Columns], float]:
+        n = len(columns)
+        size = min(n, max(-(-whole * n // n_features), min(whole, FEWEST)))
+        if size == n:
+            return [np.arange(n)], 1.0
+        if all_pairs:
+            return unions(n, size, rng), 1.0
+        return deals(n, size, n_subsets, rng), pair_probability(n, size, n_subsets)
+
+    return draw
+
+
+def deals(n: int, size: int, n_subsets: int, rng: np.random.Generator) -> list[Columns]:
+    """Deal n features out to subsets of that size; the last one of a deal is filled up by the first features dealt."""
+    per_deal = -(-n // size)
+    if n_subsets < per_deal:
+        raise ValueError(
+            f"n_subsets must be at least {per_deal}, for each of {n} features to be in a subset of {size}, but is "
+            f"{n_subsets}: give more, or a larger subset_size"
+        )
+    subsets: list[Columns] = []
+    while len(subsets) < n_subsets:
+        subsets += list(np.sort(np.resize(rng.permutation(n), (per_deal, size)), axis=1))
+    return subsets[:n_subsets]
+
+
+def pair_probability(n: int, size: int, n_subsets: int) -> float:
+    """The probability that two features meet in one of the subsets of `deals`."""
+    per_deal = -(-n // size)
+    n_deals, rest = divmod(n_subsets, per_deal)
+    filled = per_deal * size - n
+    # Of all ordered pairs, those in a subset; two features that fill up the last subset are in the first one, too.
+    in_subset = size * (size - 1)
+    in_deal = per_deal * in_subset - filled * (filled - 1)
+    total = n * (n - 1)
+    return 1 - float((1 - in_deal / total) ** n_deals * (1 - rest * in_subset / total))
+
+
+def unions(n: int, size: int, rng: np.random.Generator) -> list[Columns]:
+    """Return all unions of two out of random groups that are half as large as a subset: every two features meet."""
+    groups = np.array_split(rng.permutation(n), -(-n // (size // 2)))
+    return [np.sort(np.concatenate(two)) for two in itertools.combinations(groups, 2)]
+
+
+def _places(subset: Columns, columns: Columns) -> Columns:
+    """Return where the columns are that belong to a subset."""
+    return np.flatnonzero(np.isin(columns, subset))
+
+
+def _read_subsets(subsets: Any, n_features: int, names: Any) -> list[Columns]:
+    """Return the columns of each subset given; all together they must be those of X."""
+    found = [column_numbers(f"subsets[{k}]", subset, n_features, names) for k, subset in enumerate(subsets)]
+    for k, columns in enumerate(found):
+        if not len(columns):
+            raise ValueError(f"subsets[{k}] is empty: leave it out, or name its columns")
+    left_out = np.setdiff1d(np.arange(n_features), np.concatenate([*found, np.empty(0, dtype=np.int64)]))
+    if len(left_out):
+        missing = left_out.tolist() if names is None else np.asarray(names)[left_out].tolist()
+        raise ValueError(
+            f"subsets must hold each feature of X, but leave out {len(left_out)} of {n_features}, columns "
+            f"{some_of(missing)}: add a subset of them, or drop them from X"
+        )
+    return found
