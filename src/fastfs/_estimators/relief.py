@@ -385,7 +385,7 @@ class SURF(_TableSelector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     far : bool
-        Use far samples too, with the opposite sign (SURF*). This helps to find interactions, and destroys main effects.
+        Use far samples too, with the opposite sign (SURF*). Meant for interactions; it may hide main effects.
     categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
         As for :class:`fastfs.ReliefF`.
     n_jobs : int or None
@@ -499,7 +499,7 @@ class MultiSURF(_TableSelector):
         Number or fraction of the features to keep; None: half of them.
     far : bool
         Use far samples too, with the opposite sign: those beyond the mean
-        plus half of the standard deviation (MultiSURF*). This helps to find interactions, and destroys main effects.
+        plus half of the standard deviation (MultiSURF*). Meant for interactions; it may hide main effects.
     categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
         As for :class:`fastfs.ReliefF`.
     n_jobs : int or None
@@ -611,7 +611,7 @@ class SWRF(_TableSelector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     far : bool
-        Use far samples too, with the opposite sign (SWRF*). This helps to find interactions, and destroys main effects.
+        Use far samples too, with the opposite sign (SWRF*). Meant for interactions; it may hide main effects.
     radius : {"all", "sample"}
         The mean and the standard deviation are those of all pairs of samples, or of the distances of each sample.
     dead_band : float
