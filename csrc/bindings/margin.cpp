@@ -61,16 +61,17 @@ class Margin {
   public:
     Margin(const py::object& X, const py::dict& given, const py::object& run_) : X_(X), given_(given) {
         const auto n = static_cast<py::ssize_t>(X_.view.n_rows()), n_cols = static_cast<py::ssize_t>(X_.view.n_cols());
-        const auto options =
-            read_options<fastfs_margin_options>(fastfs::default_margin_options(), given,
-                                                {{"scaling", choice(&fastfs_margin_options::scaling, kScalings)},
-                                                 {"keep", choice(&fastfs_margin_options::keep, kKept)},
-                                                 {"missing", choice(&fastfs_margin_options::missing, kMissing)},
-                                                 {"ramp", choice(&fastfs_margin_options::ramp, kRamps)},
-                                                 {"ramp_low", &fastfs_margin_options::ramp_low},
-                                                 {"ramp_high", &fastfs_margin_options::ramp_high},
-                                                 {"levels", array(&fastfs_margin_options::levels, {n_cols})},
-                                                 {"distances", array(&fastfs_margin_options::distances, {n, n})}});
+        const auto options = read_options<fastfs_margin_options>(
+            fastfs::default_margin_options(), given,
+            {{"scaling", choice(&fastfs_margin_options::scaling, kScalings)},
+             {"keep", choice(&fastfs_margin_options::keep, kKept)},
+             {"missing", choice(&fastfs_margin_options::missing, kMissing)},
+             {"ramp", choice(&fastfs_margin_options::ramp, kRamps)},
+             {"ramp_low", &fastfs_margin_options::ramp_low},
+             {"ramp_high", &fastfs_margin_options::ramp_high},
+             {"levels", array(&fastfs_margin_options::levels, {n_cols})},
+             {"distances", array(&fastfs_margin_options::distances, {n, n})},
+             {"sample_weights", array(&fastfs_margin_options::sample_weights, {n})}});
         Call call(run_);
         margin_ = call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, options, run); });
     }
@@ -107,7 +108,6 @@ class Margin {
              {"target", choice(&fastfs_relief_options::target, kTargets)},
              {"y", array(&fastfs_relief_options::y, {n})},
              {"events", array(&fastfs_relief_options::events, {n})},
-             {"sample_weights", array(&fastfs_relief_options::sample_weights, {n})},
              {"priors", array(&fastfs_relief_options::priors, {static_cast<py::ssize_t>(n_classes)})}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });

@@ -104,6 +104,9 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
         refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
                          << Name::column(c) << " of X is " << o.levels[c]);
     }
+    require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
+            "FASTFS_MISSING_CLASS takes expected differences, which have no ramp: use FASTFS_RAMP_NONE");
+    if (o.sample_weights) require_positive(o.sample_weights, n, "sample_weights");
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
             const double d = o.distances[i * n + j], mirrored = o.distances[j * n + i];
@@ -146,6 +149,8 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
             "FASTFS_RELIEF needs FASTFS_TARGET_CLASS: use FASTFS_RRELIEFF for numbers");
     require(o.target == FASTFS_TARGET_CLASS || margin->data.missing() != FASTFS_MISSING_CLASS,
             "FASTFS_MISSING_CLASS needs classes: use FASTFS_MISSING_IGNORE for other targets");
+    require(o.n_targets == 0 || margin->data.missing() != FASTFS_MISSING_CLASS,
+            "FASTFS_MISSING_CLASS uses all samples as targets: use FASTFS_MISSING_IGNORE with n_targets");
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {
@@ -162,7 +167,6 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
         require(std::any_of(o.events, o.events + n, [](std::int32_t e) { return e == 1; }),
                 "events must hold a 1: without an event, nothing can be told");
     }
-    if (o.sample_weights) require_positive(o.sample_weights, n, "sample_weights");
     return o;
 }
 
@@ -222,10 +226,9 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
     return guarded([&] {
         require(margin != nullptr, "margin is null");
         const auto o = read_relief_options(options, margin, n_classes);
-        const Target target =
-            o.target == FASTFS_TARGET_CLASS
-                ? Target(read_labels(labels, n_classes, *margin))
-                : Target(o.y, o.target == FASTFS_TARGET_SURVIVAL ? o.events : nullptr, margin->data.X().n_rows());
+        const std::int32_t* events = o.target == FASTFS_TARGET_SURVIVAL ? o.events : nullptr;
+        const Target target = o.target == FASTFS_TARGET_CLASS ? Target(read_labels(labels, n_classes, *margin))
+                                                              : Target(o.y, events, margin->data.sample_weights());
         Run run = read_run(run_);
         require_output(run, result != nullptr, "result is null");
         fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
@@ -240,6 +243,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
     return guarded([&] {
         require(margin != nullptr, "margin is null");
         require_numbers_only(margin, "IM4E");
+        require(!margin->data.is_weighted(), "IM4E takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
         require_iteration(o);
@@ -265,6 +269,7 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require(margin != nullptr, "margin is null");
         require_output(run, fitted != nullptr, "fitted is null");
         require_numbers_only(margin, "IMMIGRATE");
+        require(!margin->data.is_weighted(), "IMMIGRATE takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
         require_iteration(o);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
@@ -124,6 +125,43 @@ struct Sides {
     }
 };
 
+// What the kernels want to know of the features: rows as long as all panels together.
+template <class T>
+class Parameters {
+  public:
+    Parameters(std::int64_t n_features, std::initializer_list<const std::vector<double>*> rows, Run& run)
+        : n_rows_(rows.size()), ld_(round_up(n_features, kRowUnit<T>)) {
+        const std::int64_t size = static_cast<std::int64_t>(n_rows_) * ld_;
+        run.require_memory(size * static_cast<std::int64_t>(sizeof(T)), "the parameters of features",
+                           "raise max_memory");
+        values_ = Buffer<T>(size);
+        std::fill_n(values_.data(), size, T(0));
+        T* to = values_.data();
+        for (const auto* row : rows) {
+            std::transform(row->begin(), row->end(), to, [](double x) { return static_cast<T>(x); });
+            to += ld_;
+        }
+    }
+
+    // Of a panel, from its first feature on.
+    std::array<const T*, 3> at(std::int64_t k0) const {
+        std::array<const T*, 3> rows{};
+        for (std::size_t r = 0; r < n_rows_; ++r) rows[r] = values_.data() + static_cast<std::int64_t>(r) * ld_ + k0;
+        return rows;
+    }
+
+  private:
+    std::size_t n_rows_;
+    std::int64_t ld_;
+    Buffer<T> values_;
+};
+
+template <class T>
+Parameters<T> ramps(const ScaledFeatures& data, Difference difference, Run& run) {
+    return difference == Difference::kRamp ? Parameters<T>(data.n_features(), {&data.low, &data.high, &data.top}, run)
+                                           : Parameters<T>(0, {}, run);
+}
+
 // Samples on the side of a block of pairs, which is a task: enough tasks for a few threads where samples are few, and
 // otherwise as many as fit L2 (1 MiB) with their 4 kB each.
 std::int64_t block_side(std::int64_t n) { return n >= 512 ? 64 : n >= 128 ? 32 : 16; }
@@ -149,11 +187,12 @@ namespace {
 // pair_sums.
 template <class T, class Kernel>
 void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
-               std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run) {
+               std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run,
+               Into into = Into::kEmpty) {
     const Sides<T> sides{left, right, i0, i1, j0, j1};
     const std::int64_t n_left = i1 - i0, n_right = j1 - j0;
     if (left.n_features() == 0) {
-        for (std::int64_t i = 0; i < n_left; ++i) std::fill_n(out + i * ld, n_right, 0.0);
+        for (std::int64_t i = 0; i < n_left && into == Into::kEmpty; ++i) std::fill_n(out + i * ld, n_right, 0.0);
         return;
     }
     const bool triangle = sides.inside && i0 == j0 && i1 == j1;
@@ -165,6 +204,7 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
         for (std::int64_t j = triangle ? i : 0; j < n_right; j += side) blocks.emplace_back(i, j);
     }
 
+    const double sign = into == Into::kSubtract ? -1 : 1;
     const auto n_passes = static_cast<double>(panels.n_passes());
     for (std::int64_t pass = 0; pass < panels.n_passes(); ++pass) {
         const Run::Part part(run, static_cast<double>(pass) / n_passes, static_cast<double>(pass + 1) / n_passes);
@@ -174,7 +214,7 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
             const auto [i_first, j_first] = blocks[static_cast<std::size_t>(task)];
             const std::int64_t i_last = std::min(i_first + side, n_left), j_last = std::min(j_first + side, n_right);
             for (std::int64_t panel = 0; panel < panels.n_panels(); ++panel) {
-                const bool add = pass > 0 || panel > 0;
+                const bool add = into != Into::kEmpty || pass > 0 || panel > 0;
                 const T *right_rows = panels.rows(panel), *left_rows = right_rows + sides.left_row * panels.width();
                 const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
                 for (std::int64_t i = i_first; i < i_last; i += kSide) {
@@ -188,7 +228,7 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                         for (std::int64_t r = 0; r < height; ++r) {
                             double* to = out + (i + r) * ld + j;
                             for (std::int64_t c = 0; c < width; ++c) {
-                                const auto sum = static_cast<double>(sums[r * kSide + c]);
+                                const double sum = sign * static_cast<double>(sums[r * kSide + c]);
                                 to[c] = add ? to[c] + sum : sum;
                             }
                         }
@@ -213,25 +253,23 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
 
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
-               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run) {
+               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
+               Into into) {
     const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
-    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t, std::int64_t n, T* sums) {
-        kernel(a, b, nullptr, n, sums);
+    const auto parameters = ramps<T>(right, difference, run);
+    const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
+        kernel(a, b, parameters.at(k0).data(), n, sums);
     };
-    sum_tiles<T>(left, i0, i1, right, j0, j1, of_panel, out, ld, run);
+    sum_tiles<T>(left, i0, i1, right, j0, j1, of_panel, out, ld, run, into);
 }
 
 template <class T>
 void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
                    Run& run) {
-    const std::int64_t n_features = data.n_features(), padded = round_up(n_features, kRowUnit<T>);
-    run.require_memory(padded * static_cast<std::int64_t>(sizeof(T)), "the weights of features", "raise max_memory");
-    Buffer<T> in_t(padded);
-    for (std::int64_t k = 0; k < n_features; ++k) in_t[k] = static_cast<T>(weights[static_cast<std::size_t>(k)]);
-    std::fill(in_t.data() + n_features, in_t.data() + padded, T(0));  // against exp(0)
-    const auto kernel = margin_kernels<T>().pair_sums[2];
+    const Parameters<T> parameters(data.n_features(), {&weights}, run);
+    const auto kernel = margin_kernels<T>().pair_sums[4];
     const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
-        kernel(a, b, in_t.data() + k0, n, sums);
+        kernel(a, b, parameters.at(k0).data(), n, sums);
     };
     sum_tiles<T>(data, 0, data.n_samples(), data, 0, data.n_samples(), of_panel, out, ld, run);
 }
@@ -244,27 +282,30 @@ namespace {
 constexpr std::int64_t kPairsPerFlush = 256;
 
 // Calls f(panel, task, sums) for each task of each panel, with sums for a panel's features in double, zeros at first,
-// and adds these up in the order of the tasks.
+// and adds these up in the order of the tasks. There may be n_out rows of sums, of all n_features.
 template <class T, class Pack, class F>
-void sum_panels(Panels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run) {
-    run.require_memory(panels.per_pass() * n_tasks * panels.width() * 8, "adding up pairs of samples",
-                       "raise max_memory");
-    Buffer<double> partial(panels.per_pass() * n_tasks * panels.width());
+void sum_panels(Panels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run,
+                std::int64_t n_out = 1, std::int64_t n_features = 0) {
+    const std::int64_t size = n_out * panels.width();
+    run.require_memory(panels.per_pass() * n_tasks * size * 8, "adding up pairs of samples", "raise max_memory");
+    Buffer<double> partial(panels.per_pass() * n_tasks * size);
     const auto n_passes = static_cast<double>(panels.n_passes());
     for (std::int64_t pass = 0; pass < panels.n_passes(); ++pass) {
         const Run::Part part(run, static_cast<double>(pass) / n_passes, static_cast<double>(pass + 1) / n_passes);
         panels.start(pass);
         pack();
         parallel_for(run, panels.n_panels() * n_tasks, [&](std::int64_t index, int) {
-            double* to = partial.data() + index * panels.width();
-            std::fill_n(to, panels.width(), 0.0);
+            double* to = partial.data() + index * size;
+            std::fill_n(to, size, 0.0);
             f(index / n_tasks, index % n_tasks, to);
         });
         for (std::int64_t panel = 0; panel < panels.n_panels(); ++panel) {
-            double* to = sums + panels.first_feature(panel);
             for (std::int64_t task = 0; task < n_tasks; ++task) {
-                const double* from = partial.data() + (panel * n_tasks + task) * panels.width();
-                for (std::int64_t k = 0; k < panels.n_features(panel); ++k) to[k] += from[k];
+                for (std::int64_t o = 0; o < n_out; ++o) {
+                    const double* from = partial.data() + (panel * n_tasks + task) * size + o * panels.width();
+                    double* to = sums + o * n_features + panels.first_feature(panel);
+                    for (std::int64_t k = 0; k < panels.n_features(panel); ++k) to[k] += from[k];
+                }
             }
         }
     }
@@ -306,6 +347,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     const auto& kernels = margin_kernels<T>();
     const auto tile_kernel = kernels.feature_sums[static_cast<int>(difference)];
     const auto row_kernel = kernels.row_sums[static_cast<int>(difference)];
+    const auto parameters = ramps<T>(right, difference, run);
 
     // The weights of each tile side by side, and which of its rows have any.
     const auto tile_at = [&](std::int64_t i, std::int64_t j) {  // of the tiles j >= i, if one_triangle
@@ -341,6 +383,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T *right_rows = panels.rows(panel), *left_rows = right_rows + sides.left_row * panels.width();
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
+            const auto of_panel = parameters.at(panels.first_feature(panel));
             Sums<T> sum(n, to);
             const std::int64_t i_first = task * stripe, i_last = std::min(i_first + stripe, tiles_down);
             for (std::int64_t j = one_triangle ? i_first : 0; j < tiles_across; ++j) {
@@ -353,9 +396,10 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
                     const T* w = weights.data() + at * kSide * kSide;
                     if ((used & (used - 1)) == 0) {  // one row alone
                         const int r = used == 1 ? 0 : used == 2 ? 1 : used == 4 ? 2 : 3;
-                        row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kSide, n, sum.add(kSide));
+                        row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kSide, of_panel.data(), n,
+                                   sum.add(kSide));
                     } else {
-                        tile_kernel(a.data(), b.data(), w, n, sum.add(kSide * kSide));
+                        tile_kernel(a.data(), b.data(), w, of_panel.data(), n, sum.add(kSide * kSide));
                     }
                 }
             }
@@ -415,23 +459,78 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     constexpr std::int64_t kPanelInL2 = std::int64_t{1} << 19, kGroupsPerTask = 1024;
     const auto n_groups = static_cast<std::int64_t>(groups.size());
     const auto kernel = margin_kernels<T>().row_sums[static_cast<int>(difference)];
+    const auto parameters = ramps<T>(data, difference, run);
     Panels<T> panels(data.n_samples(), data.n_features(), kPanelInL2, run);
     sum_panels<T>(
         panels, ceil_div(n_groups, kGroupsPerTask), [&] { panels.pack(data, 0, data.n_samples(), 0, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T* rows = panels.rows(panel);
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>), width = panels.width();
+            const auto of_panel = parameters.at(panels.first_feature(panel));
             Sums<T> sum(n, to);
             const std::int64_t last = std::min((task + 1) * kGroupsPerTask, n_groups);
             for (std::int64_t k = task * kGroupsPerTask; k < last; ++k) {
                 const Group& group = groups[static_cast<std::size_t>(k)];
                 const T* right[kSide];
                 for (std::int64_t c = 0; c < kSide; ++c) right[c] = rows + group.j[c] * width;
-                kernel(rows + group.i * width, right, group.g, n, sum.add(kSide));
+                kernel(rows + group.i * width, right, group.g, of_panel.data(), n, sum.add(kSide));
             }
             sum.flush();
         },
         sums, run);
+}
+
+template <class T>
+void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatures& data,
+                 const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,
+                 const CombineGroups& combine, double* out, Run& run) {
+    if (data.n_features() == 0) return;
+    constexpr std::int64_t kPanelInL2 = std::int64_t{1} << 19, kTargetsPerTask = 16;
+    const std::int64_t n_groups = neighbors.n_groups;
+    const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
+    const Sides<T> sides{left, data, t0, t0 + n_targets, 0, data.n_samples()};
+    const auto kernel = margin_kernels<T>().known_sums[difference == Difference::kRamp];
+    const auto parameters = ramps<T>(data, difference, run);
+    Panels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
+    const std::int64_t width = panels.width();
+    run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target", "raise max_memory");
+    sum_panels<T>(
+        panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack(panels, run); },
+        [&](std::int64_t panel, std::int64_t task, double* to) {
+            const T* rows = panels.rows(panel);
+            const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
+            const auto of_panel = parameters.at(panels.first_feature(panel));
+            Buffer<double> sums(2 * n_groups * width);
+            double* counts = sums.data() + n_groups * width;
+            const std::int64_t last = std::min((task + 1) * kTargetsPerTask, n_targets);
+            for (std::int64_t t = task * kTargetsPerTask; t < last; ++t) {
+                std::fill_n(sums.data(), sums.size(), 0.0);
+                for (std::int64_t g = 0; g < n_groups; ++g) {
+                    const std::int64_t first = neighbors.begins[at(t * n_groups + g)];
+                    const std::int64_t end = neighbors.begins[at(t * n_groups + g + 1)];
+                    Sums<T> sum(n, sums.data() + g * width), count(n, counts + g * width);
+                    for (std::int64_t p = first; p < end; p += kSide) {
+                        const T* right[kSide];
+                        T strengths[kSide] = {}, weights[kSide] = {};
+                        for (std::int64_t c = 0; c < kSide; ++c) {
+                            const std::int64_t neighbor = std::min(p + c, end - 1);
+                            right[c] = rows + neighbors.samples[at(neighbor)] * width;
+                            if (p + c >= end) continue;
+                            strengths[c] = static_cast<T>(neighbors.strengths[at(neighbor)]);
+                            weights[c] = static_cast<T>(neighbors.weights[at(neighbor)]);
+                        }
+                        kernel(rows + (sides.left_row + t) * width, right, strengths, weights, of_panel.data(), n,
+                               sum.add(kSide), count.add(kSide));
+                    }
+                    if (first == end) continue;
+                    sum.flush();
+                    count.flush();
+                }
+                combine(t0 + t, panels.first_feature(panel), panels.n_features(panel), sums.data(), counts, width, to,
+                        width);
+            }
+        },
+        out, run, n_out, data.n_features());
 }
 
 template <class T>
@@ -474,7 +573,7 @@ template <class T>
 PackedPanels<T>::PackedPanels(const ScaledFeatures& data, Run& run)
     : values_(memory(data.n_samples(), data.n_features()) / static_cast<std::int64_t>(sizeof(T))),
       matrix_(panels_matrix(values_, data.n_samples(), data.n_features())),
-      features_{&matrix_, data.features, {}, {}, true} {
+      features_{&matrix_, data.features, {}, {}, {}, {}, {}, true} {
     const std::int64_t n = data.n_samples(), n_features = data.n_features(), width = matrix_.description().row_stride;
     features_.shift.assign(features_.features.size(), 0.0);
     features_.factor.assign(features_.features.size(), 1.0);
@@ -503,9 +602,13 @@ std::int64_t stored_distances_memory(std::int64_t n_samples) {
 }
 
 template void pair_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&, std::int64_t,
-                               std::int64_t, Difference, double*, std::int64_t, Run&);
+                               std::int64_t, Difference, double*, std::int64_t, Run&, Into);
 template void pair_sums<double>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&, std::int64_t,
-                                std::int64_t, Difference, double*, std::int64_t, Run&);
+                                std::int64_t, Difference, double*, std::int64_t, Run&, Into);
+template void target_sums<float>(const ScaledFeatures&, std::int64_t, const ScaledFeatures&, const GroupedNeighbors&,
+                                 Difference, std::int64_t, const CombineGroups&, double*, Run&);
+template void target_sums<double>(const ScaledFeatures&, std::int64_t, const ScaledFeatures&, const GroupedNeighbors&,
+                                  Difference, std::int64_t, const CombineGroups&, double*, Run&);
 template void gaussian_sums<float>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
 template void gaussian_sums<double>(const ScaledFeatures&, const std::vector<double>&, double*, std::int64_t, Run&);
 template void feature_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "support/buffer.hpp"
@@ -15,22 +16,27 @@ namespace fastfs::core {
 // weight w_k as well makes w'|d| of sums of |d|.
 struct ScaledFeatures {
     const Matrix* X;
-    std::vector<std::int64_t> features;  // in any order
-    std::vector<double> shift, factor;   // of these
-    bool packed = false;                 // X is that of PackedPanels
+    std::vector<std::int64_t> features;        // in any order
+    std::vector<double> shift{}, factor{};     // of these
+    std::vector<double> low{}, high{}, top{};  // of Difference::kRamp
+    bool packed = false;                       // X is that of PackedPanels
 
     std::int64_t n_samples() const { return X->n_rows(); }
     std::int64_t n_features() const { return static_cast<std::int64_t>(features.size()); }
 };
 
-enum class Difference { kAbsolute, kSquared };
+// kKnown: |difference|, or 0 if one of the values is NaN. kRamp: top if |difference| > high, otherwise what it exceeds
+// low by, or 0; so of codes of categories, with high between 0 and 1. 0 for NaN, too.
+enum class Difference { kAbsolute, kSquared, kKnown, kRamp };
 
 // out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
 // j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is
 // computed once and its mirror image has the same bits. T: that of X; sums over chunks of features are in double.
+enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
-               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run);
+               std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
+               Into into = Into::kEmpty);
 
 // The same between all samples for sums of weights[k] exp(-difference^2), weights being rounded to T.
 template <class T>
@@ -54,6 +60,24 @@ struct WeightedPair {
 template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
+
+// Neighbours of some targets in n_groups groups: those of the target t's group g are from begins[t * n_groups + g] on.
+struct GroupedNeighbors {
+    std::int64_t n_groups;
+    std::vector<std::int64_t> begins, samples;  // the last of begins: their number
+    std::vector<double> strengths, weights;     // of the neighbours
+};
+
+// For each target t0 + t of `left`, over features k0..k0 + n - 1: row g of sums (ld apart) is the sum over its group g
+// of strength * difference, and of counts the sum of the weights of those that have the feature, 0 if the target
+// hasn't. combine adds to rows of out (out_ld apart) what the target says; out, n_out x n_features, is the sum over the
+// targets. difference: kKnown or kRamp.
+using CombineGroups = std::function<void(std::int64_t t, std::int64_t k0, std::int64_t n, const double* sums,
+                                         const double* counts, std::int64_t ld, double* out, std::int64_t out_ld)>;
+template <class T>
+void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatures& data,
+                 const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,
+                 const CombineGroups& combine, double* out, Run& run);
 
 // The features k0..k0 + n - 1 of the samples r0..r1 - 1, as rows of ld values, with zeros after the last feature up to
 // a multiple of 64 bytes. n is at most 3072 bytes of T.

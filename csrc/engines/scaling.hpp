@@ -1,6 +1,7 @@
 // What makes features comparable: shifts and factors of the columns of a dense matrix.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "support/matrix.hpp"
@@ -10,12 +11,22 @@ namespace fastfs::core {
 
 enum class Scaling { kNone, kRange, kStandard };
 
-// A scaled value is (x - shift) * factor. find_scales throws InvalidArgument if X holds NaN or infinity, if nothing
-// varies, or if a column can't be scaled.
+// What a table may hold besides complete columns of numbers.
+struct TableRules {
+    bool missing = false;                  // NaN is a missing value
+    const std::int64_t* levels = nullptr;  // of each column: 0 for numbers, otherwise its codes are 0..levels - 1
+    const double* weights = nullptr;       // of the rows, in means and deviations; null: 1 each
+    bool deviations = false;               // are wanted
+};
+
+// A scaled value is (x - shift) * factor, and a code itself. find_scales throws InvalidArgument if X holds infinity, or
+// NaN or codes against the rules, if nothing varies, or if a column can't be scaled.
 struct FeatureScales {
     std::vector<double> shift, factor;  // factor 0: the feature is constant
+    std::vector<double> deviation;      // not scaled, of n_rows, not n_rows - 1; or empty
+    std::vector<char> incomplete;       // whether a value is missing; or empty: none is
     bool uneven = false;                // not scaled, and standard deviations 1e3 apart
 };
-FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run);
+FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules = {});
 
 }  // namespace fastfs::core

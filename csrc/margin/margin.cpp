@@ -1,48 +1,79 @@
 #include "margin/margin.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
-#include "support/index.hpp"
+#include "support/errors.hpp"
 
 namespace fastfs::core {
 
-Margin::Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run) : X_(X), keep_(Keep::kNone) {
+Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) : X_(X), options_(options) {
     const std::int64_t n = X_.n_rows();
-    if (run.is_question()) {
-        const bool kept = keep != Keep::kNone && run.allows(stored_distances_memory(n));
-        run.require_memory(80 * X_.n_cols() + (kept ? stored_distances_memory(n) : 0), "scaling features",
-                           "raise max_memory (or FASTFS_MAX_MEMORY)");
+    if (options.levels) {
+        levels_.assign(options.levels, options.levels + X_.n_cols());
+        options_.levels = levels_.data();
     }
-    run.step("scaling features", keep == Keep::kNone ? 1.0 : 0.1);
-    scales_ = find_scales(X_, scaling, run);
-
-    if (keep == Keep::kNone || !run.allows(stored_distances_memory(n))) return;
-    run.step("distances between samples", 1.0);
+    const bool keep = options.keep != FASTFS_KEEP_NONE && !options.distances;
+    const bool kept = keep && run.allows(stored_distances_memory(n));
+    if (run.is_question()) {
+        run.require_memory(200 * X_.n_cols() + n * (X_.n_cols() / 8 + 32) + (kept ? stored_distances_memory(n) : 0),
+                           "scaling features", "raise max_memory (or FASTFS_MAX_MEMORY)");
+    }
+    run.step("scaling features", keep ? 0.1 : 1.0);
+    scales_ = find_scales(X_, static_cast<Scaling>(options.scaling), run,
+                          {.missing = options.missing != FASTFS_MISSING_ERROR,
+                           .levels = options.levels,
+                           .weights = options.sample_weights,
+                           .deviations = options.ramp == FASTFS_RAMP_DEVIATION});
+    sample_weights_ =
+        options.sample_weights ? Numbers(options.sample_weights, options.sample_weights + n) : Numbers(at(n), 1.0);
+    differences_ = std::make_unique<Differences>(X_, scales_, options_, varying(), nullptr, run);
+    for (std::int64_t r = 0; r < n && differences_->has_gaps(); ++r) {
+        if (differences_->n_missing(r) < differences_->n_features()) continue;
+        refuse(Message() << "every sample needs a value of a feature that varies, but " << Name::row(r)
+                         << " of X has none: drop it");
+    }
+    if (!kept) return;
+    keep_ = options.keep == FASTFS_KEEP_MANHATTAN ? Keep::kManhattan : Keep::kSquaredEuclidean;
     distances_ = Buffer<double>(n * n);
-    const auto data = features();
-    const auto difference = keep == Keep::kManhattan ? Difference::kAbsolute : Difference::kSquared;
-    visit_dense(X_.description(), [&]<class T>(const T*) {
-        pair_sums<T>(data, 0, n, data, 0, n, difference, distances_.data(), n, run);
-    });
-    keep_ = keep;
+    keep_distances(run);
+}
+
+void Margin::keep_distances(Run& run) {
+    const std::int64_t n = X_.n_rows();
+    run.step("distances between samples", 1.0);
+    std::vector<std::int64_t> rows(at(n));
+    std::iota(rows.begin(), rows.end(), std::int64_t{0});
+    differences_->distances(Targets(X_, std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean,
+                            distances_.data(), n, run);
+    n_computed_ = differences_->n_features();
+}
+
+bool Margin::is_plain() const {
+    return !X_.is_sparse() && scales_.incomplete.empty() && !options_.levels && options_.ramp == FASTFS_RAMP_NONE &&
+           !options_.distances;
 }
 
 int Margin::warnings(const Classes& classes) const {
     return (scales_.uneven ? FASTFS_MARGIN_UNEVEN : 0) | (classes.smallest() == 1 ? FASTFS_MARGIN_ONE_SAMPLE : 0);
 }
 
-ScaledFeatures Margin::features() const { return features(X_); }
-
-ScaledFeatures Margin::features(const Matrix& other) const {
-    std::vector<std::int64_t> varying;
-    for (std::size_t c = 0; c < scales_.factor.size(); ++c) {
-        if (scales_.factor[c] != 0) varying.push_back(static_cast<std::int64_t>(c));
+std::vector<std::int64_t> Margin::varying() const {
+    std::vector<std::int64_t> columns;
+    for (std::int64_t c = 0; c < X_.n_cols(); ++c) {
+        if (scales_.factor[at(c)] != 0) columns.push_back(c);
     }
-    return features(other, std::move(varying));
+    return columns;
 }
 
+ScaledFeatures Margin::features() const { return features(X_); }
+
+ScaledFeatures Margin::features(const Matrix& other) const { return features(other, varying()); }
+
 ScaledFeatures Margin::features(const Matrix& other, std::vector<std::int64_t> columns) const {
-    ScaledFeatures scaled{&other, std::move(columns), {}, {}};
+    ScaledFeatures scaled{&other, std::move(columns)};
     for (const auto c : scaled.features) {
         scaled.shift.push_back(scales_.shift[at(c)]);
         scaled.factor.push_back(scales_.factor[at(c)]);
@@ -51,8 +82,55 @@ ScaledFeatures Margin::features(const Matrix& other, std::vector<std::int64_t> c
 }
 
 const double* Margin::kept(Difference difference) const {
-    const auto wanted = difference == Difference::kAbsolute ? Keep::kManhattan : Keep::kSquaredEuclidean;
-    return keep_ == wanted ? distances_.data() : nullptr;
+    return restricted_ || options_.distances ? nullptr : distances(difference == Difference::kSquared);
+}
+
+const double* Margin::distances(bool squared) const {
+    if (options_.distances && !squared) return options_.distances;
+    return keep_ == (squared ? Keep::kSquaredEuclidean : Keep::kManhattan) ? distances_.data() : nullptr;
+}
+
+std::unique_ptr<ExpectedDifferences> Margin::expected(const Classes& classes) const {
+    if (options_.missing != FASTFS_MISSING_CLASS || scales_.incomplete.empty()) return nullptr;
+    return std::make_unique<ExpectedDifferences>(X_, scales_, options_.levels, sample_weights_, classes,
+                                                 differences_->columns(), feature_weights_);
+}
+
+void Margin::use(const std::vector<std::int64_t>& columns, const double* weights, Run& run) {
+    std::vector<std::int64_t> used;
+    Numbers weights_used;
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+        if (scales_.factor[at(columns[k])] == 0 || (weights && weights[k] == 0)) continue;
+        used.push_back(columns[k]);
+        if (weights) weights_used.push_back(weights[k]);
+    }
+    require(!used.empty(), "the columns in use need one that varies and has weight");
+    const auto before = std::move(differences_);
+    std::vector<std::int64_t> gone;
+    std::set_difference(before->columns().begin(), before->columns().end(), used.begin(), used.end(),
+                        std::back_inserter(gone));
+    differences_ =
+        std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);
+    const bool plain = !weights && feature_weights_.empty() && !before->ignores_gaps() && !X_.is_sparse();
+    feature_weights_ = weights_used;
+    restricted_ = true;
+    if (keep_ == Keep::kNone) return;
+
+    // The rest of many subtractions has lost digits: of float sums 1e-4 where 1 % of the features is left.
+    const std::int64_t n = X_.n_rows(), left = differences_->n_features();
+    const bool subset = before->n_features() == left + static_cast<std::int64_t>(gone.size());
+    const bool exact = !X_.is_float32() || left * 8 >= n_computed_;
+    if (plain && subset && exact && static_cast<std::int64_t>(gone.size()) < left) {
+        if (gone.empty()) return;
+        run.step("distances between samples", 1.0);
+        const Differences removed(X_, scales_, options_, gone, nullptr, run);
+        std::vector<std::int64_t> rows(at(n));
+        std::iota(rows.begin(), rows.end(), std::int64_t{0});
+        removed.distances(Targets(X_, std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean, distances_.data(),
+                          n, run, Into::kSubtract);
+    } else {
+        keep_distances(run);
+    }
 }
 
 }  // namespace fastfs::core

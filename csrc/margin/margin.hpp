@@ -1,31 +1,42 @@
-// The label-free stage of the methods that compare samples feature by feature: RELIEF, ReliefF, MultiSURF, IM4E and
-// IMMIGRATE.
+// The label-free stage of the methods that compare samples feature by feature: the RELIEF family, IM4E and IMMIGRATE.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engines/sample_pairs.hpp"
 #include "engines/scaling.hpp"
+#include "fastfs/fastfs.h"
+#include "margin/differences.hpp"
+#include "margin/expected.hpp"
 #include "support/buffer.hpp"
 #include "support/classes.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
+// A float holds the codes of so many.
+constexpr std::int64_t kMostLevels = std::int64_t{1} << 24;
+
 // The label-free stage.
 class Margin {
   public:
-    // keep: which distances, if any and if the budget allows it.
-    enum class Keep { kNone, kManhattan, kSquaredEuclidean };
-    Margin(const Matrix& X, Scaling scaling, Keep keep, Run& run);
+    // Keeps the distances that the options ask for if the budget allows it.
+    Margin(const Matrix& X, const fastfs_margin_options& options, Run& run);
     Margin(const Margin&) = delete;
     Margin& operator=(const Margin&) = delete;
 
     const Matrix& X() const { return X_; }
     const std::vector<double>& shift() const { return scales_.shift; }
     const std::vector<double>& factor() const { return scales_.factor; }
+    const Numbers& sample_weights() const { return sample_weights_; }
+    int missing() const { return options_.missing; }
+    // Whether X is dense and holds complete numbers, without a ramp, and its own distances count.
+    bool is_plain() const;
+    bool is_weighted() const { return options_.sample_weights != nullptr; }
     // FASTFS_MARGIN_UNEVEN and FASTFS_MARGIN_ONE_SAMPLE, where they apply.
     int warnings(const Classes& classes) const;
 
@@ -35,14 +46,33 @@ class Margin {
     ScaledFeatures features(const Matrix& other) const;
     // The same of these columns only, constant or not.
     ScaledFeatures features(const Matrix& other, std::vector<std::int64_t> columns) const;
-
     // n_samples x n_samples over features(), or null if not kept.
     const double* kept(Difference difference) const;
 
+    // What the RELIEF family uses: differences of the columns in use(), and the distances that are kept of these, or
+    // were given.
+    void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
+    const Differences& differences() const { return *differences_; }
+    const double* distances(bool squared) const;
+    bool distances_are_given() const { return options_.distances != nullptr; }
+    // Missing values as the distribution of their class, or null if there are none or another rule holds.
+    std::unique_ptr<ExpectedDifferences> expected(const Classes& classes) const;
+
   private:
+    enum class Keep { kNone, kManhattan, kSquaredEuclidean };
+    std::vector<std::int64_t> varying() const;
+    void keep_distances(Run& run);
+
     Matrix X_;
+    fastfs_margin_options options_;
+    std::vector<std::int64_t> levels_;
     FeatureScales scales_;
-    Keep keep_;
+    Numbers sample_weights_;
+    std::unique_ptr<Differences> differences_;
+    Keep keep_ = Keep::kNone;
+    bool restricted_ = false;      // by use()
+    Numbers feature_weights_;      // of use(), or empty
+    std::int64_t n_computed_ = 0;  // features in the last distances that weren't made by subtraction
     Buffer<double> distances_;
 };
 

@@ -3,316 +3,395 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <numeric>
 #include <vector>
 
-#include "support/classes.hpp"
+#include "margin/neighbors.hpp"
 #include "support/errors.hpp"
-#include "support/index.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
 
-// All three methods give each sample some others with weights g, and score feature a by the sum of g |x_na - x_ja|
-// (RELIEF: of its square). They differ in which samples, and in g.
-
-struct Neighbor {
-    std::int64_t j;
-    double g;
-};
-
-// ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
-
-struct Nearest {
-    const Classes& classes;
-    std::int64_t n_samples;
-
-    std::int64_t most() const { return 2; }
-
-    void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) const {
-        constexpr double kNone = std::numeric_limits<double>::infinity();
-        std::int64_t at[2] = {-1, -1};  // miss, hit
-        double least[2] = {kNone, kNone};
-        for (std::int64_t j = 0; j < n_samples; ++j) {
-            if (j == n) continue;
-            const bool hit = classes.of(j) == classes.of(n);
-            if (distances[j] < least[hit]) {
-                least[hit] = distances[j];
-                at[hit] = j;
-            }
-        }
-        if (at[1] < 0) return;  // a miss alone would only tell how far samples are apart
-        found.push_back({at[0], 1.0});
-        found.push_back({at[1], -1.0});
-    }
-};
-
-// ---- ReliefF: k nearest hits, k nearest misses of each other class --------------------------------------------------
-
-struct NearestOfEachClass {
-    const Classes& classes;
-    std::int64_t n_samples, k;
-    // Scratch: candidates of each class, and the distance from which on a row is none.
-    std::vector<std::vector<std::int64_t>> candidates;
-    std::vector<double> limits;
-
-    std::int64_t most() const {
-        std::int64_t sum = 0;
-        for (std::int64_t c = 0; c < classes.n_classes(); ++c) sum += std::min(k, classes.size(c));
-        return sum;
-    }
-
-    // At most k candidates, the nearest. Rows come in ascending order, so one that is at the limit has lost.
-    void keep_nearest(std::size_t c, const double* distances) {
-        auto& rows = candidates[c];
-        if (static_cast<std::int64_t>(rows.size()) < k) return;
-        std::nth_element(rows.begin(), rows.begin() + (k - 1), rows.end(), [&](std::int64_t a, std::int64_t b) {
-            return distances[a] != distances[b] ? distances[a] < distances[b] : a < b;
-        });
-        rows.resize(static_cast<std::size_t>(k));
-        limits[c] = distances[rows.back()];
-    }
-
-    void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-        candidates.resize(at(classes.n_classes()));
-        for (auto& rows : candidates) rows.clear();
-        limits.assign(at(classes.n_classes()), std::numeric_limits<double>::infinity());
-        const std::int64_t* labels = classes.labels.data();
-        const double* limit = limits.data();
-        for (std::int64_t j = 0; j < n_samples; ++j) {
-            if (!(distances[j] < limit[labels[j]]) || j == n) continue;
-            const auto c = static_cast<std::size_t>(labels[j]);
-            candidates[c].push_back(j);
-            if (static_cast<std::int64_t>(candidates[c].size()) == 2 * k) keep_nearest(c, distances);
-        }
-        const auto own = static_cast<std::size_t>(labels[n]);
-        for (std::size_t c = 0; c < candidates.size(); ++c) {
-            keep_nearest(c, distances);
-            // p_c / (1 - p_y), and the mean.
-            const double share = c == own ? -1.0
-                                          : static_cast<double>(classes.size(static_cast<std::int64_t>(c))) /
-                                                static_cast<double>(n_samples - classes.size(labels[n]));
-            for (const std::int64_t j : candidates[c]) {
-                found.push_back({j, share / static_cast<double>(candidates[c].size())});
-            }
-        }
-    }
-};
-
-// ---- MultiSURF: all that are nearer than most -----------------------------------------------------------------------
-
-struct NearerThanMost {
-    const Classes& classes;
-    std::int64_t n_samples;
-    std::vector<std::int64_t> counts;  // scratch
-
-    std::int64_t most() const { return n_samples; }
-
-    void operator()(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-        // Mean and standard deviation of the distances to the others, from one of them on: where all are equal, none
-        // is nearer.
-        const double origin = distances[n == 0 ? 1 : 0], others = static_cast<double>(n_samples) - 1;
-        double sum = 0, squares = 0;
-        for (std::int64_t j = 0; j < n_samples; ++j) sum += j == n ? 0.0 : distances[j] - origin;
-        const double mean = origin + sum / others;
-        for (std::int64_t j = 0; j < n_samples; ++j) {
-            const double difference = j == n ? 0.0 : distances[j] - mean;
-            squares += difference * difference;
-        }
-        const double threshold = mean - std::sqrt(squares / others) / 2;
-
-        counts.assign(at(classes.n_classes()), 0);
-        for (std::int64_t j = 0; j < n_samples; ++j) {
-            if (j == n || !(distances[j] < threshold)) continue;
-            found.push_back({j, 0.0});
-            ++counts[static_cast<std::size_t>(classes.of(j))];
-        }
-        const std::int64_t own = classes.of(n);
-        const auto hits = static_cast<double>(counts[static_cast<std::size_t>(own)]);
-        const double misses = static_cast<double>(found.size()) - hits;
-        for (Neighbor& neighbor : found) {
-            const std::int64_t c = classes.of(neighbor.j);
-            // A class's sum is weighted by its share of the misses times the number of classes missed: with two
-            // classes, each gets the mean.
-            const double share = static_cast<double>(counts[static_cast<std::size_t>(c)]) / misses;
-            neighbor.g = c == own ? -1.0 / hits : share * static_cast<double>(classes.n_classes() - 1) / misses;
-        }
-    }
-};
-
-// ---- from neighbors to scores ---------------------------------------------------------------------------------------
+// The score of feature a is W_a = sum of w_n g_nj d_nj(a) over targets n and their neighbors j, divided by the sum of
+// the w_n, with g = factor * strength of the neighbor. Where values of a are missing, factors count the neighbors that
+// have a: then, and where each target's part is wanted, a feature's sum is taken target by target.
 
 // Samples whose distances to all are held at once, where not those of all are.
 constexpr std::int64_t kRowsPerBlock = 256;
-
 constexpr std::int64_t kRowsPerTask = 16;
 
-struct Sums {
-    std::vector<double> of_features;  // those of margin.features()
-    bool stored, any;
+// A neighbor of the target number t.
+struct Found {
+    std::int64_t t;
+    Neighbor neighbor;
+    double g;  // times w_n; not of rules by totals
 };
 
-// For each feature the sum of g |x_n - x_j|, or its square, over the neighbors j of the `targets` n, ascending.
-template <class T, class Find>
-Sums sum_over_neighbors(const Margin& margin, const std::vector<std::int64_t>& targets, const Find& find,
-                        Difference nearness, Difference summed, Run& run) {
-    const ScaledFeatures data = margin.features();
-    const std::int64_t n = data.n_samples(), n_targets = static_cast<std::int64_t>(targets.size());
-    const bool all = n_targets == n;
-    const double* kept = margin.kept(nearness);
+// What a block of targets found, in the order of the targets.
+struct Findings {
+    std::vector<Found> all;
+    std::int64_t n_alone = 0, n_apart = 0;
+};
 
-    // Few pairs make a list, many a matrix, which takes the place of the distances if these are ours.
-    const bool listed = find.most() * 8 <= n;
-    constexpr std::int64_t kBytesOfPair = 96;  // with what feature_sums makes of it
-    if (listed && !run.is_question()) {
-        run.require_memory(n_targets * find.most() * kBytesOfPair, "a list of neighbors",
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
-    }
-    const std::int64_t weights = listed ? 0 : n * n * static_cast<std::int64_t>(sizeof(T)) / 2;
-    const bool whole = (kept && listed) || (all && run.allows(stored_distances_memory(n) + weights));
-    const std::int64_t block = whole ? n_targets : std::min(kRowsPerBlock, n_targets);
-    Buffer<double> rows;
-    if (run.is_question()) {
-        run.require_memory(32 * margin.X().n_cols() + stored_distances_memory(1) +
-                               (listed ? n_targets * find.most() * kBytesOfPair : 0) +
-                               (!kept || !listed ? block * n * 8 : 0) + weights / n * block +
-                               (all ? 0 : n_targets * margin.X().n_cols() * static_cast<std::int64_t>(sizeof(T))),
-                           "looking up neighbors", "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
-    }
-    if (!kept || !listed) {
-        run.require_memory(block * n * 8, "a block of distances",
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
-        rows = Buffer<double>(block * n);
-    }
+class Scores {
+  public:
+    Scores(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
+        : margin_(margin),
+          differences_(margin.differences()),
+          target_(target),
+          options_(options),
+          run_(run),
+          n_(margin.X().n_rows()),
+          rule_(options, target, margin.sample_weights()),
+          targets_(margin.X(), chosen_targets(), run),
+          expected_(target.classes() ? margin.expected(*target.classes()) : nullptr),
+          kept_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())),
+          listed_(!expected_ && (rule_.by_totals() || rule_.most() * 8 <= n_)),
+          drawn_(!targets_.all()),
+          by_target_(drawn_ || differences_.ignores_gaps()) {}
 
-    // Targets that are only some of the samples stand in a matrix of their own.
-    const std::int64_t n_cols = margin.X().n_cols();
-    Buffer<T> copy;
-    fastfs_matrix m = margin.X().description();
-    if (!all) {
-        run.require_memory(n_targets * n_cols * static_cast<std::int64_t>(sizeof(T)), "a copy of the targets",
-                           "use fewer of them");
-        copy = Buffer<T>(n_targets * n_cols);
-        parallel_for(run, n_targets, [&](std::int64_t t, int) {
-            const T* from = static_cast<const T*>(m.values) + targets[static_cast<std::size_t>(t)] * m.row_stride;
-            for (std::int64_t c = 0; c < n_cols; ++c) copy[t * n_cols + c] = from[c * m.col_stride];
+    void compute(fastfs_relief_result& result);
+
+  private:
+    bool squared() const { return options_.method == FASTFS_RELIEF; }
+    std::vector<std::int64_t> chosen_targets() const;
+    void ask_for_memory();
+    void find_all_pairs(double* rows, std::int64_t block);
+    void compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows);
+    Findings find(std::int64_t first, std::int64_t last, double* rows);
+    GroupedNeighbors grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const;
+    void add_listed(std::vector<Found>& found, const Numbers& totals);
+    void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last, const Numbers& totals);
+    void finish(fastfs_relief_result& result);
+
+    const Margin& margin_;
+    const Differences& differences_;
+    const Target& target_;
+    const fastfs_relief_options& options_;
+    Run& run_;
+    std::int64_t n_;
+    NeighborRule rule_;
+    Targets targets_;
+    const std::unique_ptr<const ExpectedDifferences> expected_;
+    const double* kept_;
+    bool listed_, drawn_, by_target_;
+    bool stored_ = false;
+    std::int64_t block_ = 0;   // targets at once
+    double total_weight_ = 0;  // of the targets
+    Numbers sums_;             // of features
+    Numbers parts_;            // rows by target, see add_by_target
+    std::int64_t n_parts_ = 0;
+};
+
+std::vector<std::int64_t> Scores::chosen_targets() const {
+    if (options_.n_targets > 0 && options_.n_targets < n_) return Random(options_.seed).subset(n_, options_.n_targets);
+    std::vector<std::int64_t> all(at(n_));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    return all;
+}
+
+// Distances of the targets first..last - 1, given or made.
+void Scores::compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) {
+    const double* base = expected_ ? margin_.distances(squared()) : nullptr;
+    if (base) {
+        parallel_for(run_, last - first,
+                     [&](std::int64_t t, int) { std::copy_n(base + targets.row(first + t) * n_, n_, rows + t * n_); });
+    } else {
+        differences_.distances(targets, first, last, squared(), rows, n_, run_);
+    }
+    if (expected_) expected_->add_to_distances(targets, first, last, rows, run_);
+}
+
+// Mean and deviation of the distances of all pairs, those of each row put together (Chan, Golub and LeVeque 1983).
+void Scores::find_all_pairs(double* rows, std::int64_t block) {
+    const Numbers& weights = margin_.sample_weights();
+    std::vector<Moments> moments(at(n_));
+    Numbers totals(at(n_));
+    const auto of_rows = [&](std::int64_t first, std::int64_t last, const double* distances) {
+        parallel_for(run_, last - first, [&](std::int64_t i, int) {
+            const std::int64_t row = first + i;
+            moments[at(row)] = row_moments(distances + i * n_, row, weights, &totals[at(row)]);
         });
-        m.values = copy.data();
-        m.n_rows = n_targets;
-        m.row_stride = n_cols;
-        m.col_stride = 1;
+    };
+    if (kept_) {
+        of_rows(0, n_, kept_);
+    } else {
+        std::vector<std::int64_t> every(at(n_));
+        std::iota(every.begin(), every.end(), std::int64_t{0});
+        const Targets all(margin_.X(), std::move(every), run_);
+        for (std::int64_t first = 0; first < n_; first += block) {
+            const std::int64_t last = std::min(first + block, n_);
+            compute_rows(all, first, last, rows);
+            of_rows(first, last, rows);
+        }
     }
-    const Matrix targets_only(m);
-    const ScaledFeatures left = all ? data : margin.features(targets_only);
+    Moments all;
+    double total = 0, squares = 0;
+    for (std::int64_t row = 0; row < n_; ++row) {
+        const double w = weights[at(row)] * totals[at(row)];
+        if (w == 0) continue;
+        const auto [mean, deviation] = moments[at(row)];
+        const double shift = total == 0 ? 0.0 : mean - all.mean;
+        if (total == 0) all.mean = mean;
+        squares += w * deviation * deviation + shift * shift * (total * w / (total + w));
+        total += w;
+        all.mean += shift * (w / total);
+    }
+    all.deviation = total > 0 ? std::sqrt(squares / total) : 0.0;
+    rule_.set_all_pairs(all);
+}
 
-    Sums sums{std::vector<double>(static_cast<std::size_t>(data.n_features())), kept || (all && whole), false};
+// Replaces the rows of distances by those of w_n g, unless pairs are listed.
+Findings Scores::find(std::int64_t first, std::int64_t last, double* rows) {
+    const Numbers& weights = margin_.sample_weights();
+    const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask), n_groups = rule_.n_groups();
+    std::vector<Findings> of_task(at(n_tasks));
+    std::vector<NeighborRule> rules(at(run_.n_threads()), rule_);  // each with its own scratch
+    parallel_for(run_, n_tasks, [&](std::int64_t task, int slot) {
+        Findings& findings = of_task[at(task)];
+        NeighborRule& rule = rules[at(slot)];
+        std::vector<Neighbor> neighbors;
+        Numbers group_weights(at(n_groups)), factors(at(n_groups));
+        const std::int64_t begin = first + task * kRowsPerTask, end = std::min(begin + kRowsPerTask, last);
+        for (std::int64_t t = begin; t < end; ++t) {
+            const std::int64_t n = targets_.row(t);
+            double* row = rows + (t - first) * n_;
+            const double* distances = kept_ ? kept_ + n * n_ : row;
+            neighbors.clear();
+            if (!rule.find(n, distances, neighbors)) ++findings.n_alone;
+            if (differences_.ignores_gaps()) {
+                for (std::int64_t j = 0; j < n_; ++j) findings.n_apart += j != n && std::isnan(distances[j]);
+            }
+            std::fill(group_weights.begin(), group_weights.end(), 0.0);
+            for (const Neighbor& one : neighbors) group_weights[at(one.group)] += one.weight;
+            rule.factors(n, group_weights.data(), factors.data());
+            if (!listed_) std::fill_n(row, n_, 0.0);
+            for (const Neighbor& one : neighbors) {
+                const double g = factors[at(one.group)] * one.strength * weights[at(n)];
+                if (listed_ || by_target_) findings.all.push_back({t, one, g});
+                if (!listed_) row[one.j] = g;
+            }
+        }
+    });
+    Findings found;
+    for (const auto& some : of_task) {
+        found.all.insert(found.all.end(), some.all.begin(), some.all.end());
+        found.n_alone += some.n_alone;
+        found.n_apart += some.n_apart;
+    }
+    return found;
+}
+
+GroupedNeighbors Scores::grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const {
+    const std::int64_t n_groups = rule_.n_groups(), n_bins = (last - first) * n_groups;
+    run_.require_memory(static_cast<std::int64_t>(found.size()) * 24 + n_bins * 16, "the neighbors of each target",
+                        "raise max_memory (or FASTFS_MAX_MEMORY), or use n_targets");
+    GroupedNeighbors neighbors{n_groups, std::vector<std::int64_t>(at(n_bins + 1)), {}, {}, {}};
+    const auto bin = [&](const Found& one) { return at((one.t - first) * n_groups + one.neighbor.group); };
+    for (const Found& one : found) ++neighbors.begins[bin(one) + 1];
+    std::partial_sum(neighbors.begins.begin(), neighbors.begins.end(), neighbors.begins.begin());
+    neighbors.samples.resize(found.size());
+    neighbors.strengths.resize(found.size());
+    neighbors.weights.resize(found.size());
+    auto next = neighbors.begins;
+    for (const Found& one : found) {
+        const auto p = at(next[bin(one)]++);
+        neighbors.samples[p] = one.neighbor.j;
+        neighbors.strengths[p] = one.neighbor.strength;
+        neighbors.weights[p] = one.neighbor.weight;
+    }
+    return neighbors;
+}
+
+void Scores::add_listed(std::vector<Found>& found, const Numbers& totals) {
+    Numbers factors(totals.size());
+    if (rule_.by_totals()) rule_.factors(0, totals.data(), factors.data());
     std::vector<WeightedPair> pairs;
-    std::vector<Find> finders(static_cast<std::size_t>(run.n_threads()), find);  // each with its own scratch
-    std::vector<std::vector<Neighbor>> found(finders.size());
-    run.step("neighbors", listed ? 0.9 : 1.0);
+    pairs.reserve(found.size());
+    for (const Found& one : found) {
+        const double g = rule_.by_totals() ? factors[at(one.neighbor.group)] * one.neighbor.strength : one.g;
+        pairs.push_back({targets_.row(one.t), one.neighbor.j, g});
+    }
+    differences_.sums(pairs, squared() && !options_.closed_form, by_target_, sums_.data(), run_);
+}
+
+// Rows of parts_: of the target n's part c_n = sum_j g_nj d_nj, sum w_n c_n and sum w_n c_n^2; of a rule by totals also
+// sums and weights of both groups, over all targets.
+void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last,
+                           const Numbers& totals) {
+    const std::int64_t n_groups = rule_.n_groups();
+    const Numbers& weights = margin_.sample_weights();
+    const bool by_totals = rule_.by_totals();
+    Numbers all_factors(at(n_groups));
+    if (by_totals) rule_.factors(0, totals.data(), all_factors.data());
+    const auto combine = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
+                             const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
+        const std::int64_t n = targets_.row(t);
+        Numbers group_weights(at(n_groups)), factors = all_factors;
+        for (std::int64_t k = 0; k < n_features; ++k) {
+            double part = 0, w = weights[at(n)];
+            if (by_totals) {
+                for (std::int64_t group = 0; group < n_groups; ++group) {
+                    part += factors[at(group)] * sums[group * ld + k] * total_weight_ / w;
+                    out[(2 + group) * out_ld + k] += sums[group * ld + k];
+                    out[(4 + group) * out_ld + k] += counts[group * ld + k];
+                }
+            } else {
+                for (std::int64_t group = 0; group < n_groups; ++group)
+                    group_weights[at(group)] = counts[group * ld + k];
+                rule_.factors(n, group_weights.data(), factors.data());
+                for (std::int64_t group = 0; group < n_groups; ++group)
+                    part += factors[at(group)] * sums[group * ld + k];
+            }
+            out[k] += w * part;
+            out[out_ld + k] += w * part * part;
+        }
+    };
+    differences_.sums(targets_, first, grouped(found, first, last), !drawn_, n_parts_, combine, parts_.data(), run_);
+}
+
+void Scores::ask_for_memory() {
+    constexpr std::int64_t kBytesOfPair = 224;  // with what feature_sums and grouped make of it
+    const char* hint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples";
+    if (listed_ && !run_.is_question()) {
+        run_.require_memory(targets_.size() * rule_.most() * kBytesOfPair, "a list of neighbors", hint);
+    }
+    const std::int64_t value = margin_.X().is_float32() ? 4 : 8, weights = listed_ ? 0 : n_ * n_ * value / 2;
+    const bool fits = !drawn_ && run_.allows(stored_distances_memory(n_) + weights);
+    stored_ = kept_ || fits;
+    block_ = (kept_ && listed_) || fits ? targets_.size() : std::min(kRowsPerBlock, targets_.size());
+    if (!run_.is_question()) return;
+    run_.require_memory(48 * margin_.X().n_cols() + stored_distances_memory(1) +
+                            (listed_ ? targets_.size() * rule_.most() * kBytesOfPair : 0) +
+                            (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
+                            (by_target_ && !listed_ ? block_ * n_ * kBytesOfPair : 0) +
+                            (expected_ ? expected_->memory() : 0) + Targets::memory(margin_.X(), targets_.size()),
+                        "looking up neighbors", hint);
+}
+
+void Scores::compute(fastfs_relief_result& result) {
+    ask_for_memory();
+    const std::int64_t n_targets = targets_.size();
+    const std::int64_t block = block_;
+    Buffer<double> rows;
+    if (!kept_ || !listed_) {
+        run_.require_memory(block * n_ * 8, "a block of distances",
+                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
+        rows = Buffer<double>(block * n_);
+    }
+    for (std::int64_t t = 0; t < n_targets; ++t) total_weight_ += margin_.sample_weights()[at(targets_.row(t))];
+    sums_ = numbers(differences_.n_features());
+    n_parts_ = !by_target_ ? 0 : rule_.by_totals() ? 6 : 2;
+    parts_ = numbers(n_parts_ * differences_.n_features());
+
+    run_.step("neighbors", listed_ ? 0.9 : 1.0);
+    if (NeighborRule::needs_all_pairs(options_)) find_all_pairs(rows.data(), std::min(block, n_));
+    std::vector<Found> listed;
+    std::int64_t n_alone = 0, n_apart = 0;
     for (std::int64_t first = 0; first < n_targets; first += block) {
         const std::int64_t last = std::min(first + block, n_targets);
         const auto share = [&](double done) {
             return (static_cast<double>(first) + done * static_cast<double>(last - first)) /
                    static_cast<double>(n_targets);
         };
-        if (!kept) {
-            const Run::Part part(run, share(0), share(listed ? 0.9 : 0.45));
-            pair_sums<T>(left, first, last, data, 0, n, nearness, rows.data(), n, run);
+        if (!kept_) {
+            const Run::Part part(run_, share(0), share(listed_ ? 0.9 : 0.45));
+            compute_rows(targets_, first, last, rows.data());
         }
-        const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask);
-        std::vector<std::vector<WeightedPair>> of_task(static_cast<std::size_t>(n_tasks));
-        std::vector<char> any(static_cast<std::size_t>(n_tasks), 0);
+        Findings findings;
         {
-            const Run::Part part(run, share(listed ? 0.9 : 0.45), share(listed ? 1.0 : 0.5));
-            parallel_for(run, n_tasks, [&](std::int64_t task, int slot) {
-                auto& neighbors = found[static_cast<std::size_t>(slot)];
-                const std::int64_t begin = first + task * kRowsPerTask, end = std::min(begin + kRowsPerTask, last);
-                for (std::int64_t t = begin; t < end; ++t) {
-                    const std::int64_t target = targets[static_cast<std::size_t>(t)];
-                    double* row = rows.data() + (t - first) * n;
-                    neighbors.clear();
-                    finders[static_cast<std::size_t>(slot)](target, kept ? kept + target * n : row, neighbors);
-                    if (!neighbors.empty()) any[static_cast<std::size_t>(task)] = 1;
-                    if (!listed) std::fill_n(row, n, 0.0);
-                    for (const auto& [j, g] : neighbors) {
-                        if (listed) {
-                            of_task[static_cast<std::size_t>(task)].push_back({target, j, g});
-                        } else {
-                            row[j] = g;
-                        }
-                    }
-                }
-            });
+            const Run::Part part(run_, share(listed_ ? 0.9 : 0.45), share(listed_ ? 1.0 : 0.5));
+            findings = find(first, last, rows.data());
         }
-        for (const char one : any) sums.any = sums.any || one;
-        for (const auto& some : of_task) pairs.insert(pairs.end(), some.begin(), some.end());
-        if (!listed) {
-            const Run::Part part(run, share(0.5), share(1));
-            feature_sums<T>(left, first, last, data, 0, n, summed, rows.data(), n, all && whole,
-                            sums.of_features.data(), run);
+        n_alone += findings.n_alone;
+        n_apart += findings.n_apart;
+        if (listed_) {
+            listed.insert(listed.end(), findings.all.begin(), findings.all.end());
+            continue;
         }
+        const Run::Part part(run_, share(0.5), share(1));
+        if (!drawn_) {
+            differences_.sums(targets_, first, last, rows.data(), squared() && !options_.closed_form, by_target_,
+                              sums_.data(), run_);
+            if (expected_) expected_->add_to_sums(targets_, first, last, rows.data(), sums_.data(), run_);
+        }
+        if (by_target_) add_by_target(findings.all, first, last, {});
     }
     rows = Buffer<double>();
-    run.step("scores", 1.0);
-    feature_sums<T>(data, std::move(pairs), summed, sums.of_features.data(), run);
-    return sums;
+    if (listed_) {
+        run_.step("scores", 1.0);
+        Numbers totals(at(rule_.n_groups()));
+        for (const Found& one : listed) totals[at(one.neighbor.group)] += one.neighbor.weight;
+        require(!rule_.by_totals() || totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
+        if (by_target_) add_by_target(listed, 0, n_targets, totals);
+        if (!drawn_) add_listed(listed, totals);
+    }
+
+    if (n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
+    if (n_apart > 0) result.warnings |= FASTFS_MARGIN_APART;
+    result.n_alone = n_alone;
+    result.n_apart = n_apart;
+    result.stored = stored_;
+    finish(result);
+}
+
+void Scores::finish(fastfs_relief_result& result) {
+    const std::int64_t n_features = differences_.n_features();
+    const auto& columns = differences_.columns();
+    std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
+    const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : total_weight_;
+    for (std::int64_t k = 0; k < n_features; ++k) {
+        double score = sums_[at(k)] / norm;
+        if (by_target_ && (drawn_ || differences_.incomplete(k))) {
+            score = parts_[at(k)] / total_weight_;
+            if (rule_.by_totals()) {
+                const auto mean = [&](std::int64_t group) {
+                    const double weight = parts_[at((4 + group) * n_features + k)];
+                    return weight > 0 ? parts_[at((2 + group) * n_features + k)] / weight : 0.0;
+                };
+                score = mean(0) - mean(1);
+            }
+        }
+        result.scores[columns[at(k)]] = score;
+    }
+    if (result.scores_sd == nullptr) return;
+    // Of M targets drawn from N samples: sqrt((1 - M / N) / M) times the deviation of the targets' parts.
+    std::fill_n(result.scores_sd, margin_.X().n_cols(), 0.0);
+    const auto M = static_cast<double>(targets_.size());
+    const double shrink = std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1));
+    for (std::int64_t k = 0; k < n_features && drawn_; ++k) {
+        const double mean = parts_[at(k)] / total_weight_, square = parts_[at(n_features + k)] / total_weight_;
+        result.scores_sd[columns[at(k)]] = std::sqrt(std::max(0.0, square - mean * mean)) * shrink;
+    }
+}
+
+// w = max(-u, 0) / |max(-u, 0)|, with -u = sum of misses less hits.
+void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
+    double squares = 0;
+    for (std::int64_t c = 0; c < n; ++c) {
+        result.scores[c] = std::max(result.scores[c], 0.0);
+        squares += result.scores[c] * result.scores[c];
+    }
+    if (squares == 0) result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
+    for (std::int64_t c = 0; c < n && squares > 0; ++c) result.scores[c] /= std::sqrt(squares);
 }
 
 }  // namespace
 
-void relief(const Margin& margin, const Classes& classes, const fastfs_relief_options& options, Run& run,
+void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             fastfs_relief_result& result) {
-    const std::int64_t n = margin.X().n_rows();
-    std::vector<std::int64_t> targets;
-    if (options.method == FASTFS_RELIEF && options.n_targets > 0 && options.n_targets < n) {
-        targets = Random(options.seed).subset(n, options.n_targets);
-    } else {
-        for (std::int64_t i = 0; i < n; ++i) targets.push_back(i);
-    }
-
-    const auto sum = [&](const auto& find, Difference nearness, Difference summed) {
-        return visit_dense(margin.X().description(), [&]<class T>(const T*) {
-            return sum_over_neighbors<T>(margin, targets, find, nearness, summed, run);
-        });
-    };
-    const auto sums = [&] {
-        switch (options.method) {
-            case FASTFS_RELIEF:
-                return sum(Nearest{classes, n}, Difference::kSquared,
-                           options.closed_form ? Difference::kAbsolute : Difference::kSquared);
-            case FASTFS_RELIEFF:
-                return sum(NearestOfEachClass{classes, n, std::min(options.n_neighbors, n), {}, {}},
-                           Difference::kAbsolute, Difference::kAbsolute);
-            default:
-                return sum(NearerThanMost{classes, n, {}}, Difference::kAbsolute, Difference::kAbsolute);
-        }
-    }();
-
-    result.warnings = margin.warnings(classes);
-    if (options.method == FASTFS_RELIEFF && classes.smallest() <= options.n_neighbors) {
-        result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
-    }
-    if (options.method == FASTFS_MULTISURF && !sums.any) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
-    result.stored = sums.stored;
-
-    const auto used = margin.features().features;
-    std::fill_n(result.scores, margin.X().n_cols(), 0.0);
-    double norm = static_cast<double>(targets.size());
-    if (options.closed_form) {  // w = max(-u, 0) / |max(-u, 0)|, with -u = sum of misses less hits
-        double squares = 0;
-        for (const double s : sums.of_features) squares += s > 0 ? s * s : 0.0;
-        norm = std::sqrt(squares);
-        if (norm == 0) {
-            result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
-            return;
+    if (const Classes* classes = target.classes()) {
+        result.warnings = margin.warnings(*classes);
+        const bool of_each_class = options.method == FASTFS_RELIEFF || options.method == FASTFS_MU_RELIEF;
+        if (of_each_class && classes->smallest() <= options.n_neighbors) {
+            result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
         }
     }
-    for (std::size_t k = 0; k < used.size(); ++k) {
-        const double s = sums.of_features[k];
-        result.scores[used[k]] = (options.closed_form ? std::max(s, 0.0) : s) / norm;
-    }
+    Scores(margin, target, options, run).compute(result);
+    if (options.closed_form) normalize_closed_form(margin.X().n_cols(), result);
 }
 
 }  // namespace fastfs::core

@@ -1,13 +1,15 @@
-// RELIEF (Kira and Rendell 1992), ReliefF (Kononenko 1994) and MultiSURF (Urbanowicz et al. 2018).
+// The RELIEF family: RELIEF (Kira and Rendell 1992), ReliefF (Kononenko 1994), RReliefF (Robnik-Sikonja and Kononenko
+// 2003), SURF (Greene et al. 2009), MultiSURF (Urbanowicz et al. 2018), the sigmoid-weighted SWRF (Stokes and
+// Visweswaran 2012) and mu-Relief (Aggarwal et al.), as weights on pairs of samples.
 #pragma once
 
 #include "fastfs/fastfs.h"
 #include "margin/margin.hpp"
-#include "support/classes.hpp"
+#include "margin/target.hpp"
 
 namespace fastfs::core {
 
-void relief(const Margin& margin, const Classes& classes, const fastfs_relief_options& options, Run& run,
+void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             fastfs_relief_result& result);
 
 }  // namespace fastfs::core

@@ -49,10 +49,32 @@ inline typename Vector<T>::Type hidden_one() {
     return one;
 }
 
-enum class Term { kAbsolute, kSquare, kGaussian };
+enum class Term { kAbsolute, kSquare, kKnown, kRamp, kGaussian };
+
+// The term of a difference d in features k..; parameters: of kRamp low, high and top, of kGaussian the weights. A NaN
+// leaves 0 in kKnown and kRamp: a comparison with it is false.
+template <class T, Term kTerm>
+inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* const* parameters, std::int64_t k) {
+    using V = typename Vector<T>::Type;
+    if constexpr (kTerm == Term::kAbsolute) {
+        return absolute<T>(d);
+    } else if constexpr (kTerm == Term::kSquare) {
+        return d * d;
+    } else if constexpr (kTerm == Term::kKnown) {
+        const V a = absolute<T>(d), zero{};
+        return a > zero ? a : zero;
+    } else if constexpr (kTerm == Term::kRamp) {
+        const V a = absolute<T>(d), risen = a - load(parameters[0] + k), zero{};
+        const V within = risen > zero ? risen : zero;
+        return a > load(parameters[1] + k) ? load(parameters[2] + k) : within;
+    } else {
+        return load(parameters[0] + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
+    }
+}
 
 template <class T, Term kTerm>
-inline void pair_tile(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
+inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
+                      T* sums) {
     using V = typename Vector<T>::Type;
     V sum[kTileRows * kTileCols] = {};
     static_assert(kTileRows * kTileCols >= Vector<T>::kLanes);
@@ -66,13 +88,11 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* weig
         for (int j = 0; j < kTileCols; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kTileRows; ++i) {
-                const V d = x[i] - y;
-                if constexpr (kTerm == Term::kAbsolute) {
-                    sum[i * kTileCols + j] += absolute<T>(d) * one;
-                } else if constexpr (kTerm == Term::kSquare) {
-                    sum[i * kTileCols + j] += d * d;
+                const V term = term_of<T, kTerm>(x[i] - y, parameters, k);
+                if constexpr (kTerm == Term::kSquare || kTerm == Term::kGaussian) {
+                    sum[i * kTileCols + j] += term;
                 } else {
-                    sum[i * kTileCols + j] += load(weights + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
+                    sum[i * kTileCols + j] += term * one;
                 }
             }
         }
@@ -81,12 +101,13 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* weig
 }
 
 template <class T, Term kTerm>
-void pair_sums(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums) {
-    for (int i = 0; i < 4; i += kTileRows) pair_tile<T, kTerm>(left + i, right, weights, n, sums + i * kTileCols);
+void pair_sums(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n, T* sums) {
+    for (int i = 0; i < 4; i += kTileRows) pair_tile<T, kTerm>(left + i, right, parameters, n, sums + i * kTileCols);
 }
 
-template <class T, bool kSquare, int kRows>
-inline void feature_tile(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
+template <class T, Term kTerm, int kRows>
+inline void feature_tile(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
+                         std::int64_t n, T* sums) {
     using V = typename Vector<T>::Type;
     const T *a[kRows], *b[kTileCols];
     V weight[kRows][kTileCols];
@@ -102,24 +123,54 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
         for (int j = 0; j < kTileCols; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kRows; ++i) {
-                const V d = x[i] - y;
-                sum[j % 2] += (kSquare ? d * d : absolute<T>(d)) * weight[i][j];
+                sum[j % 2] += term_of<T, kTerm>(x[i] - y, parameters, k) * weight[i][j];
             }
         }
         store(sums + k, load(sums + k) + (sum[0] + sum[1]));
     }
 }
 
-template <class T, bool kSquare>
-void feature_sums(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
+template <class T, Term kTerm>
+void feature_sums(const T* const* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
+                  T* sums) {
     for (int i = 0; i < 4; i += kTileRows) {
-        feature_tile<T, kSquare, kTileRows>(left + i, right, g + i * kTileCols, n, sums);
+        feature_tile<T, kTerm, kTileRows>(left + i, right, g + i * kTileCols, parameters, n, sums);
     }
 }
 
-template <class T, bool kSquare>
-void row_sums(const T* left, const T* const* right, const T* g, std::int64_t n, T* sums) {
-    feature_tile<T, kSquare, 1>(&left, right, g, n, sums);
+template <class T, Term kTerm>
+void row_sums(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n, T* sums) {
+    feature_tile<T, kTerm, 1>(&left, right, g, parameters, n, sums);
+}
+
+template <class T, Term kTerm>
+void known_sums(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
+                std::int64_t n, T* sums, T* counts) {
+    using V = typename Vector<T>::Type;
+    const T* b[kTileCols];
+    V strength[kTileCols], weight[kTileCols];
+    for (int j = 0; j < kTileCols; ++j) {
+        b[j] = right[j];
+        strength[j] = V{} + g[j];
+        weight[j] = V{} + w[j];
+    }
+    for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
+        V sum[2] = {}, count[2] = {};
+        const V x = load(left + k), zero{};
+        for (int j = 0; j < kTileCols; ++j) {
+            const V d = x - load(b[j] + k);
+            sum[j % 2] += term_of<T, kTerm>(d, parameters, k) * strength[j];
+            count[j % 2] += d == d ? weight[j] : zero;
+        }
+        store(sums + k, load(sums + k) + (sum[0] + sum[1]));
+        store(counts + k, load(counts + k) + (count[0] + count[1]));
+    }
+}
+
+std::int64_t shared_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n) {
+    std::int64_t count = 0;
+    for (std::int64_t k = 0; k < n; ++k) count += __builtin_popcountll(a[k] & b[k]);
+    return count;
 }
 
 template <class T>
@@ -152,23 +203,32 @@ void column_ranges(const T* __restrict from, std::int64_t n_rows, std::int64_t r
 }
 
 template <class T>
-void column_moments(const T* __restrict from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
-                    const double* __restrict origin, const double* __restrict factor, double* __restrict sums,
+void column_moments(const T* __restrict from, const double* __restrict weights, std::int64_t n_rows,
+                    std::int64_t row_stride, std::int64_t n, const double* __restrict origin,
+                    const double* __restrict factor, double* __restrict counts, double* __restrict sums,
                     double* __restrict squares) {
     for (std::int64_t r = 0; r < n_rows; ++r, from += row_stride) {
+        const double weight = weights[r];
         for (std::int64_t k = 0; k < n; ++k) {
             const double x = (static_cast<double>(from[k]) - origin[k]) * factor[k];
-            sums[k] += x;
-            squares[k] += x * x;
+            const bool known = x == x;
+            const double w = known ? weight : 0.0, value = known ? x : 0.0;
+            counts[k] += w;
+            sums[k] += w * value;
+            squares[k] += (w * value) * value;
         }
     }
 }
 
 template <class T>
 constexpr MarginKernels<T> kKernels = {
-    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kGaussian>},
-    {feature_sums<T, false>, feature_sums<T, true>},
-    {row_sums<T, false>, row_sums<T, true>},
+    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kKnown>, pair_sums<T, Term::kRamp>,
+     pair_sums<T, Term::kGaussian>},
+    {feature_sums<T, Term::kAbsolute>, feature_sums<T, Term::kSquare>, feature_sums<T, Term::kKnown>,
+     feature_sums<T, Term::kRamp>},
+    {row_sums<T, Term::kAbsolute>, row_sums<T, Term::kSquare>, row_sums<T, Term::kKnown>, row_sums<T, Term::kRamp>},
+    {known_sums<T, Term::kKnown>, known_sums<T, Term::kRamp>},
+    shared_bits,
     flush<T>,
     scale<T>,
     column_ranges<T>,

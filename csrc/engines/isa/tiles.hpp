@@ -94,18 +94,27 @@ struct BlockKernels {
 template <class T>
 constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
 
-// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. Where there are several,
-// the first takes |differences|, the second their squares, and the third exp(-their squares) times weights[k], which
-// the others ignore.
+// Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. There is one kernel for
+// each term of a difference d, in the order of Difference in sample_pairs.hpp: |d|; d^2; |d|, or 0 for NaN; top if
+// |d| > high, otherwise max(|d| - low, 0), or 0 for NaN, with parameters = {low, high, top} of the features; and of
+// pair_sums exp(-d^2) times parameters[0]. Other terms ignore the parameters.
 template <class T>
 struct MarginKernels {
     // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
     // and so do (a, b) and (b, a).
-    void (*pair_sums[3])(const T* const* left, const T* const* right, const T* weights, std::int64_t n, T* sums);
+    void (*pair_sums[5])(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
+                         T* sums);
     // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
-    void (*feature_sums[2])(const T* const* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    void (*feature_sums[4])(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
+                            std::int64_t n, T* sums);
     // The same for one sample by four.
-    void (*row_sums[2])(const T* left, const T* const* right, const T* g, std::int64_t n, T* sums);
+    void (*row_sums[4])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
+                        T* sums);
+    // The same of the last two terms, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
+    void (*known_sums[2])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
+                          std::int64_t n, T* sums, T* counts);
+    // The bits that n words have in common.
+    std::int64_t (*shared_bits)(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n);
     // to += sums, sums = 0.
     void (*flush)(T* sums, std::int64_t n, double* to);
     // to = (from - shift) * factor, in double.
@@ -114,9 +123,11 @@ struct MarginKernels {
     // values, and poison becomes NaN where one isn't finite.
     void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
                           T* highest, T* poison);
-    // The same: sums += (values - origin) * factor, squares += their squares, in double.
-    void (*column_moments)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
-                           const double* origin, const double* factor, double* sums, double* squares);
+    // The same: counts += weights of the rows, sums += weights * (values - origin) * factor, squares += weights *
+    // their squares, in double, but for NaN.
+    void (*column_moments)(const T* from, const double* weights, std::int64_t n_rows, std::int64_t row_stride,
+                           std::int64_t n, const double* origin, const double* factor, double* counts, double* sums,
+                           double* squares);
 };
 
 struct MarginIsa {

@@ -511,10 +511,10 @@ enum { /* NaN in X is a missing value */
        FASTFS_MISSING_CLASS = 2   /* a missing value is the distribution of its class (Kononenko 1994) */
 };
 
-enum { /* differences of numbers: small ones count as 0, large ones as 1 */
+enum { /* differences of numbers in scores, though not in distances: small ones count as 0, large ones as 1 */
        FASTFS_RAMP_NONE = 0,
        FASTFS_RAMP_GIVEN = 1,    /* 0 up to ramp_low, 1 from ramp_high on, linear between, in scaled units */
-       FASTFS_RAMP_DEVIATION = 2 /* 1 beyond the standard deviation of the feature; in scores, not in distances */
+       FASTFS_RAMP_DEVIATION = 2 /* 1 beyond the standard deviation of the feature, otherwise as they are */
 };
 
 typedef struct fastfs_margin_options {
@@ -526,7 +526,9 @@ typedef struct fastfs_margin_options {
     double ramp_low, ramp_high;
     const int64_t* levels;   /* n_cols: 0 for numbers; for categories how many there are, whose codes 0..levels - 1 the
                                 column holds, and which differ by 0 or 1; NULL: all numbers */
-    const double* distances; /* n_rows x n_rows, row-major, symmetric, to be used instead of those of X; NULL: none */
+    const double* distances; /* n_rows x n_rows, row-major, symmetric, used by the RELIEF family but RELIEF instead of
+                                those of X; NULL: none */
+    const double* sample_weights; /* n_rows, positive: a weight w counts like w such samples; NULL: 1 each */
 } fastfs_margin_options;
 #define FASTFS_MARGIN_OPTIONS_INIT  \
     {sizeof(fastfs_margin_options), \
@@ -536,6 +538,7 @@ typedef struct fastfs_margin_options {
      FASTFS_RAMP_NONE,              \
      0.0,                           \
      1.0,                           \
+     NULL,                          \
      NULL,                          \
      NULL}
 
@@ -582,24 +585,23 @@ enum { /* T and S of SWRF */
 
 typedef struct fastfs_relief_options {
     size_t struct_size;
-    int32_t method;               /* FASTFS_RELIEF to FASTFS_RRELIEFF */
-    int32_t closed_form;          /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
-    int64_t n_neighbors;          /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
-    int64_t n_targets;            /* number of samples, drawn at random, whose neighbours are used; 0: all */
-    uint64_t seed;                /* of that draw */
-    int32_t far;                  /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
-    int32_t radius;               /* SWRF: FASTFS_RADIUS_* */
-    double dead_band;             /* SWRF: >= 0 */
-    double sigma;                 /* RRELIEFF: the r-th nearest of n_neighbors weighs exp(-(r / sigma)^2); > 0 */
-    int32_t target;               /* FASTFS_TARGET_* */
-    const double* y;              /* NUMBER, SURVIVAL: n_rows */
-    const int32_t* events;        /* SURVIVAL: n_rows */
-    const double* sample_weights; /* n_rows, positive: a weight w counts like w such samples; NULL: 1 each */
-    const double* priors;         /* RELIEFF, MU_RELIEF: n_classes, positive; NULL: shares of the samples */
+    int32_t method;        /* FASTFS_RELIEF to FASTFS_RRELIEFF */
+    int32_t closed_form;   /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
+    int64_t n_neighbors;   /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
+    int64_t n_targets;     /* number of samples, drawn at random, whose neighbours are used; 0: all */
+    uint64_t seed;         /* of that draw */
+    int32_t far;           /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
+    int32_t radius;        /* SWRF: FASTFS_RADIUS_* */
+    double dead_band;      /* SWRF: >= 0 */
+    double sigma;          /* RRELIEFF: the r-th nearest of n_neighbors weighs exp(-(r / sigma)^2); > 0 */
+    int32_t target;        /* FASTFS_TARGET_* */
+    const double* y;       /* NUMBER, SURVIVAL: n_rows */
+    const int32_t* events; /* SURVIVAL: n_rows */
+    const double* priors;  /* RELIEFF, MU_RELIEF: n_classes, positive; NULL: shares of the samples */
 } fastfs_relief_options;
-#define FASTFS_RELIEF_OPTIONS_INIT                                                                       \
-    {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0,    10,   0,   0, 0, FASTFS_RADIUS_ALL, 0.0, 20.0, \
-     FASTFS_TARGET_CLASS,           NULL,           NULL, NULL, NULL}
+#define FASTFS_RELIEF_OPTIONS_INIT                                                                    \
+    {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0,    10,  0, 0, 0, FASTFS_RADIUS_ALL, 0.0, 20.0, \
+     FASTFS_TARGET_CLASS,           NULL,           NULL, NULL}
 
 enum {                                  /* warnings of the margin methods, added up */
        FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */

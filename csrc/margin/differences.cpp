@@ -1,0 +1,223 @@
+#include "margin/differences.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "engines/isa/tiles.hpp"
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+
+Targets::Targets(const Matrix& X, std::vector<std::int64_t> rows, Run& run) : X_(X), rows_(std::move(rows)) {
+    if (size() == X.n_rows()) return;
+    run.require_memory(memory(X, size()), "a copy of the targets", "use fewer of them");
+    fastfs_matrix m = X.description();
+    visit_dense(m, [&]<class T>(const T* from) {
+        values_ = Buffer<char>(size() * m.n_cols * static_cast<std::int64_t>(sizeof(T)));
+        T* to = reinterpret_cast<T*>(values_.data());
+        parallel_for(run, size(), [&](std::int64_t t, int) {
+            for (std::int64_t c = 0; c < m.n_cols; ++c) {
+                to[t * m.n_cols + c] = from[row(t) * m.row_stride + c * m.col_stride];
+            }
+        });
+        m.values = to;
+    });
+    m.n_rows = size();
+    m.row_stride = m.n_cols;
+    m.col_stride = 1;
+    copied_.emplace(m);
+}
+
+std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
+    return n_targets == X.n_rows() ? 0 : n_targets * X.n_cols() * (X.is_float32() ? 4 : 8);
+}
+
+// ---- which kernel takes which features -----------------------------------------------------------------------------
+
+Differences::Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
+                         std::vector<std::int64_t> columns, const double* weights, Run& run)
+    : X_(&X),
+      scales_(&scales),
+      levels_(options.levels),
+      missing_rule_(options.missing),
+      ramp_(options.ramp),
+      ramp_low_(options.ramp_low),
+      ramp_high_(options.ramp_high),
+      columns_(std::move(columns)) {
+    if (!scales.incomplete.empty()) find_gaps(run);
+    add_parts(true, weights, for_distances_);
+    add_parts(false, nullptr, for_scores_);
+}
+
+std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales) {
+    return X.n_cols() * 96 + (scales.incomplete.empty() ? 0 : X.n_rows() * (X.n_cols() / 8 + 24));
+}
+
+void Differences::add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const {
+    for (const bool gaps : {false, true}) {
+        for (const bool ramped : {false, true}) {
+            Part part{{X_, {}}, Difference::kAbsolute, {}, gaps};
+            ScaledFeatures& data = part.data;
+            for (std::int64_t k = 0; k < n_features(); ++k) {
+                const std::int64_t c = columns_[at(k)], levels = levels_ ? levels_[c] : 0;
+                // Two codes are numbers, and a part of distances takes gaps as well as none.
+                const bool sloped = levels == 0 && !of_distances && ramp_ != FASTFS_RAMP_NONE;
+                if (ramped != (sloped || levels > 2)) continue;
+                if (gaps != (of_distances ? has_gaps() : incomplete(k))) continue;
+                double factor = scales_->factor[at(c)] * (weights ? weights[k] : 1.0);
+                if (ramped) {
+                    double low = 0, high = factor / 2, top = factor;
+                    if (sloped && ramp_ == FASTFS_RAMP_GIVEN) {
+                        const double slope = 1 / (ramp_high_ - ramp_low_);
+                        factor *= slope;
+                        low = ramp_low_ * slope;
+                        high = ramp_high_ * slope;
+                        top = 1;
+                    } else if (sloped) {
+                        high = scales_->deviation[at(c)] * factor;
+                        top = 1;
+                    }
+                    data.low.push_back(low);
+                    data.high.push_back(high);
+                    data.top.push_back(top);
+                }
+                data.features.push_back(c);
+                data.shift.push_back(scales_->shift[at(c)]);
+                data.factor.push_back(factor);
+                part.places.push_back(k);
+            }
+            part.difference = ramped ? Difference::kRamp : gaps ? Difference::kKnown : Difference::kAbsolute;
+            if (!data.features.empty()) parts.push_back(std::move(part));
+        }
+    }
+}
+
+// ---- distances -----------------------------------------------------------------------------------------------------
+
+void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out,
+                            std::int64_t ld, Run& run, Into into) const {
+    const std::int64_t n = X_->n_rows();
+    for (std::size_t p = 0; p < for_distances_.size(); ++p) {
+        const Part& part = for_distances_[p];
+        ScaledFeatures left = part.data;
+        left.X = &targets.X();
+        const Run::Part share(run, static_cast<double>(p) / static_cast<double>(for_distances_.size()),
+                              static_cast<double>(p + 1) / static_cast<double>(for_distances_.size()));
+        visit_dense(X_->description(), [&]<class T>(const T*) {
+            pair_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
+                         squared ? Difference::kSquared : part.difference, out, ld, run,
+                         p > 0 && into == Into::kEmpty ? Into::kAdd : into);
+        });
+    }
+    if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, run);
+}
+
+void Differences::find_gaps(Run& run) {
+    const fastfs_matrix& m = X_->description();
+    n_words_ = ceil_div(n_features(), 64);
+    run.require_memory(m.n_rows * (n_words_ + 1) * 8, "a table of missing values", "raise max_memory");
+    missing_.assign(at(m.n_rows * n_words_), 0);
+    n_missing_.assign(at(m.n_rows), 0);
+    visit_dense(m, [&]<class T>(const T* values) {
+        parallel_for(run, m.n_rows, [&](std::int64_t r, int) {
+            std::uint64_t* words = missing_.data() + r * n_words_;
+            for (std::int64_t k = 0; k < n_features(); ++k) {
+                if (!incomplete(k) || !std::isnan(values[r * m.row_stride + columns_[at(k)] * m.col_stride])) continue;
+                words[k / 64] |= std::uint64_t{1} << (k % 64);
+                ++n_missing_[at(r)];
+            }
+        });
+    });
+}
+
+// From sums over the features that both samples have to n_features times the mean.
+void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
+                                  std::int64_t ld, Run& run) const {
+    const std::int64_t n = X_->n_rows(), A = n_features();
+    const auto both_missing = margin_kernels<float>().shared_bits;
+    const bool triangle = targets.all() && t0 == 0 && t1 == n;
+    parallel_for(run, t1 - t0, [&](std::int64_t t, int) {
+        const std::int64_t i = targets.row(t0 + t);
+        double* row = out + t * ld;
+        for (std::int64_t j = triangle ? i : 0; j < n; ++j) {
+            const std::int64_t shared =
+                A - n_missing_[at(i)] - n_missing_[at(j)] +
+                both_missing(missing_.data() + i * n_words_, missing_.data() + j * n_words_, n_words_);
+            // Multiplied before it is divided, so that equal shares of differing categories stay ties.
+            if (shared == 0) {
+                row[j] = std::numeric_limits<double>::quiet_NaN();
+            } else if (shared < A) {
+                row[j] = row[j] * static_cast<double>(A) / static_cast<double>(shared);
+            }
+        }
+    });
+    if (!triangle) return;
+    parallel_for(run, n, [&](std::int64_t i, int) {
+        for (std::int64_t j = 0; j < i; ++j) out[i * ld + j] = out[j * ld + i];
+    });
+}
+
+// ---- sums over pairs -----------------------------------------------------------------------------------------------
+
+namespace {
+
+void scatter(const Numbers& from, const std::vector<std::int64_t>& places, double* to) {
+    for (std::size_t k = 0; k < from.size(); ++k) to[places[k]] += from[k];
+}
+
+}  // namespace
+
+void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
+                       bool complete_only, double* sums, Run& run) const {
+    const std::int64_t n = X_->n_rows();
+    for (const Part& part : for_scores_) {
+        if (complete_only && part.gaps) continue;
+        ScaledFeatures left = part.data;
+        left.X = &targets.X();
+        Numbers found(part.places.size());
+        visit_dense(X_->description(), [&]<class T>(const T*) {
+            feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
+                            squared ? Difference::kSquared : part.difference, g, n, targets.all() && t0 == 0 && t1 == n,
+                            found.data(), run);
+        });
+        scatter(found, part.places, sums);
+    }
+}
+
+void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums,
+                       Run& run) const {
+    for (const Part& part : for_scores_) {
+        if (complete_only && part.gaps) continue;
+        Numbers found(part.places.size());
+        visit_dense(X_->description(), [&]<class T>(const T*) {
+            feature_sums<T>(part.data, pairs, squared ? Difference::kSquared : part.difference, found.data(), run);
+        });
+        scatter(found, part.places, sums);
+    }
+}
+
+void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool gaps_only,
+                       std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
+    for (const Part& part : for_scores_) {
+        if (gaps_only && !part.gaps) continue;
+        ScaledFeatures left = part.data;
+        left.X = &targets.X();
+        const auto size = static_cast<std::int64_t>(part.places.size());
+        Numbers found(at(n_out * size));
+        visit_dense(X_->description(), [&]<class T>(const T*) {
+            target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
+                           part.difference == Difference::kRamp ? Difference::kRamp : Difference::kKnown, n_out,
+                           combine, found.data(), run);
+        });
+        for (std::int64_t o = 0; o < n_out; ++o) {
+            for (std::int64_t k = 0; k < size; ++k) {
+                out[o * n_features() + part.places[at(k)]] += found[at(o * size + k)];
+            }
+        }
+    }
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,101 @@
+// The differences |x_na - x_ja| of a table, and their sums: over features, which are distances, and over pairs, which
+// are scores. Tables hold numbers, categories, gaps or zeros that aren't stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engines/sample_pairs.hpp"
+#include "engines/scaling.hpp"
+#include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// The samples whose neighbors are used, ascending. If they are only some, their rows are copied.
+class Targets {
+  public:
+    Targets(const Matrix& X, std::vector<std::int64_t> rows, Run& run);
+    std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
+    std::int64_t row(std::int64_t t) const { return rows_[at(t)]; }
+    bool all() const { return !copied_; }
+    const Matrix& X() const { return copied_ ? *copied_ : X_; }
+    static std::int64_t memory(const Matrix& X, std::int64_t n_targets);
+
+  private:
+    const Matrix& X_;
+    std::vector<std::int64_t> rows_;
+    Buffer<char> values_;
+    std::optional<Matrix> copied_;
+};
+
+class Differences {
+  public:
+    // Of these columns, in any order, of which none is constant. weights: null, or by what the differences of each are
+    // multiplied in distances.
+    Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
+                std::vector<std::int64_t> columns, const double* weights, Run& run);
+    static std::int64_t memory(const Matrix& X, const FeatureScales& scales);
+
+    // Positions in these are the features of all sums below.
+    const std::vector<std::int64_t>& columns() const { return columns_; }
+    std::int64_t n_features() const { return static_cast<std::int64_t>(columns_.size()); }
+    bool has_gaps() const { return !n_missing_.empty(); }
+    // Whether distances and factors are those of the features that samples have.
+    bool ignores_gaps() const { return has_gaps() && missing_rule_ == FASTFS_MISSING_IGNORE; }
+    std::int64_t n_missing(std::int64_t row) const { return n_missing_[at(row)]; }
+
+    // out (row-major, ld) = distances of the targets t0..t1 - 1 to all samples; if gaps are ignored, the mean
+    // difference of the features that both have times n_features, and NaN if there is none; otherwise a gap counts 0.
+    // squared: of the differences; only of complete numbers. Each pair is computed once if the targets are all samples.
+    void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
+                   Run& run, Into into = Into::kEmpty) const;
+
+    // sums[k] += sum of g |difference|, of features without gaps if `complete_only`, otherwise of all, a gap counting
+    // 0. g: those of the targets t0..t1 - 1, row-major, n_samples apart.
+    void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
+              bool complete_only, double* sums, Run& run) const;
+    void sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums, Run& run) const;
+
+    // As target_sums does, of features with gaps, or of all: out is n_out x n_features. k is counted within the call.
+    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool gaps_only,
+              std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
+
+    // Whether feature k has gaps.
+    bool incomplete(std::int64_t k) const {
+        return !scales_->incomplete.empty() && scales_->incomplete[at(columns_[at(k)])];
+    }
+
+  private:
+    // Features that one kernel takes.
+    struct Part {
+        ScaledFeatures data;
+        Difference difference;
+        std::vector<std::int64_t> places;  // of its features, in columns_
+        bool gaps;
+    };
+    void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
+    void find_gaps(Run& run);
+    void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
+                         Run& run) const;
+    template <class F>
+    void for_parts(bool squared, F&& f) const;
+
+    const Matrix* X_;
+    const FeatureScales* scales_;
+    const std::int64_t* levels_;
+    int missing_rule_, ramp_;
+    double ramp_low_, ramp_high_;
+    std::vector<std::int64_t> columns_;
+    std::vector<Part> for_distances_, for_scores_;
+    // Gaps of each sample in columns_: n_words_ words of 64 features, and how many.
+    std::int64_t n_words_ = 0;
+    std::vector<std::uint64_t> missing_;
+    std::vector<std::int64_t> n_missing_;
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,259 @@
+#include "margin/neighbors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace fastfs::core {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+bool radial(const fastfs_relief_options& o) {
+    return o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
+}
+
+bool of_all_pairs(const fastfs_relief_options& o) {
+    return o.method == FASTFS_SURF || (o.method == FASTFS_SWRF && o.radius == FASTFS_RADIUS_ALL);
+}
+
+}  // namespace
+
+Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total) {
+    const auto n_samples = static_cast<std::int64_t>(weights.size());
+    const auto weight = [&](std::int64_t j) { return j == n || std::isnan(distances[j]) ? 0.0 : weights[at(j)]; };
+    // From one of them on: if all are equal, none is nearer than the mean.
+    std::int64_t first = 0;
+    while (first < n_samples && weight(first) == 0) ++first;
+    if (total) *total = 0;
+    if (first == n_samples) return {};
+    const double origin = distances[first];
+    double sum = 0, count = 0, squares = 0;
+    for (std::int64_t j = 0; j < n_samples; ++j) {
+        const double w = weight(j);
+        sum += w == 0 ? 0.0 : w * (distances[j] - origin);
+        count += w;
+    }
+    const double mean = origin + sum / count;
+    for (std::int64_t j = 0; j < n_samples; ++j) {
+        const double w = weight(j), difference = w == 0 ? 0.0 : distances[j] - mean;
+        squares += w * difference * difference;
+    }
+    if (total) *total = count;
+    return {mean, std::sqrt(squares / count)};
+}
+
+NeighborRule::NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights)
+    : options_(options),
+      target_(target),
+      weights_(weights),
+      weighted_(std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; })),
+      n_samples_(static_cast<std::int64_t>(weights.size())),
+      n_groups_(options.method == FASTFS_RELIEF || by_totals() ? 2 : target.n_groups() * (options.far ? 2 : 1)),
+      priors_(at(target.n_groups()), 1.0) {
+    if (!weighted_) options_.n_neighbors = std::min(options.n_neighbors, n_samples_);
+    if (options.method == FASTFS_MULTISURF) options_.dead_band = 0.5;
+    if (options.method == FASTFS_SURF) options_.dead_band = 0;
+    if (!target.classes()) return;
+    if (options.priors) {
+        priors_.assign(options.priors, options.priors + target.n_groups());
+    } else {
+        std::fill(priors_.begin(), priors_.end(), 0.0);
+        for (std::int64_t j = 0; j < n_samples_; ++j) priors_[at(target.own(j))] += weights[at(j)];
+    }
+}
+
+bool NeighborRule::needs_all_pairs(const fastfs_relief_options& options) { return of_all_pairs(options); }
+
+std::int64_t NeighborRule::most() const {
+    if (options_.method == FASTFS_RELIEF) return 2;
+    if (radial(options_) || weighted_) return n_samples_;
+    if (by_totals()) return 2 * options_.n_neighbors;
+    const Classes* classes = target_.classes();
+    if (!classes) return std::min(n_samples_, 2 * options_.n_neighbors);
+    std::int64_t sum = 0;
+    for (std::int64_t c = 0; c < classes->n_classes(); ++c) sum += std::min(options_.n_neighbors, classes->size(c));
+    return sum;
+}
+
+bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+    if (options_.method == FASTFS_RELIEF) {
+        find_nearest_hit_and_miss(n, distances, found);
+    } else if (by_totals()) {
+        find_by_rank(n, distances, found);
+    } else if (radial(options_)) {
+        find_within_radius(n, distances, found);
+    } else {
+        find_of_each_group(n, distances, found);
+    }
+    const std::int64_t n_near = options_.far ? n_groups_ / 2 : n_groups_;
+    return std::any_of(found.begin(), found.end(), [&](const Neighbor& one) { return one.group < n_near; });
+}
+
+// ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
+
+void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* distances,
+                                             std::vector<Neighbor>& found) const {
+    std::int64_t nearest[2] = {-1, -1};  // hit, miss
+    double least[2] = {kNone, kNone};
+    for (std::int64_t j = 0; j < n_samples_; ++j) {
+        if (j == n) continue;
+        const bool miss = target_.own(j) != target_.own(n);
+        if (distances[j] < least[miss]) {
+            least[miss] = distances[j];
+            nearest[miss] = j;
+        }
+    }
+    if (nearest[0] < 0) return;  // a miss alone would only tell how far samples are apart
+    found.push_back({nearest[1], 1, 1.0, 1.0});
+    found.push_back({nearest[0], 0, 1.0, 1.0});
+}
+
+// ---- SURF, MultiSURF, SWRF: all that are nearer, or farther, than most ---------------------------------------------
+
+void NeighborRule::find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+    const Moments moments = of_all_pairs(options_) ? all_ : row_moments(distances, n, weights_);
+    const double band = moments.deviation * options_.dead_band, unit = moments.deviation > 0 ? moments.deviation : 1;
+    const std::int64_t* groups = target_.groups(n, groups_);
+    for (const bool far : {false, true}) {
+        if (far && !options_.far) break;
+        const double bound = far ? moments.mean + band : moments.mean - band;
+        const std::int64_t first_group = far ? n_groups_ / 2 : 0;
+        for (std::int64_t j = 0; j < n_samples_; ++j) {
+            const double d = distances[j], w = weights_[at(j)];
+            if (j == n || !(far ? d > bound : d < bound)) continue;
+            double strength = w;
+            if (options_.method == FASTFS_SWRF) {
+                strength *= 2 / (1 + std::exp(-std::min(4 * std::abs(d - bound) / unit, 50.0))) - 1;
+            }
+            found.push_back({j, first_group + groups[j], strength, w});
+        }
+    }
+}
+
+// ---- ReliefF, mu-Relief: k of each class; RReliefF: k of all -------------------------------------------------------
+
+// At most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in ascending
+// order, so one that is at the limit has lost.
+void NeighborRule::keep_lowest(std::size_t group, const double* keys) {
+    auto& rows = kept_[group];
+    const auto lower = [&](const Kept& a, const Kept& b) {
+        return keys[a.j] != keys[b.j] ? keys[a.j] < keys[b.j] : a.j < b.j;
+    };
+    const auto k = static_cast<std::size_t>(options_.n_neighbors);
+    if (weighted_) {  // up to a weight of n_neighbors in all, the last one cut
+        std::sort(rows.begin(), rows.end(), lower);
+        double left = static_cast<double>(options_.n_neighbors);
+        std::size_t size = 0;
+        for (; size < rows.size() && left > 0; ++size) {
+            rows[size].weight = std::min(rows[size].weight, left);
+            left -= rows[size].weight;
+        }
+        rows.resize(size);
+        return;
+    }
+    if (rows.size() < k) return;
+    std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k) - 1, rows.end(), lower);
+    rows.resize(k);
+    limits_[group] = keys[rows.back().j];
+}
+
+void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups) {
+    kept_.resize(at(n_groups));
+    for (auto& rows : kept_) rows.clear();
+    limits_.assign(at(n_groups), kNone);
+    const std::size_t full = weighted_ ? 0 : 2 * at(options_.n_neighbors);
+    for (std::int64_t j = 0; j < n_samples_; ++j) {
+        const std::size_t group = groups ? at(groups[j]) : 0;
+        if (!(keys[j] < limits_[group]) || j == n) continue;
+        kept_[group].push_back({j, weights_[at(j)]});
+        if (kept_[group].size() == full) keep_lowest(group, keys);
+    }
+    for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group, keys);
+}
+
+void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+    const std::int64_t* groups = target_.groups(n, groups_);
+    if (options_.method == FASTFS_MU_RELIEF) {  // the farther from its class's mean, the lower the key
+        Numbers sums(at(n_groups_)), totals(at(n_groups_));
+        const auto known = [&](std::int64_t j) { return j != n && !std::isnan(distances[j]); };
+        for (std::int64_t j = 0; j < n_samples_; ++j) {
+            if (!known(j)) continue;
+            sums[at(groups[j])] += weights_[at(j)] * distances[j];
+            totals[at(groups[j])] += weights_[at(j)];
+        }
+        keys_.resize(at(n_samples_));
+        for (std::int64_t j = 0; j < n_samples_; ++j) {
+            keys_[at(j)] = -std::abs(distances[j] - sums[at(groups[j])] / totals[at(groups[j])]);
+        }
+        distances = keys_.data();
+    }
+    select(n, distances, groups, n_groups_);
+    for (std::int64_t group = 0; group < n_groups_; ++group) {
+        for (const auto& [j, weight] : kept_[at(group)]) found.push_back({j, group, weight, weight});
+    }
+}
+
+void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+    select(n, distances, nullptr, 1);
+    auto& rows = kept_[0];
+    std::sort(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) {
+        return distances[a.j] != distances[b.j] ? distances[a.j] < distances[b.j] : a.j < b.j;
+    });
+    // o is proportional to exp(-(rank / sigma)^2); that of the first, taken out, can't vanish.
+    double rank = 0, first = 0, sum = 0;
+    for (auto& [j, weight] : rows) {
+        rank += weight;
+        const double exponent = rank / options_.sigma * (rank / options_.sigma);
+        if (sum == 0) first = exponent;
+        weight *= std::exp(first - exponent);
+        sum += weight;
+    }
+    for (const auto& [j, weight] : rows) {
+        const double o = weights_[at(n)] * weight / sum, tau = target_.difference(n, j);
+        found.push_back({j, 0, o * tau, o * tau});
+        found.push_back({j, 1, o * (1 - tau), o * (1 - tau)});
+    }
+}
+
+// ---- factors
+// ---------------------------------------------------------------------------------------------------------
+
+void NeighborRule::factors(std::int64_t n, const double* weights, double* factors) const {
+    if (by_totals()) {
+        factors[0] = weights[0] > 0 ? 1 / weights[0] : 0.0;
+        factors[1] = weights[1] > 0 ? -1 / weights[1] : 0.0;
+        return;
+    }
+    if (options_.method == FASTFS_RELIEF) {
+        factors[0] = -1;
+        factors[1] = 1;
+        return;
+    }
+    const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
+    const bool by_prior = !radial(options_);
+    double total = 0;
+    if (by_prior) total = std::accumulate(priors_.begin(), priors_.end(), 0.0);
+    for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
+        const double sign = first == 0 ? 1 : -1;
+        double misses = 0;
+        for (std::int64_t c = 0; c < n_classes; ++c) misses += c == own ? 0.0 : weights[first + c];
+        for (std::int64_t c = 0; c < n_classes; ++c) {
+            const double weight = weights[first + c];
+            double factor = 0;
+            if (c == own) {
+                factor = -1.0 / weight;
+            } else if (by_prior) {  // p_c / (1 - p_own), and the mean
+                factor = priors_[at(c)] / (total - priors_[at(own)]) / weight;
+            } else {
+                // A class's sum is weighed by its share of the misses times the number of classes missed: with two
+                // classes, each gets the mean.
+                factor = weight / misses * static_cast<double>(n_classes - 1) / misses;
+            }
+            factors[first + c] = weight > 0 ? sign * factor : 0.0;
+        }
+    }
+}
+
+}  // namespace fastfs::core

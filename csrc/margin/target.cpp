@@ -1,0 +1,68 @@
+#include "margin/target.hpp"
+
+#include <numeric>
+
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// 1 - Kaplan and Meier's estimate of survival just after each of the times.
+Numbers share_with_event(const double* times, const std::int32_t* events, const Numbers& weights) {
+    std::vector<std::size_t> order(weights.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
+    Numbers share(weights.size());
+    double at_risk = std::accumulate(weights.begin(), weights.end(), 0.0), survival = 1;
+    for (std::size_t first = 0; first < order.size();) {
+        double ended = 0, left = 0;
+        std::size_t last = first;
+        for (; last < order.size() && times[order[last]] == times[order[first]]; ++last) {
+            (events[order[last]] ? ended : left) += weights[order[last]];
+        }
+        // Rounding must not leave anybody where the last event has been seen.
+        survival = ended > 0 && last == order.size() && left == 0 ? 0 : survival * (1 - ended / at_risk);
+        for (; first < last; ++first) share[order[first]] = 1 - survival;
+        at_risk -= ended + left;
+    }
+    return share;
+}
+
+}  // namespace
+
+Target::Target(const double* y, const std::int32_t* events, const Numbers& weights) : y_(y, y + weights.size()) {
+    if (events) {
+        event_.assign(events, events + weights.size());
+        y_ = share_with_event(y, events, weights);
+        return;
+    }
+    double sum = 0, total = 0, squares = 0;
+    for (std::size_t j = 0; j < y_.size(); ++j) {
+        sum += weights[j] * (y_[j] - y_[0]);
+        total += weights[j];
+    }
+    const double mean = y_[0] + sum / total;
+    for (std::size_t j = 0; j < y_.size(); ++j) squares += weights[j] * (y_[j] - mean) * (y_[j] - mean);
+    require(total > 1, "sample weights must add up to more than 1 for numbers as targets, not to " + text(total));
+    near_ = std::sqrt(squares / (total - 1));
+    const auto [low, high] = std::minmax_element(y_.begin(), y_.end());
+    range_ = *high - *low;
+    require(std::isfinite(range_) && std::isfinite(near_), "y must have a finite range: scale it");
+}
+
+double Target::difference(std::int64_t n, std::int64_t j) const {
+    const double u = y_[at(n)], v = y_[at(j)];
+    if (event_.empty()) return std::abs(u - v) / range_;
+    // E|U - V|: an event is where it is, a sample without one uniform on what is left, from its time to 1.
+    const bool ended = event_[at(n)], other_ended = event_[at(j)];
+    if (ended && other_ended) return std::abs(u - v);
+    if (ended || other_ended) {
+        const double x = ended ? u : v, l = ended ? v : u;
+        return x <= l ? (1 + l) / 2 - x : ((x - l) * (x - l) + (1 - x) * (1 - x)) / (2 * (1 - l));
+    }
+    const double l = std::min(u, v), m = std::max(u, v);
+    if (l == 1) return 0;
+    return ((m - l) * (1 - l) / 2 + (1 - m) * (1 - m) / 3) / (1 - l);
+}
+
+}  // namespace fastfs::core

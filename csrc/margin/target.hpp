@@ -1,0 +1,48 @@
+// What the RELIEF family is to tell: classes, numbers, or times to an event.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "support/classes.hpp"
+#include "support/index.hpp"
+
+namespace fastfs::core {
+
+// Seen from a sample n, each other one is in a group: its class or, if the target isn't classes, 0 for the hits and 1
+// for the misses of n.
+class Target {
+  public:
+    explicit Target(Classes classes) : classes_(std::move(classes)) {}
+
+    // events: null, or 0 where y is a time until which no event has been seen. weights: of the samples.
+    Target(const double* y, const std::int32_t* events, const Numbers& weights);
+
+    const Classes* classes() const { return classes_ ? &*classes_ : nullptr; }
+    std::int64_t n_groups() const { return classes_ ? classes_->n_classes() : 2; }
+    std::int64_t own(std::int64_t n) const { return classes_ ? classes_->of(n) : 0; }
+
+    // Of each sample as seen from n; `scratch` may hold them.
+    const std::int64_t* groups(std::int64_t n, std::vector<std::int64_t>& scratch) const {
+        if (classes_) return classes_->labels.data();
+        scratch.resize(y_.size());
+        for (std::size_t j = 0; j < y_.size(); ++j) scratch[j] = std::abs(y_[at(n)] - y_[j]) < near_ ? 0 : 1;
+        return scratch.data();
+    }
+
+    // How far apart numbers or times are, from 0 to 1.
+    double difference(std::int64_t n, std::int64_t j) const;
+
+  private:
+    std::optional<Classes> classes_;
+    Numbers y_;                // with events the share of samples that had one by then: 1 - Kaplan and Meier's survival
+    std::vector<char> event_;  // empty: no times
+    double near_ = 0;          // the standard deviation of y
+    double range_ = 1;
+};
+
+}  // namespace fastfs::core
