@@ -213,11 +213,10 @@ def read_samples(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
         )
     require_table(X)
-    weights, rows = None, None
-    if sample_weight is not None:
-        weights = as_weights(sample_weight, np.shape(X)[0])
-    if distances is not None:
-        distances = as_distances(distances, np.shape(X)[0], run)
+    n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+    weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
+    distances = None if distances is None else as_distances(distances, n_samples, run)
+    rows = None
     if weights is not None and not weights.all():
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
@@ -242,7 +241,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
     if len(bad):
         raise ValueError(f"sample_weight must be numbers of at least 0, but is {weights[bad[0]]:g} for sample {bad[0]}")
     if not weights.any():
-        raise ValueError("sample_weight is 0 for all samples, so that none is left: give some of them a weight")
+        raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
     return weights
 
 

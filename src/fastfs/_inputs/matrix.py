@@ -169,7 +169,9 @@ def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str
     columns = np.empty(values.shape)
     for column in range(values.shape[1]):
         try:
-            columns[:, column] = values[:, column]
+            cells = values[:, column].copy()
+            cells[[type(cell).__name__ == "NAType" for cell in cells]] = np.nan  # pandas.NA among objects
+            columns[:, column] = cells
         except (TypeError, ValueError, OverflowError) as error:
             held = f"{describe(column)} holds other values ({str(error).rstrip('.')})"
             kind = TypeError if isinstance(error, TypeError) else ValueError

@@ -74,6 +74,8 @@ def read_response(y: Any, n_samples: int, n_features: int, kind: str, *, numbers
     """
     if kind == "auto":
         kind = _kind(y, n_samples, n_features, numbers_only)
+    if kind != "class" and n_samples == 1:
+        raise ValueError("y must hold different numbers or times, but X has only one sample: give more")
     if kind == "survival":
         return Response(kind, _as_times(y, n_samples))
     if getattr(getattr(y, "dtype", None), "names", None):

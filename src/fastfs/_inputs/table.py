@@ -53,14 +53,12 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     X is a 2-D table. A copy is taken off the budget of the run.
     """
     require_table(X)
-    mask = _categorical(X, categorical_features)
-    if not mask.any():
+    mask = None if categorical_features is None else _categorical(_as_columns(X), categorical_features)
+    if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     if hasattr(X, "tocsr"):
         return Table(X, mask.astype(np.int64))  # which the core refuses
-    if not hasattr(X, "dtypes"):
-        X = np.asarray(X)
-        X = np.asarray(X, dtype=object) if X.dtype.kind in "SU" else X  # numbers beside a string are strings to NumPy
+    X = _as_columns(X)
     describe, numbers = describing(X), np.flatnonzero(~mask)
     dtype: Any = np.float32
     if len(numbers):
@@ -112,8 +110,7 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
         X = X.tocsc()
         stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
         return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
-    if not hasattr(X, "dtypes"):
-        X = np.asarray(X)
+    X = _as_columns(X)
     describe = describing(X)
     columns = (np.asarray(_column(X, column)) for column in range(X.shape[1]))
     found = [len(_encode(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
@@ -126,10 +123,16 @@ def _n_different(stored: Array, n_rows: int) -> int:
     return len(known) + int(len(stored) < n_rows and 0 not in known)
 
 
+def _as_columns(X: Any) -> Any:
+    """Return a table of which columns can be taken: numbers beside strings stay numbers."""
+    if hasattr(X, "dtypes") or hasattr(X, "tocsr"):
+        return X
+    values = np.asarray(X)
+    return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
+
+
 def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
     """Return the mask of the columns of X that are declared categorical."""
-    if columns is None:
-        return np.zeros(X.shape[1] if hasattr(X, "shape") else np.shape(X)[1], dtype=bool)
     if isinstance(columns, str):
         if column_names(X) is None:
             raise ValueError(
@@ -137,7 +140,7 @@ def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
                 f"{type(X).__name__}: give a mask or a list of column numbers"
             )
         return np.array([_CATEGORIES.match(str(dtype)) is not None for dtype in X.dtypes], dtype=bool)
-    n_features = np.shape(X)[1]
+    n_features = X.shape[1]
     mask = np.zeros(n_features, dtype=bool)
     mask[column_numbers("categorical_features", columns, n_features, column_names(X))] = True
     return mask

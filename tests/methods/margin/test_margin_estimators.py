@@ -52,16 +52,34 @@ FUNCTIONS = {
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
 EXPECTED = {
-    "check_class_weight_classifiers": "the factors of imIM4E weigh margins; how prediction compares classes is left"
+    IM4E: {
+        "check_class_weight_classifiers": "the factors of imIM4E weigh margins; how prediction compares classes is left"
+    },
+    Immigrate: {},
 }
+# Of the RELIEF family.
+COPIES = "the copies that a weight stands for are no neighbours of each other"
+WEIGHTED = {f"check_sample_weight_equivalence_on_{kind}_data": COPIES for kind in ("dense", "sparse")}
+NOT_GUESSED = {"check_estimators_nan_inf": "its y of whole floats may be classes or numbers"}
+
+
+def expected(estimator):
+    guesses = isinstance(estimator, RReliefF) or estimator.get_params().get("target_type") != "auto"
+    given = WEIGHTED if guesses else WEIGHTED | NOT_GUESSED
+    return EXPECTED.get(type(estimator), given)
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @parametrize_with_checks(
     [method() for method in ALL]
-    + [Immigrate(1, clip=True, sigma="auto"), Relief(closed_form=True), ReliefF(missing="ignore"), RReliefF()]
+    + [
+        Immigrate(1, clip=True, sigma="auto"),
+        Relief(closed_form=True),
+        ReliefF(missing="ignore"),
+        RReliefF(n_neighbors=100),
+    ]
     + [SURF(target_type="number")],
-    expected_failed_checks=lambda estimator: EXPECTED if isinstance(estimator, IM4E) else {},
+    expected_failed_checks=expected,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -719,4 +737,4 @@ def test_docstring_names_every_parameter_and_attribute(method):
     doc = method.__doc__
     fitted = [name for name in vars(method().fit(pd.DataFrame(X, columns=NAMES), Y)) if re.fullmatch(r"[^_].*_", name)]
     for name in [*method().get_params(), *fitted]:
-        assert re.search(rf"\b{name}\b.* : ", doc), name
+        assert re.search(rf"\b{name}\b(.* : |[\w, ]*\n        As for :class:`fastfs.ReliefF`)", doc), name

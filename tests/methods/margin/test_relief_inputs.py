@@ -22,10 +22,16 @@ NUMBERS[:, 1] += 1.5 * Y
 CODES = np.column_stack([RNG.integers(0, 3, N), RNG.integers(0, 2, N)])
 X = np.column_stack([NUMBERS, CODES])
 MASK = np.arange(6) >= 4
-TIMES = np.array(list(zip(RNG.random(N) < 0.6, RNG.exponential(size=N), strict=True)), dtype="?, f8")
-TIMES.dtype.names = ("status", "days")
+TIMES = np.zeros(N, dtype=[("status", "?"), ("days", "f8")])
+TIMES["status"], TIMES["days"] = RNG.random(N) < 0.6, RNG.exponential(size=N)
 # Sums in another order: of N^2 terms of at most 1, with eps.
 ROUNDING = 1e-12
+
+# Small classes, and n_neighbors of 10.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning"),
+    pytest.mark.filterwarnings("ignore:one sample only:fastfs.DataWarning"),
+]
 
 TABLE_METHODS = [ReliefF, SURF, MultiSURF, SWRF, MuRelief]
 EVERY = [*TABLE_METHODS, RReliefF]
@@ -365,8 +371,7 @@ def test_priors():
 
 
 def test_times():
-    named = TIMES.copy()
-    named.dtype.names = ("event", "time")
+    named = TIMES.astype([("event", "?"), ("time", "f8")])
     other = np.array([(time, event) for event, time in TIMES], dtype=[("time", "f4"), ("event", "i4")])
     other["time"] = TIMES["days"]
     expected = RReliefF().fit(X, TIMES)
@@ -456,7 +461,7 @@ BAD_WEIGHTS = {
     "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["-1", "sample 4"]),
     "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "sample 4"]),
     "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "sample 4"]),
-    "all 0": (np.zeros(N), ValueError, ["0 for all samples"]),
+    "all 0": (np.zeros(N), ValueError, ["zero for all samples"]),
     "one class": (1.0 - Y, ValueError, ["only one class"]),
     "short": (np.ones(N - 1), ValueError, ["60", "(59,)"]),
     "one": (2.0, ValueError, ["60", "()"]),
@@ -615,6 +620,5 @@ def test_permutations_of_numbers_and_times(y):
 @pytest.mark.parametrize("y", [NUMBERS[:, 1], TIMES, np.arange(N)], ids=["numbers", "times", "ranks"])
 def test_stability_of_numbers_and_times(y):
     found = fastfs.stability(RReliefF(2), X, y, n_subsamples=6)
-    assert found.frequencies.sum() == 2
-    rows = [part for part in found.selected]
-    assert all(len(part) == 2 for part in rows)
+    assert [len(part) for part in found.selected] == [2] * 6
+    assert found.relevance_correlation > 0
