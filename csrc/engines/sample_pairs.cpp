@@ -489,7 +489,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     const std::int64_t n_groups = neighbors.n_groups;
     const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
     const Sides<T> sides{left, data, t0, t0 + n_targets, 0, data.n_samples()};
-    const auto kernel = margin_kernels<T>().known_sums[difference == Difference::kRamp];
+    const auto kernel = margin_kernels<T>().known_sums[static_cast<int>(difference) - 1];
     const auto parameters = ramps<T>(data, difference, run);
     Panels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
     const std::int64_t width = panels.width();

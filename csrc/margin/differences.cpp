@@ -199,8 +199,8 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, boo
     }
 }
 
-void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool gaps_only,
-                       std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
+void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared,
+                       bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
         ScaledFeatures left = part.data;
@@ -208,9 +208,10 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
         const auto size = static_cast<std::int64_t>(part.places.size());
         Numbers found(at(n_out * size));
         visit_dense(X_->description(), [&]<class T>(const T*) {
+            const auto plain = squared ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
-                           part.difference == Difference::kRamp ? Difference::kRamp : Difference::kKnown, n_out,
-                           combine, found.data(), run);
+                           part.difference == Difference::kRamp ? Difference::kRamp : plain, n_out, combine,
+                           found.data(), run);
         });
         for (std::int64_t o = 0; o < n_out; ++o) {
             for (std::int64_t k = 0; k < size; ++k) {

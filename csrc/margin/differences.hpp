@@ -62,7 +62,7 @@ class Differences {
     void sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums, Run& run) const;
 
     // As target_sums does, of features with gaps, or of all: out is n_out x n_features. k is counted within the call.
-    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool gaps_only,
+    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
     // Whether feature k has gaps.

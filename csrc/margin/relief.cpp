@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "margin/neighbors.hpp"
@@ -22,6 +23,12 @@ namespace {
 // Samples whose distances to all are held at once, where not those of all are.
 constexpr std::int64_t kRowsPerBlock = 256;
 constexpr std::int64_t kRowsPerTask = 16;
+
+// Targets whose many neighbors are held as a list.
+constexpr std::int64_t kTargetsGrouped = 64;
+
+// Sums of a rule by totals: those of both groups, and their weights.
+constexpr std::int64_t kTotals = 4;
 
 // A neighbor of the target number t.
 struct Found {
@@ -57,6 +64,7 @@ class Scores {
 
   private:
     bool squared() const { return options_.method == FASTFS_RELIEF; }
+    bool sums_squares() const { return squared() && !options_.closed_form; }
     std::vector<std::int64_t> chosen_targets() const;
     void ask_for_memory();
     void find_all_pairs(double* rows, std::int64_t block);
@@ -64,7 +72,8 @@ class Scores {
     Findings find(std::int64_t first, std::int64_t last, double* rows);
     GroupedNeighbors grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const;
     void add_listed(std::vector<Found>& found, const Numbers& totals);
-    void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last, const Numbers& totals);
+    void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
+    std::pair<double, double> score_by_target(std::int64_t k) const;
     void finish(fastfs_relief_result& result);
 
     const Margin& margin_;
@@ -215,42 +224,39 @@ void Scores::add_listed(std::vector<Found>& found, const Numbers& totals) {
         const double g = rule_.by_totals() ? factors[at(one.neighbor.group)] * one.neighbor.strength : one.g;
         pairs.push_back({targets_.row(one.t), one.neighbor.j, g});
     }
-    differences_.sums(pairs, squared() && !options_.closed_form, by_target_, sums_.data(), run_);
+    differences_.sums(pairs, sums_squares(), by_target_, sums_.data(), run_);
 }
 
-// Rows of parts_: of the target n's part c_n = sum_j g_nj d_nj, sum w_n c_n and sum w_n c_n^2; of a rule by totals also
-// sums and weights of both groups, over all targets.
-void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last,
-                           const Numbers& totals) {
+// Rows of parts_: of the target n's part c_n = sum_j g_nj d_nj, sum w_n c_n and sum w_n c_n^2. Of a rule by totals the
+// sums over all targets of u_n, the sum and the weight of one group and then of the other, and of products of these.
+void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
     const std::int64_t n_groups = rule_.n_groups();
     const Numbers& weights = margin_.sample_weights();
-    const bool by_totals = rule_.by_totals();
-    Numbers all_factors(at(n_groups));
-    if (by_totals) rule_.factors(0, totals.data(), all_factors.data());
     const auto combine = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
                              const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
         const std::int64_t n = targets_.row(t);
-        Numbers group_weights(at(n_groups)), factors = all_factors;
+        const double w = weights[at(n)];
+        Numbers group_weights(at(n_groups)), factors(at(n_groups));
         for (std::int64_t k = 0; k < n_features; ++k) {
-            double part = 0, w = weights[at(n)];
-            if (by_totals) {
-                for (std::int64_t group = 0; group < n_groups; ++group) {
-                    part += factors[at(group)] * sums[group * ld + k] * total_weight_ / w;
-                    out[(2 + group) * out_ld + k] += sums[group * ld + k];
-                    out[(4 + group) * out_ld + k] += counts[group * ld + k];
+            if (rule_.by_totals()) {
+                const double u[kTotals] = {sums[k], counts[k], sums[ld + k], counts[ld + k]};
+                double* to = out + k;
+                for (std::int64_t i = 0; i < kTotals; ++i, to += out_ld) *to += u[i];
+                for (std::int64_t i = 0; i < kTotals && drawn_; ++i) {
+                    for (std::int64_t j = 0; j <= i; ++j, to += out_ld) *to += u[i] * u[j];
                 }
-            } else {
-                for (std::int64_t group = 0; group < n_groups; ++group)
-                    group_weights[at(group)] = counts[group * ld + k];
-                rule_.factors(n, group_weights.data(), factors.data());
-                for (std::int64_t group = 0; group < n_groups; ++group)
-                    part += factors[at(group)] * sums[group * ld + k];
+                continue;
             }
+            for (std::int64_t group = 0; group < n_groups; ++group) group_weights[at(group)] = counts[group * ld + k];
+            rule_.factors(n, group_weights.data(), factors.data());
+            double part = 0;
+            for (std::int64_t group = 0; group < n_groups; ++group) part += factors[at(group)] * sums[group * ld + k];
             out[k] += w * part;
             out[out_ld + k] += w * part * part;
         }
     };
-    differences_.sums(targets_, first, grouped(found, first, last), !drawn_, n_parts_, combine, parts_.data(), run_);
+    differences_.sums(targets_, first, grouped(found, first, last), sums_squares(), !drawn_, n_parts_, combine,
+                      parts_.data(), run_);
 }
 
 void Scores::ask_for_memory() {
@@ -267,7 +273,7 @@ void Scores::ask_for_memory() {
     run_.require_memory(48 * margin_.X().n_cols() + stored_distances_memory(1) +
                             (listed_ ? targets_.size() * rule_.most() * kBytesOfPair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
-                            (by_target_ && !listed_ ? block_ * n_ * kBytesOfPair : 0) +
+                            (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * kBytesOfPair : 0) +
                             (expected_ ? expected_->memory() : 0) + Targets::memory(margin_.X(), targets_.size()),
                         "looking up neighbors", hint);
 }
@@ -284,7 +290,7 @@ void Scores::compute(fastfs_relief_result& result) {
     }
     for (std::int64_t t = 0; t < n_targets; ++t) total_weight_ += margin_.sample_weights()[at(targets_.row(t))];
     sums_ = numbers(differences_.n_features());
-    n_parts_ = !by_target_ ? 0 : rule_.by_totals() ? 6 : 2;
+    n_parts_ = !by_target_ ? 0 : !rule_.by_totals() ? 2 : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
     parts_ = numbers(n_parts_ * differences_.n_features());
 
     run_.step("neighbors", listed_ ? 0.9 : 1.0);
@@ -301,24 +307,27 @@ void Scores::compute(fastfs_relief_result& result) {
             const Run::Part part(run_, share(0), share(listed_ ? 0.9 : 0.45));
             compute_rows(targets_, first, last, rows.data());
         }
-        Findings findings;
         {
-            const Run::Part part(run_, share(listed_ ? 0.9 : 0.45), share(listed_ ? 1.0 : 0.5));
-            findings = find(first, last, rows.data());
+            const Run::Part part(run_, share(listed_ ? 0.9 : 0.45), share(listed_ ? 1.0 : 0.6));
+            const std::int64_t step = by_target_ && !listed_ ? kTargetsGrouped : last - first;
+            for (std::int64_t t = first; t < last; t += step) {
+                const std::int64_t end = std::min(t + step, last);
+                const Findings findings = find(t, end, rows.data() + (t - first) * n_);
+                n_alone += findings.n_alone;
+                n_apart += findings.n_apart;
+                if (listed_) {
+                    listed.insert(listed.end(), findings.all.begin(), findings.all.end());
+                } else if (by_target_) {
+                    add_by_target(findings.all, t, end);
+                }
+            }
         }
-        n_alone += findings.n_alone;
-        n_apart += findings.n_apart;
-        if (listed_) {
-            listed.insert(listed.end(), findings.all.begin(), findings.all.end());
-            continue;
-        }
-        const Run::Part part(run_, share(0.5), share(1));
+        if (listed_) continue;
+        const Run::Part part(run_, share(0.6), share(1));
         if (!drawn_) {
-            differences_.sums(targets_, first, last, rows.data(), squared() && !options_.closed_form, by_target_,
-                              sums_.data(), run_);
+            differences_.sums(targets_, first, last, rows.data(), sums_squares(), by_target_, sums_.data(), run_);
             if (expected_) expected_->add_to_sums(targets_, first, last, rows.data(), sums_.data(), run_);
         }
-        if (by_target_) add_by_target(findings.all, first, last, {});
     }
     rows = Buffer<double>();
     if (listed_) {
@@ -326,7 +335,7 @@ void Scores::compute(fastfs_relief_result& result) {
         Numbers totals(at(rule_.n_groups()));
         for (const Found& one : listed) totals[at(one.neighbor.group)] += one.neighbor.weight;
         require(!rule_.by_totals() || totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
-        if (by_target_) add_by_target(listed, 0, n_targets, totals);
+        if (by_target_) add_by_target(listed, 0, n_targets);
         if (!drawn_) add_listed(listed, totals);
     }
 
@@ -338,33 +347,47 @@ void Scores::compute(fastfs_relief_result& result) {
     finish(result);
 }
 
-void Scores::finish(fastfs_relief_result& result) {
+// The score of feature k, and its standard deviation over draws of the targets: of M out of N, sqrt((1 - M / N) / M)
+// times that of the targets' parts.
+std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
     const std::int64_t n_features = differences_.n_features();
-    const auto& columns = differences_.columns();
-    std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
-    const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : total_weight_;
-    for (std::int64_t k = 0; k < n_features; ++k) {
-        double score = sums_[at(k)] / norm;
-        if (by_target_ && (drawn_ || differences_.incomplete(k))) {
-            score = parts_[at(k)] / total_weight_;
-            if (rule_.by_totals()) {
-                const auto mean = [&](std::int64_t group) {
-                    const double weight = parts_[at((4 + group) * n_features + k)];
-                    return weight > 0 ? parts_[at((2 + group) * n_features + k)] / weight : 0.0;
-                };
-                score = mean(0) - mean(1);
-            }
-        }
-        result.scores[columns[at(k)]] = score;
-    }
-    if (result.scores_sd == nullptr) return;
-    // Of M targets drawn from N samples: sqrt((1 - M / N) / M) times the deviation of the targets' parts.
-    std::fill_n(result.scores_sd, margin_.X().n_cols(), 0.0);
+    const auto part = [&](std::int64_t row) { return parts_[at(row * n_features + k)]; };
     const auto M = static_cast<double>(targets_.size());
     const double shrink = std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1));
-    for (std::int64_t k = 0; k < n_features && drawn_; ++k) {
-        const double mean = parts_[at(k)] / total_weight_, square = parts_[at(n_features + k)] / total_weight_;
-        result.scores_sd[columns[at(k)]] = std::sqrt(std::max(0.0, square - mean * mean)) * shrink;
+    if (!rule_.by_totals()) {
+        const double mean = part(0) / total_weight_, square = part(1) / total_weight_;
+        return {mean, std::sqrt(std::max(0.0, square - mean * mean)) * shrink};
+    }
+    // A difference of two ratios of sums, of which a target's part is a'u_n to first order.
+    double score = 0, a[kTotals] = {}, square = 0;
+    for (std::int64_t group = 0; group < 2; ++group) {
+        const double sum = part(2 * group), weight = part(2 * group + 1), sign = group == 0 ? 1 : -1;
+        if (weight == 0) continue;
+        score += sign * sum / weight;
+        a[2 * group] = sign / weight;
+        a[2 * group + 1] = -sign * sum / (weight * weight);
+    }
+    std::int64_t row = kTotals;
+    for (std::int64_t i = 0; i < kTotals && drawn_; ++i) {
+        for (std::int64_t j = 0; j <= i; ++j, ++row) square += (i == j ? 1 : 2) * a[i] * a[j] * part(row);
+    }
+    return {score, std::sqrt(std::max(0.0, square) * M) * shrink};
+}
+
+void Scores::finish(fastfs_relief_result& result) {
+    const auto& columns = differences_.columns();
+    std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
+    if (result.scores_sd) std::fill_n(result.scores_sd, margin_.X().n_cols(), 0.0);
+    const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : total_weight_;
+    for (std::int64_t k = 0; k < differences_.n_features(); ++k) {
+        double& score = result.scores[columns[at(k)]];
+        if (!by_target_ || (!drawn_ && !differences_.incomplete(k))) {
+            score = sums_[at(k)] / norm;
+            continue;
+        }
+        const auto [found, deviation] = score_by_target(k);
+        score = options_.closed_form ? found * total_weight_ : found;
+        if (result.scores_sd && drawn_) result.scores_sd[columns[at(k)]] = deviation;
     }
 }
 

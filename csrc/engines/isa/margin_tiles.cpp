@@ -227,7 +227,7 @@ constexpr MarginKernels<T> kKernels = {
     {feature_sums<T, Term::kAbsolute>, feature_sums<T, Term::kSquare>, feature_sums<T, Term::kKnown>,
      feature_sums<T, Term::kRamp>},
     {row_sums<T, Term::kAbsolute>, row_sums<T, Term::kSquare>, row_sums<T, Term::kKnown>, row_sums<T, Term::kRamp>},
-    {known_sums<T, Term::kKnown>, known_sums<T, Term::kRamp>},
+    {known_sums<T, Term::kSquare>, known_sums<T, Term::kKnown>, known_sums<T, Term::kRamp>},
     shared_bits,
     flush<T>,
     scale<T>,

@@ -110,8 +110,8 @@ struct MarginKernels {
     // The same for one sample by four.
     void (*row_sums[4])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                         T* sums);
-    // The same of the last two terms, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
-    void (*known_sums[2])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
+    // The same of all terms but the first, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
+    void (*known_sums[3])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                           std::int64_t n, T* sums, T* counts);
     // The bits that n words have in common.
     std::int64_t (*shared_bits)(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n);
