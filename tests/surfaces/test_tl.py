@@ -551,7 +551,7 @@ def test_genes_without_counts():
 
 def test_too_large_to_be_dense():
     with pytest.raises(MemoryError, match="a copy of X as dense values needs 4800 bytes"):
-        tl.relieff(cells(make=csr_matrix), "state", max_memory=1000)
+        tl.relief(cells(make=csr_matrix), "state", max_memory=1000)
 
 
 def test_integers_as_groups():

@@ -72,6 +72,19 @@ class _ReliefFamily(_Selector):
         return self._OPTIONS.of(self).response(y, *shape).strata
 
 
+class _Rounds:
+    """Scores for one set of columns after another: distances are kept, and change with the columns."""
+
+    def __init__(self, samples: Samples, options: FamilyOptions, run: Run) -> None:
+        self.samples, self.options = samples, options
+        self.stage = samples.stage(options, run, options.KEEP)
+
+    def scores(self, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        self.stage.core.use(columns, None, self.stage.run)
+        found = fit(self.stage, self.samples, self.samples.response, self.options).deliver()
+        return found.scores[columns]
+
+
 class _TableSelector(_ReliefFamily):
     """All but RELIEF: tables with categories and missing values, targets of several kinds."""
 
@@ -98,6 +111,11 @@ class _TableSelector(_ReliefFamily):
         self
         """
         return self._fit(X, y, sample_weight, distances)
+
+    def _rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _Rounds:
+        """Return what TuRF and VLS ask for scores of some of the columns."""
+        options, run = self._OPTIONS.of(self), Run.of(self)
+        return _Rounds(self._read(X, y, sample_weight, distances, options, run), options, run)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -262,7 +262,7 @@ def test_layouts_and_kinds_of_numbers(method):
         np.testing.assert_allclose(method().fit(data, Y).scores_, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-@every
+@pytest.mark.parametrize("method", [Relief, IM4E, Immigrate], ids=lambda method: method.__name__)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_sparse_input_is_made_dense(method, container):
     assert method().__sklearn_tags__().input_tags.sparse

@@ -606,6 +606,19 @@ def test_draws_of_targets_say_how_sure_they_are(method):
     assert far.max() < 4.5
 
 
+@every
+@pytest.mark.parametrize("missing", ["error", "ignore"])
+def test_rounds_are_fits_of_some_columns(method, missing):
+    """What TuRF and VLS ask for: distances change with the columns, and come out as if these were alone."""
+    data = X if missing == "error" else gaps()
+    y, weights = target(method), np.random.default_rng(1).uniform(0.5, 2, N)
+    rounds = method(missing=missing, categorical_features=MASK)._rounds(data, y, sample_weight=weights)
+    for columns in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 3, 5], [0, 1, 2, 4]):
+        alone = method(missing=missing, categorical_features=MASK[columns])
+        expected = alone.fit(data[:, columns], y, sample_weight=weights).scores_
+        assert_same(rounds.scores(np.array(columns)), expected)
+
+
 @pytest.mark.parametrize("y", [NUMBERS[:, 1], TIMES], ids=["numbers", "times"])
 def test_permutations_of_numbers_and_times(y):
     """p-values are small for the feature that the target is made of, and scores are those of a fit."""
