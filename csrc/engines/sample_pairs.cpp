@@ -157,9 +157,12 @@ class Parameters {
 };
 
 template <class T>
-Parameters<T> ramps(const ScaledFeatures& data, Difference difference, Run& run) {
-    return difference == Difference::kRamp ? Parameters<T>(data.n_features(), {&data.low, &data.high, &data.top}, run)
-                                           : Parameters<T>(0, {}, run);
+Parameters<T> parameters_of(const ScaledFeatures& data, Difference difference, Run& run) {
+    if (difference == Difference::kDiffer) return Parameters<T>(data.n_features(), {&data.top}, run);
+    if (difference == Difference::kRamp) {
+        return Parameters<T>(data.n_features(), {&data.low, &data.high, &data.top}, run);
+    }
+    return Parameters<T>(0, {}, run);
 }
 
 // Samples on the side of a block of pairs, which is a task: enough tasks for a few threads where samples are few, and
@@ -256,7 +259,7 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
                Into into) {
     const auto kernel = margin_kernels<T>().pair_sums[static_cast<int>(difference)];
-    const auto parameters = ramps<T>(right, difference, run);
+    const auto parameters = parameters_of<T>(right, difference, run);
     const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
         kernel(a, b, parameters.at(k0).data(), n, sums);
     };
@@ -267,7 +270,7 @@ template <class T>
 void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
                    Run& run) {
     const Parameters<T> parameters(data.n_features(), {&weights}, run);
-    const auto kernel = margin_kernels<T>().pair_sums[4];
+    const auto kernel = margin_kernels<T>().pair_sums[5];
     const auto of_panel = [&](const T* const* a, const T* const* b, std::int64_t k0, std::int64_t n, T* sums) {
         kernel(a, b, parameters.at(k0).data(), n, sums);
     };
@@ -347,7 +350,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     const auto& kernels = margin_kernels<T>();
     const auto tile_kernel = kernels.feature_sums[static_cast<int>(difference)];
     const auto row_kernel = kernels.row_sums[static_cast<int>(difference)];
-    const auto parameters = ramps<T>(right, difference, run);
+    const auto parameters = parameters_of<T>(right, difference, run);
 
     // The weights of each tile side by side, and which of its rows have any.
     const auto tile_at = [&](std::int64_t i, std::int64_t j) {  // of the tiles j >= i, if one_triangle
@@ -459,7 +462,7 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     constexpr std::int64_t kPanelInL2 = std::int64_t{1} << 19, kGroupsPerTask = 1024;
     const auto n_groups = static_cast<std::int64_t>(groups.size());
     const auto kernel = margin_kernels<T>().row_sums[static_cast<int>(difference)];
-    const auto parameters = ramps<T>(data, difference, run);
+    const auto parameters = parameters_of<T>(data, difference, run);
     Panels<T> panels(data.n_samples(), data.n_features(), kPanelInL2, run);
     sum_panels<T>(
         panels, ceil_div(n_groups, kGroupsPerTask), [&] { panels.pack(data, 0, data.n_samples(), 0, run); },
@@ -490,7 +493,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
     const Sides<T> sides{left, data, t0, t0 + n_targets, 0, data.n_samples()};
     const auto kernel = margin_kernels<T>().known_sums[static_cast<int>(difference) - 1];
-    const auto parameters = ramps<T>(data, difference, run);
+    const auto parameters = parameters_of<T>(data, difference, run);
     Panels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
     const std::int64_t width = panels.width();
     run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target", "raise max_memory");

@@ -18,16 +18,16 @@ struct ScaledFeatures {
     const Matrix* X;
     std::vector<std::int64_t> features;        // in any order
     std::vector<double> shift{}, factor{};     // of these
-    std::vector<double> low{}, high{}, top{};  // of Difference::kRamp
+    std::vector<double> low{}, high{}, top{};  // of kDiffer and kRamp below
     bool packed = false;                       // X is that of PackedPanels
 
     std::int64_t n_samples() const { return X->n_rows(); }
     std::int64_t n_features() const { return static_cast<std::int64_t>(features.size()); }
 };
 
-// kKnown: |difference|, or 0 if one of the values is NaN. kRamp: top if |difference| > high, otherwise what it exceeds
-// low by, or 0; so of codes of categories, with high between 0 and 1. 0 for NaN, too.
-enum class Difference { kAbsolute, kSquared, kKnown, kRamp };
+// kKnown: |difference|. kDiffer: top if values differ, otherwise 0: codes of categories. kRamp: top if |difference| >
+// high, otherwise what it exceeds low by, or 0. All three are 0 if one of the values is NaN.
+enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
 // out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
 // j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is

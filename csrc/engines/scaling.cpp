@@ -19,8 +19,18 @@ namespace {
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
-bool is_code(double value, std::int64_t levels) {
-    return value >= 0 && value < static_cast<double>(levels) && value == std::floor(value);
+// Whole numbers below the levels, of which a float holds all.
+template <class T>
+bool is_code(T value, std::int64_t levels) {
+    const T inside = value >= 0 && value < static_cast<T>(levels) ? value : T(0.5);
+    return inside == static_cast<T>(static_cast<std::int32_t>(inside));
+}
+
+template <class T>
+void find_wrong_codes(const T* values, std::int64_t n, const std::int64_t* levels, char* wrong) {
+    for (std::int64_t c = 0; c < n; ++c) {
+        wrong[c] |= levels[c] > 0 && values[c] == values[c] && !is_code(values[c], levels[c]);
+    }
 }
 
 // A power of two near 1 / x, so that nothing but the exponents changes.
@@ -75,11 +85,13 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
             const bool infinite =
                 lowest[c] < std::numeric_limits<T>::lowest() || highest[c] > std::numeric_limits<T>::max();
             refused[c] = poison[c] != T(0) && (!rules.missing || (infinite && lowest[c] <= highest[c]));
-            const std::int64_t levels = rules.levels ? rules.levels[c] : 0;
-            for (std::int64_t r = 0; levels > 0 && r < m.n_rows; ++r) {
-                const auto value = static_cast<double>(x[r * m.row_stride + c * m.col_stride]);
-                if (!std::isnan(value) && !is_code(value, levels)) refused[c] = 1;
-            }
+        }
+        if (rules.levels) {
+            for_rows([&](const T* from, std::int64_t, std::int64_t n_rows) {
+                for (std::int64_t r = 0; r < n_rows; ++r, from += rows.stride()) {
+                    find_wrong_codes(from, n, rules.levels + first, refused.data() + first);
+                }
+            });
         }
         if (scaling == Scaling::kRange && !rules.deviations) return;
         double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "engines/adjacent_rows.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
@@ -58,38 +59,39 @@ std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales) {
 
 void Differences::add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const {
     for (const bool gaps : {false, true}) {
-        for (const bool ramped : {false, true}) {
-            Part part{{X_, {}}, Difference::kAbsolute, {}, gaps};
+        for (const auto difference : {Difference::kKnown, Difference::kDiffer, Difference::kRamp}) {
+            Part part{{X_, {}}, difference, {}, gaps};
+            if (!gaps && difference == Difference::kKnown) part.difference = Difference::kAbsolute;
             ScaledFeatures& data = part.data;
             for (std::int64_t k = 0; k < n_features(); ++k) {
                 const std::int64_t c = columns_[at(k)], levels = levels_ ? levels_[c] : 0;
                 // Two codes are numbers, and a part of distances takes gaps as well as none.
                 const bool sloped = levels == 0 && !of_distances && ramp_ != FASTFS_RAMP_NONE;
-                if (ramped != (sloped || levels > 2)) continue;
+                if (difference != (sloped       ? Difference::kRamp
+                                   : levels > 2 ? Difference::kDiffer
+                                                : Difference::kKnown)) {
+                    continue;
+                }
                 if (gaps != (of_distances ? has_gaps() : incomplete(k))) continue;
-                double factor = scales_->factor[at(c)] * (weights ? weights[k] : 1.0);
-                if (ramped) {
-                    double low = 0, high = factor / 2, top = factor;
-                    if (sloped && ramp_ == FASTFS_RAMP_GIVEN) {
-                        const double slope = 1 / (ramp_high_ - ramp_low_);
-                        factor *= slope;
-                        low = ramp_low_ * slope;
-                        high = ramp_high_ * slope;
-                        top = 1;
-                    } else if (sloped) {
-                        high = scales_->deviation[at(c)] * factor;
-                        top = 1;
-                    }
-                    data.low.push_back(low);
-                    data.high.push_back(high);
-                    data.top.push_back(top);
+                const double weight = weights ? weights[k] : 1.0;
+                double factor = scales_->factor[at(c)];
+                if (difference == Difference::kDiffer) {
+                    data.top.push_back(weight);
+                } else if (sloped) {
+                    const bool given = ramp_ == FASTFS_RAMP_GIVEN;
+                    const double slope = given ? 1 / (ramp_high_ - ramp_low_) : 1.0;
+                    data.low.push_back(given ? ramp_low_ * slope : 0.0);
+                    data.high.push_back(given ? ramp_high_ * slope : scales_->deviation[at(c)] * factor);
+                    data.top.push_back(1);
+                    factor *= slope;
+                } else {
+                    factor *= weight;
                 }
                 data.features.push_back(c);
                 data.shift.push_back(scales_->shift[at(c)]);
                 data.factor.push_back(factor);
                 part.places.push_back(k);
             }
-            part.difference = ramped ? Difference::kRamp : gaps ? Difference::kKnown : Difference::kAbsolute;
             if (!data.features.empty()) parts.push_back(std::move(part));
         }
     }
@@ -121,16 +123,25 @@ void Differences::find_gaps(Run& run) {
     run.require_memory(m.n_rows * (n_words_ + 1) * 8, "a table of missing values", "raise max_memory");
     missing_.assign(at(m.n_rows * n_words_), 0);
     n_missing_.assign(at(m.n_rows), 0);
-    visit_dense(m, [&]<class T>(const T* values) {
-        parallel_for(run, m.n_rows, [&](std::int64_t r, int) {
-            std::uint64_t* words = missing_.data() + r * n_words_;
-            for (std::int64_t k = 0; k < n_features(); ++k) {
-                if (!incomplete(k) || !std::isnan(values[r * m.row_stride + columns_[at(k)] * m.col_stride])) continue;
-                words[k / 64] |= std::uint64_t{1} << (k % 64);
-                ++n_missing_[at(r)];
+    visit_dense(m, [&]<class T>(const T*) {
+        static_assert(kWidth<T> % 64 == 0);
+        const std::int64_t n_panels = ceil_div(n_features(), kWidth<T>);
+        parallel_for(run, n_panels, [&](std::int64_t panel, int) {
+            const std::int64_t k = panel * kWidth<T>, size = std::min(kWidth<T>, n_features() - k);
+            AdjacentRows<T> rows(m, columns_.data() + k, size);
+            for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
+                const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
+                const T* from = rows.read(r, last);
+                for (std::int64_t i = r; i < last; ++i, from += rows.stride()) {
+                    margin_kernels<T>().missing_bits(from, size, missing_.data() + i * n_words_ + k / 64);
+                }
             }
         });
     });
+    for (std::int64_t r = 0; r < m.n_rows; ++r) {
+        const std::uint64_t* words = missing_.data() + r * n_words_;
+        n_missing_[at(r)] = margin_kernels<float>().shared_bits(words, words, n_words_);
+    }
 }
 
 // From sums over the features that both samples have to n_features times the mean.
@@ -210,7 +221,7 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
         visit_dense(X_->description(), [&]<class T>(const T*) {
             const auto plain = squared ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
-                           part.difference == Difference::kRamp ? Difference::kRamp : plain, n_out, combine,
+                           part.difference == Difference::kAbsolute ? plain : part.difference, n_out, combine,
                            found.data(), run);
         });
         for (std::int64_t o = 0; o < n_out; ++o) {

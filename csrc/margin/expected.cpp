@@ -12,42 +12,32 @@ namespace {
 // Features at a time, whose tables are held together.
 constexpr std::int64_t kFeaturesAtOnce = 32;
 
-// E|x - Z| for each x, Z being one of the values by weight: sorted, with prefix sums.
-class ExpectedDistance {
-  public:
-    ExpectedDistance(const Numbers& values, const Numbers& weights) : values_(values.size()), below_{0}, sums_{0} {
-        std::vector<std::size_t> order(values.size());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-        for (std::size_t r = 0; r < order.size(); ++r) {
-            values_[r] = values[order[r]];
-            below_.push_back(below_.back() + weights[order[r]]);
-            sums_.push_back(sums_.back() + weights[order[r]] * values_[r]);
-        }
+// row[j] = E|x_j - Z| of the samples in `order`, by ascending x, Z being one of the donors by weight.
+void expected_distances(const Numbers& x, const std::vector<std::int64_t>& order, const Numbers& donor_weights,
+                        double* row) {
+    double total = 0, sum = 0, below = 0, sum_below = 0;
+    for (const std::int64_t j : order) {
+        total += donor_weights[at(j)];
+        sum += donor_weights[at(j)] * x[at(j)];
     }
-
-    double operator()(double x) const {
-        const auto r = static_cast<std::size_t>(std::lower_bound(values_.begin(), values_.end(), x) - values_.begin());
-        const double total = below_.back();
-        return (x * (2 * below_[r] - total) + sums_.back() - 2 * sums_[r]) / total;
+    for (const std::int64_t j : order) {
+        row[j] = (x[at(j)] * (2 * below - total) + sum - 2 * sum_below) / total;
+        below += donor_weights[at(j)];
+        sum_below += donor_weights[at(j)] * x[at(j)];
     }
+}
 
-  private:
-    Numbers values_, below_, sums_;
-};
-
-// 1 - P(Z = x).
-class ExpectedMismatch {
-  public:
-    ExpectedMismatch(const Numbers& codes, const Numbers& weights, std::int64_t n_levels) : share_(at(n_levels)) {
-        const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-        for (std::size_t i = 0; i < codes.size(); ++i) share_[static_cast<std::size_t>(codes[i])] += weights[i] / total;
+// row[j] = P(Z differs from the code x_j).
+void expected_mismatches(const Numbers& x, const std::vector<std::int64_t>& known, const Numbers& donor_weights,
+                         std::int64_t n_levels, double* row) {
+    Numbers share(at(n_levels));
+    double total = 0;
+    for (const std::int64_t j : known) {
+        share[static_cast<std::size_t>(x[at(j)])] += donor_weights[at(j)];
+        total += donor_weights[at(j)];
     }
-    double operator()(double code) const { return 1 - share_[static_cast<std::size_t>(code)]; }
-
-  private:
-    Numbers share_;
-};
+    for (const std::int64_t j : known) row[j] = 1 - share[static_cast<std::size_t>(x[at(j)])] / total;
+}
 
 }  // namespace
 
@@ -77,51 +67,42 @@ ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t k, c
     const std::int64_t n = m.n_rows, n_classes = classes_.n_classes(), c = columns_[at(k)];
     const std::int64_t levels = levels_ ? levels_[c] : 0;
     OfFeature found{{}, numbers(n_classes * n)};
-    Numbers x(at(n));
+    Numbers x(at(n)), known_weight(at(n_classes));
+    std::vector<std::int64_t> known;
     for (std::int64_t j = 0; j < n; ++j) {
         const auto value = static_cast<double>(values[j * m.row_stride + c * m.col_stride]);
         x[at(j)] = (value - scales_.shift[at(c)]) * scales_.factor[at(c)];
-        if (std::isnan(value)) found.missing.push_back(j);
+        (std::isnan(value) ? found.missing : known).push_back(j);
+        if (!std::isnan(value)) known_weight[at(classes_.of(j))] += sample_weights_[at(j)];
     }
-    const auto fill_class = [&](std::int64_t of_class, const std::vector<std::vector<std::int64_t>>& donors) {
-        Numbers known, weights;
-        for (const std::int64_t j : donors[at(of_class)]) {
-            known.push_back(x[at(j)]);
-            weights.push_back(sample_weights_[at(j)]);
+    if (levels == 0) {
+        std::sort(known.begin(), known.end(), [&](std::int64_t a, std::int64_t b) { return x[at(a)] < x[at(b)]; });
+    }
+    Numbers donor_weights(at(n)), sums(at(n_classes));
+    for (std::int64_t of_class = 0; of_class < n_classes; ++of_class) {
+        const bool any = known_weight[at(of_class)] > 0;
+        for (const std::int64_t j : known) {
+            donor_weights[at(j)] = !any || classes_.of(j) == of_class ? sample_weights_[at(j)] : 0.0;
         }
         double* row = found.to_class.data() + of_class * n;
-        const auto fill = [&](const auto& expected) {
-            for (std::int64_t j = 0; j < n; ++j) row[j] = std::isnan(x[at(j)]) ? 0.0 : expected(x[at(j)]);
-        };
         if (levels > 0) {
-            fill(ExpectedMismatch(known, weights, levels));
+            expected_mismatches(x, known, donor_weights, levels, row);
         } else {
-            fill(ExpectedDistance(known, weights));
+            expected_distances(x, known, donor_weights, row);
         }
         // A missing value has the mean of its donors, both being missing independently.
-        Numbers means(at(n_classes));
-        for (std::int64_t other = 0; other < n_classes; ++other) {
-            double sum = 0, total = 0;
-            for (const std::int64_t j : donors[at(other)]) {
-                sum += sample_weights_[at(j)] * row[j];
-                total += sample_weights_[at(j)];
-            }
-            means[at(other)] = sum / total;
+        std::fill(sums.begin(), sums.end(), 0.0);
+        double all = 0, all_weights = 0;
+        for (const std::int64_t j : known) {
+            sums[at(classes_.of(j))] += sample_weights_[at(j)] * row[j];
+            all += sample_weights_[at(j)] * row[j];
+            all_weights += sample_weights_[at(j)];
         }
-        for (const std::int64_t j : found.missing) row[j] = means[at(classes_.of(j))];
-    };
-    std::vector<std::vector<std::int64_t>> donors(at(n_classes));
-    for (std::int64_t j = 0; j < n; ++j) {
-        if (!std::isnan(x[at(j)])) donors[at(classes_.of(j))].push_back(j);
+        for (const std::int64_t j : found.missing) {
+            const double weight = known_weight[at(classes_.of(j))];
+            row[j] = weight > 0 ? sums[at(classes_.of(j))] / weight : all / all_weights;
+        }
     }
-    std::vector<std::int64_t> all;
-    for (std::int64_t j = 0; j < n; ++j) {
-        if (!std::isnan(x[at(j)])) all.push_back(j);
-    }
-    for (auto& some : donors) {
-        if (some.empty()) some = all;
-    }
-    for (std::int64_t of_class = 0; of_class < n_classes; ++of_class) fill_class(of_class, donors);
     return found;
 }
 

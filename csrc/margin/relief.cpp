@@ -133,6 +133,8 @@ void Scores::find_all_pairs(double* rows, std::int64_t block) {
         const Targets all(margin_.X(), std::move(every), run_);
         for (std::int64_t first = 0; first < n_; first += block) {
             const std::int64_t last = std::min(first + block, n_);
+            const Run::Part part(run_, 0.4 * static_cast<double>(first) / static_cast<double>(n_),
+                                 0.4 * static_cast<double>(last) / static_cast<double>(n_));
             compute_rows(all, first, last, rows);
             of_rows(first, last, rows);
         }
@@ -294,7 +296,9 @@ void Scores::compute(fastfs_relief_result& result) {
     parts_ = numbers(n_parts_ * differences_.n_features());
 
     run_.step("neighbors", listed_ ? 0.9 : 1.0);
-    if (NeighborRule::needs_all_pairs(options_)) find_all_pairs(rows.data(), std::min(block, n_));
+    const bool all_pairs = NeighborRule::needs_all_pairs(options_);
+    if (all_pairs) find_all_pairs(rows.data(), block);
+    const bool rows_are_made = all_pairs && block == n_ && !drawn_;
     std::vector<Found> listed;
     std::int64_t n_alone = 0, n_apart = 0;
     for (std::int64_t first = 0; first < n_targets; first += block) {
@@ -303,7 +307,7 @@ void Scores::compute(fastfs_relief_result& result) {
             return (static_cast<double>(first) + done * static_cast<double>(last - first)) /
                    static_cast<double>(n_targets);
         };
-        if (!kept_) {
+        if (!kept_ && !rows_are_made) {
             const Run::Part part(run_, share(0), share(listed_ ? 0.9 : 0.45));
             compute_rows(targets_, first, last, rows.data());
         }

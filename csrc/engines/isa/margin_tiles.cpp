@@ -49,10 +49,10 @@ inline typename Vector<T>::Type hidden_one() {
     return one;
 }
 
-enum class Term { kAbsolute, kSquare, kKnown, kRamp, kGaussian };
+enum class Term { kAbsolute, kSquare, kKnown, kDiffer, kRamp, kGaussian };
 
-// The term of a difference d in features k..; parameters: of kRamp low, high and top, of kGaussian the weights. A NaN
-// leaves 0 in kKnown and kRamp: a comparison with it is false.
+// The term of a difference d in features k..; parameters: of kDiffer top, of kRamp low, high and top, of kGaussian the
+// weights. A NaN leaves 0 in kKnown, kDiffer and kRamp: a comparison with it is false.
 template <class T, Term kTerm>
 inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* const* parameters, std::int64_t k) {
     using V = typename Vector<T>::Type;
@@ -61,11 +61,12 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* con
     } else if constexpr (kTerm == Term::kSquare) {
         return d * d;
     } else if constexpr (kTerm == Term::kKnown) {
-        const V a = absolute<T>(d), zero{};
-        return a > zero ? a : zero;
+        return known<T>(d);
+    } else if constexpr (kTerm == Term::kDiffer) {
+        const V zero{};
+        return absolute<T>(d) > zero ? load(parameters[0] + k) : zero;
     } else if constexpr (kTerm == Term::kRamp) {
-        const V a = absolute<T>(d), risen = a - load(parameters[0] + k), zero{};
-        const V within = risen > zero ? risen : zero;
+        const V a = absolute<T>(d), within = positive<T>(a - load(parameters[0] + k));
         return a > load(parameters[1] + k) ? load(parameters[2] + k) : within;
     } else {
         return load(parameters[0] + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
@@ -167,10 +168,24 @@ void known_sums(const T* left, const T* const* right, const T* g, const T* w, co
     }
 }
 
+template <class T>
+void missing_bits(const T* values, std::int64_t n, std::uint64_t* words) {
+    for (std::int64_t k = 0; k < n; k += 64) {
+        const std::int64_t size = n - k < 64 ? n - k : 64;
+        std::uint64_t word = 0;
+        for (std::int64_t b = 0; b < size; ++b) word |= static_cast<std::uint64_t>(values[k + b] != values[k + b]) << b;
+        words[k / 64] = word;
+    }
+}
+
 std::int64_t shared_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < n; ++k) count += __builtin_popcountll(a[k] & b[k]);
-    return count;
+    std::int64_t count[4] = {};
+    std::int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (int i = 0; i < 4; ++i) count[i] += __builtin_popcountll(a[k + i] & b[k + i]);
+    }
+    for (; k < n; ++k) count[0] += __builtin_popcountll(a[k] & b[k]);
+    return count[0] + count[1] + count[2] + count[3];
 }
 
 template <class T>
@@ -222,12 +237,15 @@ void column_moments(const T* __restrict from, const double* __restrict weights, 
 
 template <class T>
 constexpr MarginKernels<T> kKernels = {
-    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kKnown>, pair_sums<T, Term::kRamp>,
-     pair_sums<T, Term::kGaussian>},
+    {pair_sums<T, Term::kAbsolute>, pair_sums<T, Term::kSquare>, pair_sums<T, Term::kKnown>,
+     pair_sums<T, Term::kDiffer>, pair_sums<T, Term::kRamp>, pair_sums<T, Term::kGaussian>},
     {feature_sums<T, Term::kAbsolute>, feature_sums<T, Term::kSquare>, feature_sums<T, Term::kKnown>,
-     feature_sums<T, Term::kRamp>},
-    {row_sums<T, Term::kAbsolute>, row_sums<T, Term::kSquare>, row_sums<T, Term::kKnown>, row_sums<T, Term::kRamp>},
-    {known_sums<T, Term::kSquare>, known_sums<T, Term::kKnown>, known_sums<T, Term::kRamp>},
+     feature_sums<T, Term::kDiffer>, feature_sums<T, Term::kRamp>},
+    {row_sums<T, Term::kAbsolute>, row_sums<T, Term::kSquare>, row_sums<T, Term::kKnown>, row_sums<T, Term::kDiffer>,
+     row_sums<T, Term::kRamp>},
+    {known_sums<T, Term::kSquare>, known_sums<T, Term::kKnown>, known_sums<T, Term::kDiffer>,
+     known_sums<T, Term::kRamp>},
+    missing_bits<T>,
     shared_bits,
     flush<T>,
     scale<T>,

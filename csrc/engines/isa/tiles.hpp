@@ -95,25 +95,27 @@ template <class T>
 constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
 
 // Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. There is one kernel for
-// each term of a difference d, in the order of Difference in sample_pairs.hpp: |d|; d^2; |d|, or 0 for NaN; top if
-// |d| > high, otherwise max(|d| - low, 0), or 0 for NaN, with parameters = {low, high, top} of the features; and of
-// pair_sums exp(-d^2) times parameters[0]. Other terms ignore the parameters.
+// each term of a difference d, in the order of Difference in sample_pairs.hpp: |d|; d^2; |d|, or 0 for NaN; top unless
+// d is 0 or NaN, with parameters = {top} of the features; top if |d| > high, otherwise max(|d| - low, 0), or 0 for NaN,
+// with parameters = {low, high, top}; and of pair_sums exp(-d^2) times parameters[0]. Other terms ignore them.
 template <class T>
 struct MarginKernels {
     // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
     // and so do (a, b) and (b, a).
-    void (*pair_sums[5])(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
+    void (*pair_sums[6])(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                          T* sums);
     // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
-    void (*feature_sums[4])(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
+    void (*feature_sums[5])(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
                             std::int64_t n, T* sums);
     // The same for one sample by four.
-    void (*row_sums[4])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
+    void (*row_sums[5])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                         T* sums);
     // The same of all terms but the first, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
-    void (*known_sums[3])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
+    void (*known_sums[4])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                           std::int64_t n, T* sums, T* counts);
-    // The bits that n words have in common.
+    // One bit for each of n values: 1 for NaN; 64 in a word, the rest of the last one 0.
+    void (*missing_bits)(const T* values, std::int64_t n, std::uint64_t* words);
+    // How many bits n words have in common.
     std::int64_t (*shared_bits)(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n);
     // to += sums, sums = 0.
     void (*flush)(T* sums, std::int64_t n, double* to);

@@ -3,6 +3,10 @@
 
 #include <cstdint>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 // GCC has had Clang's name for it only since version 12.
 #if __has_builtin(__builtin_shufflevector)
 #define FASTFS_SHUFFLE(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -58,6 +62,36 @@ template <class T>
 inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
     return __builtin_bit_cast(typename Vector<T>::Type,
                               __builtin_bit_cast(typename Vector<T>::Ints, x) & Bits<T>::kAllButSign);
+}
+
+// x where that is positive, otherwise 0, also for NaN: the maximum is its second operand then. Of a comparison GCC 12
+// makes two instructions.
+template <class T>
+inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
+    const typename Vector<T>::Type zero{};
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float)) return _mm512_max_ps(x, zero);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm512_max_pd(x, zero);
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == sizeof(float)) return _mm256_max_ps(x, zero);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm256_max_pd(x, zero);
+#else
+    return x > zero ? x : zero;
+#endif
+}
+
+// |x|, or 0 for NaN.
+template <class T>
+inline typename Vector<T>::Type known(typename Vector<T>::Type x) {
+#if defined(__AVX512DQ__)
+    // The larger of |x| and 0, of which NaN is neither.
+    constexpr int kLargestMagnitude = 0b1011;
+    const typename Vector<T>::Type zero{};
+    if constexpr (sizeof(T) == sizeof(float)) return _mm512_range_ps(x, zero, kLargestMagnitude);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm512_range_pd(x, zero, kLargestMagnitude);
+#else
+    return positive<T>(absolute<T>(x));
+#endif
 }
 
 template <class T>
