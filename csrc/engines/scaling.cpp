@@ -8,6 +8,7 @@
 #include "engines/adjacent_rows.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/buffer.hpp"
+#include "support/csr.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -50,20 +51,26 @@ template <class T>
     throw std::logic_error("all values are allowed");
 }
 
+struct Columns {
+    std::vector<double> lowest, highest;
+    std::vector<double> mean, deviation;  // not of kRange, unless rules want deviations
+    std::vector<char> incomplete;         // empty: no value is missing
+    bool finite;
+
+    explicit Columns(std::int64_t n) : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), finite(true) {}
+};
+
 template <class T>
-FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run, const TableRules& rules) {
+Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
+    Columns found(m.n_cols);
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
     std::vector<std::int64_t> columns(static_cast<std::size_t>(m.n_cols));
     for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = static_cast<std::int64_t>(c);
     Buffer<T> lowest(m.n_cols), highest(m.n_cols), poison(m.n_cols);
-    Buffer<double> deviation(m.n_cols);
     Buffer<char> refused(m.n_cols);
     const std::vector<double> ones(rules.weights ? 0 : kRowsRead, 1.0);
-    FeatureScales scales;
-    scales.shift.assign(columns.size(), 0.0);
-    scales.factor.assign(columns.size(), 0.0);
     parallel_for(run, ceil_div(m.n_cols, kColumns), [&](std::int64_t task, int) {
         const std::int64_t first = task * kColumns, n = std::min(kColumns, m.n_cols - first);
         AdjacentRows<T> rows(m, columns.data() + first, n);
@@ -112,48 +119,105 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
             for (std::int64_t c = 0; c < n; ++c) {
                 const double error = sums[c] / counts[c];
                 origin[c] += error / factor[c];
-                deviation[first + c] = std::sqrt(std::max(0.0, squares[c] / counts[c] - error * error)) / factor[c];
+                found.deviation[at(first + c)] =
+                    std::sqrt(std::max(0.0, squares[c] / counts[c] - error * error)) / factor[c];
             }
         }
-        std::copy_n(origin, n, scales.shift.data() + first);
+        std::copy_n(origin, n, found.mean.data() + first);
     });
-
+    std::copy_n(lowest.data(), m.n_cols, found.lowest.data());
+    std::copy_n(highest.data(), m.n_cols, found.highest.data());
+    const bool complete = std::all_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p == T(0); });
+    found.finite = complete || rules.missing;
     for (std::int64_t c = 0; c < m.n_cols; ++c) {
-        if (poison[c] != T(0) && !rules.missing) X.row_maxima(run);  // names the first row
-        if (refused[c]) refuse_value(m, x, c, rules);
+        if (refused[c] && found.finite) refuse_value(m, x, c, rules);
+        if (!complete) found.incomplete.push_back(poison[c] != T(0));
     }
-    if (std::any_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p != T(0); })) {
-        for (std::int64_t c = 0; c < m.n_cols; ++c) scales.incomplete.push_back(poison[c] != T(0));
-    }
-    if (rules.deviations) scales.deviation.assign(deviation.data(), deviation.data() + m.n_cols);
+    return found;
+}
 
+template <class T, class I>
+Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
+                        Run& run) {
+    Columns found(X.n_cols());
+    SparseLine<T> line;
+    const auto for_entries = [&](auto&& f) {
+        std::int64_t since = 0;
+        for (std::int64_t o = 0; o < (X.is_csr() ? X.n_rows() : X.n_cols()); ++o) {
+            const std::int64_t begin = indptr[o], n = indptr[o + 1] - begin;
+            if ((since += n + 1) > (std::int64_t{1} << 20)) {
+                run.checkpoint();
+                since = 0;
+            }
+            line.visit(indices + begin, values + begin, n, [&](auto* places, const T* x, std::int64_t n_places) {
+                for (std::int64_t e = 0; e < n_places; ++e) {
+                    f(at(X.is_csr() ? std::int64_t{places[e]} : o), static_cast<double>(x[e]));
+                }
+            });
+        }
+    };
+    const auto n_rows = static_cast<double>(X.n_rows());
+    std::vector<double> n_zeros(at(X.n_cols()), n_rows);  // that aren't stored
+    std::fill(found.lowest.begin(), found.lowest.end(), std::numeric_limits<double>::infinity());
+    std::fill(found.highest.begin(), found.highest.end(), -std::numeric_limits<double>::infinity());
+    for_entries([&](std::size_t c, double x) {
+        found.lowest[c] = std::min(found.lowest[c], x);
+        found.highest[c] = std::max(found.highest[c], x);
+        --n_zeros[c];
+        found.finite = found.finite && std::isfinite(x);
+    });
+    for (std::size_t c = 0; c < n_zeros.size(); ++c) {
+        if (n_zeros[c] == 0) continue;
+        found.lowest[c] = std::min(found.lowest[c], 0.0);
+        found.highest[c] = std::max(found.highest[c], 0.0);
+    }
+    if (scaling == Scaling::kRange) return found;
+    const auto unit = [&](std::size_t c) { return unit_factor(found.highest[c] - found.lowest[c]); };
+    for_entries([&](std::size_t c, double x) { found.mean[c] += x / n_rows; });
+    for_entries([&](std::size_t c, double x) {
+        const double of_mean = (x - found.mean[c]) * unit(c);
+        found.deviation[c] += of_mean * of_mean;
+    });
+    for (std::size_t c = 0; c < n_zeros.size(); ++c) {
+        const double of_zero = found.mean[c] * unit(c);
+        found.deviation[c] = std::sqrt((found.deviation[c] + n_zeros[c] * of_zero * of_zero) / n_rows) / unit(c);
+    }
+    return found;
+}
+
+// largest: kLargest of the type of X.
+FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling, const TableRules& rules,
+                        double largest, Run& run) {
+    if (!columns.finite) X.row_maxima(run);
+    FeatureScales scales;
+    scales.shift.assign(at(X.n_cols()), 0.0);
+    scales.factor.assign(at(X.n_cols()), 0.0);
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
+    for (std::size_t c = 0; c < scales.factor.size(); ++c) {
         const auto column = static_cast<std::int64_t>(c);
-        const auto low = static_cast<double>(lowest[column]), high = static_cast<double>(highest[column]);
-        if (!(low < high)) {
-            scales.shift[c] = low == high ? low : 0.0;
+        const double low = columns.lowest[c], high = columns.highest[c], origin = X.is_sparse() ? 0 : low;
+        if (!(low < high)) {  // or no value is known
+            if (low == high) scales.shift[c] = origin;
             continue;
         }
         double unit = 1;
         if (rules.levels && rules.levels[c] > 0) {
-            scales.shift[c] = 0;
             largest_range = std::max(largest_range, 1.0);
         } else if (scaling == Scaling::kRange) {
-            scales.shift[c] = low;
+            scales.shift[c] = origin;
             unit = high - low;
         } else if (scaling == Scaling::kStandard) {
-            unit = deviation[column];
+            scales.shift[c] = columns.mean[c];
+            unit = columns.deviation[c];
         } else {
-            scales.shift[c] = 0;
-            if (std::max(std::abs(low), std::abs(high)) > kLargest<T>) {
-                refuse(Message() << "features that aren't scaled must not exceed " << kLargest<T> << ", but "
+            if (std::max(std::abs(low), std::abs(high)) > largest) {
+                refuse(Message() << "features that aren't scaled must not exceed " << largest << ", but "
                                  << Name::column(column) << " of X goes from " << low << " to " << high
                                  << ": scale it");
             }
             largest_range = std::max(largest_range, high - low);
-            smallest_deviation = std::min(smallest_deviation, deviation[column]);
-            largest_deviation = std::max(largest_deviation, deviation[column]);
+            smallest_deviation = std::min(smallest_deviation, columns.deviation[c]);
+            largest_deviation = std::max(largest_deviation, columns.deviation[c]);
         }
         scales.factor[c] = 1 / unit;
         if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
@@ -162,18 +226,30 @@ FeatureScales find_scales(const Matrix& X, const T* x, Scaling scaling, Run& run
         }
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all " + std::to_string(m.n_cols) + " are constant");
-    require(scaling != Scaling::kNone || largest_range >= 1 / kLargest<T>,
-            "features that aren't scaled must differ by at least " + text(1 / kLargest<T>) +
+            "X needs a feature that varies, but all " + std::to_string(X.n_cols()) + " are constant");
+    require(scaling != Scaling::kNone || largest_range >= 1 / largest,
+            "features that aren't scaled must differ by at least " + text(1 / largest) +
                 ", but none does by more than " + text(largest_range) + ": scale them");
     scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
+    scales.incomplete = columns.incomplete;
+    if (rules.deviations) scales.deviation = columns.deviation;
     return scales;
 }
 
 }  // namespace
 
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
-    return visit_dense(X.description(), [&](auto* x) { return find_scales(X, x, scaling, run, rules); });
+    const double largest = X.is_float32() ? kLargest<float> : kLargest<double>;
+    if (!X.is_sparse()) {
+        return visit_dense(X.description(), [&](auto* x) {
+            return scales_of(X, describe_dense(X, x, scaling, rules, run), scaling, rules, largest, run);
+        });
+    }
+    require(scaling != Scaling::kStandard,
+            "scaling to mean 0 would fill the zeros of a sparse X: scale it to [0, 1], or make it dense");
+    return visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
+        return scales_of(X, describe_sparse(X, values, indptr, indices, scaling, run), scaling, rules, largest, run);
+    });
 }
 
 }  // namespace fastfs::core

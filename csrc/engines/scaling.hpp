@@ -1,4 +1,4 @@
-// What makes features comparable: shifts and factors of the columns of a dense matrix.
+// What makes features comparable: shifts and factors of the columns of a matrix.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct TableRules {
 };
 
 // A scaled value is (x - shift) * factor, and a code itself. find_scales throws InvalidArgument if X holds infinity, or
-// NaN or codes against the rules, if nothing varies, or if a column can't be scaled.
+// NaN or codes against the rules, if nothing varies, or if a column can't be scaled. A sparse X keeps its zeros: its
+// shifts are 0, kStandard is refused, and there are no rules.
 struct FeatureScales {
     std::vector<double> shift, factor;  // factor 0: the feature is constant
     std::vector<double> deviation;      // not scaled, of n_rows, not n_rows - 1; or empty

@@ -12,10 +12,11 @@
 
 namespace fastfs::core {
 
-Targets::Targets(const Matrix& X, std::vector<std::int64_t> rows, Run& run) : X_(X), rows_(std::move(rows)) {
-    if (size() == X.n_rows()) return;
-    run.require_memory(memory(X, size()), "a copy of the targets", "use fewer of them");
-    fastfs_matrix m = X.description();
+Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run)
+    : rows_(std::move(rows)), all_(size() == n_samples) {
+    if (all_ || !dense) return;
+    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
+    fastfs_matrix m = dense->description();
     visit_dense(m, [&]<class T>(const T* from) {
         values_ = Buffer<char>(size() * m.n_cols * static_cast<std::int64_t>(sizeof(T)));
         T* to = reinterpret_cast<T*>(values_.data());
@@ -30,6 +31,12 @@ Targets::Targets(const Matrix& X, std::vector<std::int64_t> rows, Run& run) : X_
     m.row_stride = m.n_cols;
     m.col_stride = 1;
     copied_.emplace(m);
+}
+
+ScaledFeatures Targets::of(const ScaledFeatures& features) const {
+    ScaledFeatures found = features;
+    if (copied_) found.X = &*copied_;
+    return found;
 }
 
 std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
@@ -47,20 +54,63 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       ramp_(options.ramp),
       ramp_low_(options.ramp_low),
       ramp_high_(options.ramp_high),
-      columns_(std::move(columns)) {
+      columns_(std::move(columns)),
+      dense_(&X) {
+    if (X.is_sparse()) split_sparse(run);
     if (!scales.incomplete.empty()) find_gaps(run);
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
 }
 
-std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales) {
-    return X.n_cols() * 96 + (scales.incomplete.empty() ? 0 : X.n_rows() * (X.n_cols() / 8 + 24));
+std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, int n_threads) {
+    const std::int64_t gaps = scales.incomplete.empty() ? 0 : X.n_rows() * (X.n_cols() / 8 + 24);
+    const std::int64_t sparse = !X.is_sparse() ? 0
+                                               : SparseFeatures::memory(X, X.n_cols(), n_threads) +
+                                                     SparseFeatures::sums_memory(X, X.n_cols(), true, n_threads) +
+                                                     4 * X.n_stored() * (X.is_float32() ? 4 : 8);
+    return X.n_cols() * 200 + gaps + sparse;
+}
+
+void Differences::split_sparse(Run& run) {
+    const auto split = split_by_density(*X_, columns_, run);
+    dense_columns_.assign(columns_.size(), -1);
+    const auto place = [&](std::int64_t c) {
+        return std::lower_bound(columns_.begin(), columns_.end(), c) - columns_.begin();
+    };
+    Numbers factor;
+    for (const std::int64_t c : split.sparse) {
+        sparse_places_.push_back(place(c));
+        factor.push_back(scales_->factor[at(c)]);
+    }
+    if (!split.sparse.empty()) sparse_.emplace(*X_, split.sparse, factor, run);
+    dense_ = nullptr;
+    if (split.dense.empty()) return;
+    const auto n_dense = static_cast<std::int64_t>(split.dense.size());
+    const std::int64_t size = X_->is_float32() ? 4 : 8;
+    run.require_memory(X_->n_rows() * n_dense * size, "a dense copy of the features with few zeros",
+                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    gathered_ = Buffer<char>(X_->n_rows() * n_dense * size);
+    if (X_->is_float32()) {
+        gather_columns(*X_, split.dense, reinterpret_cast<float*>(gathered_.data()), run);
+    } else {
+        gather_columns(*X_, split.dense, reinterpret_cast<double*>(gathered_.data()), run);
+    }
+    fastfs_matrix m = FASTFS_MATRIX_INIT;
+    m.values = gathered_.data();
+    m.dtype = X_->description().dtype;
+    m.n_rows = X_->n_rows();
+    m.n_cols = n_dense;
+    m.row_stride = n_dense;
+    m.col_stride = 1;
+    gathered_matrix_.emplace(m);
+    dense_ = &*gathered_matrix_;
+    for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
 }
 
 void Differences::add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const {
     for (const bool gaps : {false, true}) {
         for (const auto difference : {Difference::kKnown, Difference::kDiffer, Difference::kRamp}) {
-            Part part{{X_, {}}, difference, {}, gaps};
+            Part part{{dense_, {}}, difference, {}, gaps};
             if (!gaps && difference == Difference::kKnown) part.difference = Difference::kAbsolute;
             ScaledFeatures& data = part.data;
             for (std::int64_t k = 0; k < n_features(); ++k) {
@@ -73,6 +123,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
                     continue;
                 }
                 if (gaps != (of_distances ? has_gaps() : incomplete(k))) continue;
+                if (X_->is_sparse() && dense_columns_[at(k)] < 0) continue;
                 const double weight = weights ? weights[k] : 1.0;
                 double factor = scales_->factor[at(c)];
                 if (difference == Difference::kDiffer) {
@@ -87,7 +138,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
                 } else {
                     factor *= weight;
                 }
-                data.features.push_back(c);
+                data.features.push_back(X_->is_sparse() ? dense_columns_[at(k)] : c);
                 data.shift.push_back(scales_->shift[at(c)]);
                 data.factor.push_back(factor);
                 part.places.push_back(k);
@@ -104,15 +155,18 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
     const std::int64_t n = X_->n_rows();
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Part& part = for_distances_[p];
-        ScaledFeatures left = part.data;
-        left.X = &targets.X();
+        const ScaledFeatures left = targets.of(part.data);
         const Run::Part share(run, static_cast<double>(p) / static_cast<double>(for_distances_.size()),
                               static_cast<double>(p + 1) / static_cast<double>(for_distances_.size()));
-        visit_dense(X_->description(), [&]<class T>(const T*) {
+        visit_dense(dense_->description(), [&]<class T>(const T*) {
             pair_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
                          squared ? Difference::kSquared : part.difference, out, ld, run,
                          p > 0 && into == Into::kEmpty ? Into::kAdd : into);
         });
+    }
+    if (sparse_) {
+        for (std::int64_t t = 0; t < t1 - t0 && for_distances_.empty(); ++t) std::fill_n(out + t * ld, n, 0.0);
+        sparse_->pair_sums(targets.rows(), t0, t1, out, ld, run);
     }
     if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, run);
 }
@@ -186,10 +240,9 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
     const std::int64_t n = X_->n_rows();
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
-        ScaledFeatures left = part.data;
-        left.X = &targets.X();
+        const ScaledFeatures left = targets.of(part.data);
         Numbers found(part.places.size());
-        visit_dense(X_->description(), [&]<class T>(const T*) {
+        visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
                             squared ? Difference::kSquared : part.difference, g, n, targets.all() && t0 == 0 && t1 == n,
                             found.data(), run);
@@ -203,22 +256,25 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, boo
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         Numbers found(part.places.size());
-        visit_dense(X_->description(), [&]<class T>(const T*) {
+        visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(part.data, pairs, squared ? Difference::kSquared : part.difference, found.data(), run);
         });
         scatter(found, part.places, sums);
     }
+    if (!sparse_) return;
+    Numbers found(sparse_places_.size());
+    sparse_->feature_sums(pairs, found.data(), run);
+    scatter(found, sparse_places_, sums);
 }
 
 void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared,
                        bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
-        ScaledFeatures left = part.data;
-        left.X = &targets.X();
+        const ScaledFeatures left = targets.of(part.data);
         const auto size = static_cast<std::int64_t>(part.places.size());
         Numbers found(at(n_out * size));
-        visit_dense(X_->description(), [&]<class T>(const T*) {
+        visit_dense(dense_->description(), [&]<class T>(const T*) {
             const auto plain = squared ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
                            part.difference == Difference::kAbsolute ? plain : part.difference, n_out, combine,
@@ -229,6 +285,31 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
                 out[o * n_features() + part.places[at(k)]] += found[at(o * size + k)];
             }
         }
+    }
+    if (!sparse_ || gaps_only) return;
+    // One target after the other: sparse tables have no gaps, so this serves a draw of few targets.
+    const auto size = static_cast<std::int64_t>(sparse_places_.size());
+    const std::int64_t n_groups = neighbors.n_groups;
+    const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
+    Numbers found(at(n_out * size)), sums(at(n_groups * size)), counts(at(n_groups * size));
+    for (std::int64_t t = 0; t < n_targets; ++t) {
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (std::int64_t group = 0; group < n_groups; ++group) {
+            std::vector<WeightedPair> pairs;
+            double weight = 0;
+            for (auto p = neighbors.begins[at(t * n_groups + group)];
+                 p < neighbors.begins[at(t * n_groups + group + 1)]; ++p) {
+                pairs.push_back({targets.row(t0 + t), neighbors.samples[at(p)], neighbors.strengths[at(p)]});
+                weight += neighbors.weights[at(p)];
+            }
+            if (!pairs.empty()) sparse_->feature_sums(pairs, sums.data() + group * size, run);
+            std::fill_n(counts.data() + group * size, size, weight);
+        }
+        combine(t0 + t, 0, size, sums.data(), counts.data(), size, found.data(), size);
+    }
+    for (std::int64_t o = 0; o < n_out; ++o) {
+        for (std::int64_t k = 0; k < size; ++k)
+            out[o * n_features() + sparse_places_[at(k)]] += found[at(o * size + k)];
     }
 }
 

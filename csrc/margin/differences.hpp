@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engines/sample_pairs.hpp"
 #include "engines/scaling.hpp"
+#include "engines/sparse_pairs.hpp"
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
@@ -16,19 +18,22 @@
 
 namespace fastfs::core {
 
-// The samples whose neighbors are used, ascending. If they are only some, their rows are copied.
+// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied: the matrix
+// that tiles read, or null if there is none.
 class Targets {
   public:
-    Targets(const Matrix& X, std::vector<std::int64_t> rows, Run& run);
+    Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run);
     std::int64_t size() const { return static_cast<std::int64_t>(rows_.size()); }
     std::int64_t row(std::int64_t t) const { return rows_[at(t)]; }
-    bool all() const { return !copied_; }
-    const Matrix& X() const { return copied_ ? *copied_ : X_; }
+    const std::vector<std::int64_t>& rows() const { return rows_; }
+    bool all() const { return all_; }
+    // Those features of the targets.
+    ScaledFeatures of(const ScaledFeatures& features) const;
     static std::int64_t memory(const Matrix& X, std::int64_t n_targets);
 
   private:
-    const Matrix& X_;
     std::vector<std::int64_t> rows_;
+    bool all_;
     Buffer<char> values_;
     std::optional<Matrix> copied_;
 };
@@ -39,7 +44,10 @@ class Differences {
     // multiplied in distances.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run);
-    static std::int64_t memory(const Matrix& X, const FeatureScales& scales);
+    static std::int64_t memory(const Matrix& X, const FeatureScales& scales, int n_threads);
+    Targets targets(std::vector<std::int64_t> rows, Run& run) const {
+        return {dense_, X_->n_rows(), std::move(rows), run};
+    }
 
     // Positions in these are the features of all sums below.
     const std::vector<std::int64_t>& columns() const { return columns_; }
@@ -78,12 +86,11 @@ class Differences {
         std::vector<std::int64_t> places;  // of its features, in columns_
         bool gaps;
     };
+    void split_sparse(Run& run);
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                          Run& run) const;
-    template <class F>
-    void for_parts(bool squared, F&& f) const;
 
     const Matrix* X_;
     const FeatureScales* scales_;
@@ -92,6 +99,13 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
+    // Of a sparse X the features with many zeros, and a dense copy of the others.
+    std::optional<SparseFeatures> sparse_;
+    std::vector<std::int64_t> sparse_places_;
+    Buffer<char> gathered_;
+    std::optional<Matrix> gathered_matrix_;
+    std::vector<std::int64_t> dense_columns_;  // of that copy, for each of columns_; -1 if it isn't there
+    const Matrix* dense_;                      // what tiles read
     // Gaps of each sample in columns_: n_words_ words of 64 features, and how many.
     std::int64_t n_words_ = 0;
     std::vector<std::uint64_t> missing_;

@@ -18,7 +18,8 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
     const bool keep = options.keep != FASTFS_KEEP_NONE && !options.distances;
     const bool kept = keep && run.allows(stored_distances_memory(n));
     if (run.is_question()) {
-        run.require_memory(200 * X_.n_cols() + n * (X_.n_cols() / 8 + 32) + (kept ? stored_distances_memory(n) : 0),
+        run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, run.n_threads()) +
+                               (kept ? stored_distances_memory(n) : 0),
                            "scaling features", "raise max_memory (or FASTFS_MAX_MEMORY)");
     }
     run.step("scaling features", keep ? 0.1 : 1.0);
@@ -46,7 +47,7 @@ void Margin::keep_distances(Run& run) {
     run.step("distances between samples", 1.0);
     std::vector<std::int64_t> rows(at(n));
     std::iota(rows.begin(), rows.end(), std::int64_t{0});
-    differences_->distances(Targets(X_, std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean,
+    differences_->distances(differences_->targets(std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean,
                             distances_.data(), n, run);
     n_computed_ = differences_->n_features();
 }
@@ -126,8 +127,8 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
         const Differences removed(X_, scales_, options_, gone, nullptr, run);
         std::vector<std::int64_t> rows(at(n));
         std::iota(rows.begin(), rows.end(), std::int64_t{0});
-        removed.distances(Targets(X_, std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean, distances_.data(),
-                          n, run, Into::kSubtract);
+        removed.distances(differences_->targets(std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean,
+                          distances_.data(), n, run, Into::kSubtract);
     } else {
         keep_distances(run);
     }

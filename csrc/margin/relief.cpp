@@ -53,7 +53,7 @@ class Scores {
           run_(run),
           n_(margin.X().n_rows()),
           rule_(options, target, margin.sample_weights()),
-          targets_(margin.X(), chosen_targets(), run),
+          targets_(differences_.targets(chosen_targets(), run)),
           expected_(target.classes() ? margin.expected(*target.classes()) : nullptr),
           kept_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())),
           listed_(!expected_ && (rule_.by_totals() || rule_.most() * 8 <= n_)),
@@ -130,7 +130,7 @@ void Scores::find_all_pairs(double* rows, std::int64_t block) {
     } else {
         std::vector<std::int64_t> every(at(n_));
         std::iota(every.begin(), every.end(), std::int64_t{0});
-        const Targets all(margin_.X(), std::move(every), run_);
+        const Targets all = differences_.targets(std::move(every), run_);
         for (std::int64_t first = 0; first < n_; first += block) {
             const std::int64_t last = std::min(first + block, n_);
             const Run::Part part(run_, 0.4 * static_cast<double>(first) / static_cast<double>(n_),
@@ -276,7 +276,8 @@ void Scores::ask_for_memory() {
                             (listed_ ? targets_.size() * rule_.most() * kBytesOfPair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
                             (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * kBytesOfPair : 0) +
-                            (expected_ ? expected_->memory() : 0) + Targets::memory(margin_.X(), targets_.size()),
+                            (expected_ ? expected_->memory() : 0) +
+                            (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
                         "looking up neighbors", hint);
 }
 

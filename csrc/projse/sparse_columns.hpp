@@ -1,49 +1,10 @@
-// A column of a sparse matrix, and its products with columns of a dense one.
+// Products of a column of a sparse matrix with columns of a dense one.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
-
-#include "support/index.hpp"
 
 namespace fastfs::core {
-
-// A column of a sparse matrix: calls f(rows, values, n) with rows ascending and entries at one place added up.
-template <class V>
-class SparseColumn {
-  public:
-    template <class I, class F>
-    void visit(const I* rows, const V* values, std::int64_t n, F&& f) {
-        bool ascending = true;
-        for (std::int64_t e = 1; e < n; ++e) ascending &= rows[e - 1] < rows[e];
-        if (ascending) return f(rows, values, n);
-        sort(rows, values, n);
-        f(rows_.data(), values_.data(), static_cast<std::int64_t>(rows_.size()));
-    }
-
-  private:
-    template <class I>
-    void sort(const I* rows, const V* values, std::int64_t n) {
-        std::vector<std::pair<std::int64_t, std::int64_t>> entries(at(n));
-        for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {rows[e], e};
-        std::sort(entries.begin(), entries.end());
-        rows_.clear();
-        values_.clear();
-        for (const auto& [row, e] : entries) {
-            if (!rows_.empty() && rows_.back() == row) {
-                values_.back() += values[e];
-            } else {
-                rows_.push_back(row);
-                values_.push_back(values[e]);
-            }
-        }
-    }
-
-    std::vector<std::int64_t> rows_;
-    std::vector<V> values_;
-};
 
 constexpr int kTargetBlock = 16, kHalfBlock = 8;  // targets of one sweep through a sparse column
 

@@ -346,7 +346,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         const std::vector<double>& y_sums = part.y_sums;
         const std::int64_t n = r1 - r0;
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
-        std::vector<SparseColumn<V>> columns(at(run.n_threads()));
+        std::vector<SparseLine<V>> columns(at(run.n_threads()));
         parallel_for(run, ceil_div(n_x, kSparseColumns), [&](std::int64_t task, int slot) {
             std::vector<double> products(at(std::max(ld, n_y)));
             auto sum_column = [&](std::int64_t j, auto* row, auto* value, std::int64_t count) {

@@ -178,7 +178,7 @@ class SparseColumns {
   private:
     template <class P, class I>
     void take(const V* values, const P* begins, const I* rows, Run& run) {
-        SparseColumn<V> column;
+        SparseLine<V> column;
         for (std::int64_t j = 0; j < n_; ++j) {
             if (j % 1024 == 0) run.checkpoint();
             column.visit(rows + begins[j], values + begins[j], static_cast<std::int64_t>(begins[j + 1] - begins[j]),

@@ -1,12 +1,51 @@
-// Sparse matrices by rows become matrices by columns.
+// Lines of sparse matrices, and matrices by rows that become matrices by columns.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "support/buffer.hpp"
+#include "support/index.hpp"
 
 namespace fastfs::core {
+
+// A row of a CSR matrix or a column of a CSC one: calls f(indices, values, n) with indices ascending and entries at one
+// place added up.
+template <class V>
+class SparseLine {
+  public:
+    template <class I, class F>
+    void visit(const I* indices, const V* values, std::int64_t n, F&& f) {
+        bool ascending = true;
+        for (std::int64_t e = 1; e < n; ++e) ascending &= indices[e - 1] < indices[e];
+        if (ascending) return f(indices, values, n);
+        sort(indices, values, n);
+        f(indices_.data(), values_.data(), static_cast<std::int64_t>(indices_.size()));
+    }
+
+  private:
+    template <class I>
+    void sort(const I* indices, const V* values, std::int64_t n) {
+        std::vector<std::pair<std::int64_t, std::int64_t>> entries(at(n));
+        for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {indices[e], e};
+        std::sort(entries.begin(), entries.end());
+        indices_.clear();
+        values_.clear();
+        for (const auto& [index, e] : entries) {
+            if (!indices_.empty() && indices_.back() == index) {
+                values_.back() += values[e];
+            } else {
+                indices_.push_back(index);
+                values_.push_back(values[e]);
+            }
+        }
+    }
+
+    std::vector<std::int64_t> indices_;
+    std::vector<V> values_;
+};
 
 // Some rows of a CSR matrix, sorted by column.
 template <class V>

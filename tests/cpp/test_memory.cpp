@@ -15,6 +15,7 @@
 #define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
 #define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
 
+#include "engines/sparse_pairs.hpp"
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "fastfs/testing.h"
@@ -277,6 +278,56 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
     fastfs_manifest_free(manifest);
 }
 
+// The engine's own figures, for the calls that use it.
+void test_sparse_pairs(bool csr, std::int64_t n, std::int64_t d, std::int64_t step) {
+    const std::int64_t lines = csr ? n : d, length = csr ? d : n;
+    std::vector<std::int64_t> indptr{0}, indices, features, rows;
+    for (std::int64_t o = 0; o < lines; ++o) {
+        for (std::int64_t i = length - 1 - o % step; i >= 0; i -= step) indices.push_back(i);  // not in order
+        indptr.push_back(static_cast<std::int64_t>(indices.size()));
+    }
+    const std::vector<double> values(indices.size(), 1.0), factor(static_cast<std::size_t>(d), -1.0);
+    for (std::int64_t k = 0; k < d; ++k) features.push_back(k);
+    for (std::int64_t i = 0; i < n; ++i) rows.push_back(n - 1 - i);
+    fastfs_matrix m = FASTFS_MATRIX_INIT;
+    m.values = values.data();
+    m.dtype = FASTFS_FLOAT64;
+    m.n_rows = n;
+    m.n_cols = d;
+    m.storage = csr ? FASTFS_CSR : FASTFS_CSC;
+    m.index_bits = 64;
+    m.indices = indices.data();
+    m.indptr = indptr.data();
+    const fastfs::core::Matrix X(m);
+    fastfs_run how = FASTFS_RUN_INIT;
+    how.n_threads = n_threads;
+    fastfs::core::Run run(how);
+    std::vector<double> g(static_cast<std::size_t>(n * n)), sums(static_cast<std::size_t>(d));
+    std::int64_t before = 0;
+    const auto check = [&](const char* what, std::int64_t said) {
+        if (peak - before > said) {
+            ++failures;
+            std::fprintf(stderr, "%s of %lld x %lld on %d threads took %lld bytes and had said %lld\n", what,
+                         static_cast<long long>(n), static_cast<long long>(d), n_threads,
+                         static_cast<long long>(peak - before), static_cast<long long>(said));
+        }
+        before = live;
+        peak = before;
+    };
+    check("nothing", peak);
+    const fastfs::core::SparseFeatures data(X, features, factor, run);
+    check("SparseFeatures", fastfs::core::SparseFeatures::memory(X, d, n_threads));
+    const std::int64_t said = fastfs::core::SparseFeatures::sums_memory(X, d, true, n_threads);
+    data.pair_sums(rows, 0, n, g.data(), n, run);
+    check("pair_sums", said);
+    data.feature_sums(rows, 0, n, g.data(), n, sums.data(), run);
+    check("feature_sums", said);
+    const std::vector<fastfs::core::WeightedPair> pairs(1000, {0, 1, 1.0});
+    before = live;
+    data.feature_sums(pairs, sums.data(), run);
+    check("feature_sums of a list", said);
+}
+
 }  // namespace
 
 int main() {
@@ -292,6 +343,11 @@ int main() {
         test_calls<float>(1000, 40);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
+        for (const bool csr : {true, false}) {
+            test_sparse_pairs(csr, 40, 100000, 20);
+            test_sparse_pairs(csr, 1000, 3000, 1000);
+            test_sparse_pairs(csr, 3000, 30, 2);
+        }
     }
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;
