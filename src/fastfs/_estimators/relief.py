@@ -88,8 +88,11 @@ class _Rounds:
 class _TableSelector(_ReliefFamily):
     """All but RELIEF: tables with categories and missing values, targets of several kinds."""
 
+    categorical_features: Any
     missing: str
     target_type: str
+    ramp: str | tuple[float, float] | None
+    scaling: str | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> Self:
         """Score the features of X.
@@ -121,6 +124,8 @@ class _TableSelector(_ReliefFamily):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.missing != "error"
+        is_plain = self.missing == "error" and self.categorical_features is None and self.ramp is None
+        tags.input_tags.sparse = is_plain and self.scaling != "standard"
         if issubclass(self._OPTIONS, RReliefFOptions) or self.target_type == "number":
             tags.regressor_tags = RegressorTags()
         else:

@@ -540,20 +540,21 @@ def test_bad_distances(method, name):
 
 # --------------------------------------------------------------------------------------------------------------- sparse
 
-COUNTS = np.random.default_rng(2).poisson(0.3, size=(N, 30)).astype(float) * np.random.default_rng(3).choice(
-    [-1, 1], 30
-)
-COUNTS[:, 2] += Y
+# From full columns to nearly empty ones, of either sign and of both.
+SPARSE = RNG.normal(size=(N, 30)) * (RNG.random((N, 30)) < np.linspace(1, 0.05, 30))
+SPARSE[:, 20:] = np.abs(SPARSE[:, 20:])
+SPARSE[:, 25:] *= -1
+SPARSE[:, 2] += Y
 
 
 @every
 @pytest.mark.parametrize("scaling", ["range", None])
 @pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array])
 def test_sparse_is_dense(method, make, scaling, monkeypatch):
-    y = COUNTS[:, 2] + np.linspace(0, 0.5, N) if method is RReliefF else Y
-    expected = method(scaling=scaling).fit(COUNTS, y).scores_
+    y = SPARSE[:, 2] if method is RReliefF else Y
+    expected = method(scaling=scaling).fit(SPARSE, y).scores_
     monkeypatch.setattr(make, "toarray", lambda *_: pytest.fail("made dense"))
-    found = method(scaling=scaling).fit(make(COUNTS), y).scores_
+    found = method(scaling=scaling).fit(make(SPARSE), y).scores_
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
 
 
@@ -570,7 +571,7 @@ def test_sparse_is_dense(method, make, scaling, monkeypatch):
 )
 def test_what_sparse_tables_cannot_have(method, options):
     with pytest.raises(ValueError, match="sparse") as raised:
-        method(**options).fit(sp.csr_matrix(COUNTS), target(method))
+        method(**options).fit(sp.csr_matrix(SPARSE), target(method))
     assert_one_sentence(raised, "dense")
 
 
@@ -584,7 +585,9 @@ def test_tags(method):
     assert tags.input_tags.categorical
     assert not tags.input_tags.allow_nan
     assert tags.target_tags.required
-    assert method(missing="ignore").__sklearn_tags__().input_tags.allow_nan
+    ignoring = method(missing="ignore").__sklearn_tags__().input_tags
+    assert ignoring.allow_nan
+    assert not ignoring.sparse
     assert (tags.classifier_tags is None) == (method is RReliefF)
     assert (tags.regressor_tags is None) == (method is not RReliefF)
     numbers = method(target_type="number").__sklearn_tags__()
