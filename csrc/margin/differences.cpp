@@ -249,6 +249,10 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
         });
         scatter(found, part.places, sums);
     }
+    if (!sparse_) return;
+    Numbers found(sparse_places_.size());
+    sparse_->feature_sums(targets.rows(), t0, t1, g, n, found.data(), run);
+    scatter(found, sparse_places_, sums);
 }
 
 void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums,

@@ -89,7 +89,9 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
         for (int j = 0; j < kTileCols; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kTileRows; ++i) {
-                const V term = term_of<T, kTerm>(x[i] - y, parameters, k);
+                // A maximum keeps the units of additions busy, too, so half of the differences are left to the others.
+                const V d = kTerm == Term::kKnown && i % 2 ? x[i] * one - y : x[i] - y;
+                const V term = term_of<T, kTerm>(d, parameters, k);
                 if constexpr (kTerm == Term::kSquare || kTerm == Term::kGaussian) {
                     sum[i * kTileCols + j] += term;
                 } else {
