@@ -45,7 +45,7 @@ def im4e(library, X, labels):
     matrix = Matrix(ctypes.sizeof(Matrix), 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)
     result = Result(ctypes.sizeof(Result), weights=weights.ctypes.data)
     margin = ctypes.c_void_p()
-    status = library.fastfs_margin_new(ctypes.byref(matrix), 1, 0, None, ctypes.byref(margin))
+    status = library.fastfs_margin_new(ctypes.byref(matrix), None, None, ctypes.byref(margin))
     if status == 0:
         pointer, n_classes = ctypes.c_void_p(labels.ctypes.data), ctypes.c_int64(labels.max() + 1)
         status = library.fastfs_im4e(margin, pointer, n_classes, None, None, ctypes.byref(result))

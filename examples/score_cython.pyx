@@ -13,7 +13,6 @@ import fastfs
 from fastfs.capi cimport (
     FASTFS_FLOAT64,
     FASTFS_OK,
-    FASTFS_SCALE_RANGE,
     fastfs_last_error,
     fastfs_margin,
     fastfs_margin_free,
@@ -47,7 +46,7 @@ def relieff(const double[:, :] X, const int64_t[::1] labels, int64_t n_neighbors
     cdef fastfs_margin *margin = NULL
     cdef fastfs_status status
     with nogil:
-        status = fastfs_margin_new(&matrix, FASTFS_SCALE_RANGE, 0, NULL, &margin)
+        status = fastfs_margin_new(&matrix, NULL, NULL, &margin)  # NULL: the defaults
         if status == FASTFS_OK:
             status = fastfs_relief(margin, &labels[0], n_classes, &options, NULL, &result)
         fastfs_margin_free(margin)

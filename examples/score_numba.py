@@ -15,11 +15,12 @@ import fastfs
 LIBRARY = ctypes.CDLL(str(next(Path(fastfs.get_include()).parent.glob("lib/libfastfs.*"))))
 # Structs are records, as far as they are needed here, and pointers are addresses.
 MATRIX = np.dtype("u8, i4, i4, i8, i8, u8, i8, i8")  # struct_size, dtype, storage, n_rows, n_cols, values, strides
+STAGE = np.dtype("u8, i4, i4")  # struct_size, scaling, keep
 OPTIONS = np.dtype("u8, i4, i4, i8")  # struct_size, method, closed_form, n_neighbors
 RESULT = np.dtype("u8, i4, i4, u8")  # struct_size, warnings, stored, scores
-P, I32, I64 = ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64
+P, I64 = ctypes.c_size_t, ctypes.c_int64
 margin_new, relief = LIBRARY.fastfs_margin_new, LIBRARY.fastfs_relief
-margin_new.argtypes, relief.argtypes = (P, I32, I32, P, P), (P, P, I64, P, P, P)
+margin_new.argtypes, relief.argtypes = (P, P, P, P), (P, P, I64, P, P, P)
 margin_free, last_error = LIBRARY.fastfs_margin_free, LIBRARY.fastfs_last_error
 margin_free.argtypes, last_error.restype = (P,), ctypes.c_char_p
 
@@ -41,10 +42,11 @@ def multisurf(X, labels, n_permutations=99, seed=0):
     X, labels = np.ascontiguousarray(X, float), np.ascontiguousarray(labels, np.int64)
     scores = np.empty(X.shape[1])
     matrix = np.array([(MATRIX.itemsize, 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)], MATRIX)
+    stage = np.array([(STAGE.itemsize, 1, 1)], STAGE)  # ranges to [0, 1]; distances are kept
     options = np.array([(OPTIONS.itemsize, 2, 0, 10)], OPTIONS)
     result = np.array([(RESULT.itemsize, 0, 0, scores.ctypes.data)], RESULT)
     handle, rng = np.zeros(1, np.uint64), np.random.default_rng(seed)
-    status = margin_new(matrix.ctypes.data, 1, 1, 0, handle.ctypes.data)  # ranges to [0, 1]; distances are kept
+    status = margin_new(matrix.ctypes.data, stage.ctypes.data, 0, handle.ctypes.data)
     if status == 0:
         status, true, larger = count_larger(
             handle[0], labels, labels.max() + 1, options.ctypes.data, result.ctypes.data, scores, n_permutations, rng

@@ -34,13 +34,20 @@ constexpr std::int64_t kTotals = 4;
 struct Found {
     std::int64_t t;
     Neighbor neighbor;
-    double g;  // times w_n; not of rules by totals
 };
 
-// What a block of targets found, in the order of the targets.
+// What a block of targets found, in the order of the targets: pairs with w_n g, or all that is known of them.
 struct Findings {
+    std::vector<WeightedPair> pairs;
     std::vector<Found> all;
     std::int64_t n_alone = 0, n_apart = 0;
+
+    void add(const Findings& more) {
+        pairs.insert(pairs.end(), more.pairs.begin(), more.pairs.end());
+        all.insert(all.end(), more.all.begin(), more.all.end());
+        n_alone += more.n_alone;
+        n_apart += more.n_apart;
+    }
 };
 
 class Scores {
@@ -64,6 +71,8 @@ class Scores {
 
   private:
     bool squared() const { return options_.method == FASTFS_RELIEF; }
+    // Whether more than w_n g must be known of each neighbor.
+    bool in_detail() const { return by_target_ || rule_.by_totals(); }
     bool sums_squares() const { return squared() && !options_.closed_form; }
     std::vector<std::int64_t> chosen_targets() const;
     void ask_for_memory();
@@ -71,7 +80,7 @@ class Scores {
     void compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows);
     Findings find(std::int64_t first, std::int64_t last, double* rows);
     GroupedNeighbors grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const;
-    void add_listed(std::vector<Found>& found, const Numbers& totals);
+    std::vector<WeightedPair> weighted(const std::vector<Found>& found, const Numbers& totals) const;
     void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
     std::pair<double, double> score_by_target(std::int64_t k) const;
     void finish(fastfs_relief_result& result);
@@ -182,17 +191,14 @@ Findings Scores::find(std::int64_t first, std::int64_t last, double* rows) {
             if (!listed_) std::fill_n(row, n_, 0.0);
             for (const Neighbor& one : neighbors) {
                 const double g = factors[at(one.group)] * one.strength * weights[at(n)];
-                if (listed_ || by_target_) findings.all.push_back({t, one, g});
+                if (in_detail()) findings.all.push_back({t, one});
+                if (listed_ && !drawn_ && !rule_.by_totals()) findings.pairs.push_back({n, one.j, g});
                 if (!listed_) row[one.j] = g;
             }
         }
     });
     Findings found;
-    for (const auto& some : of_task) {
-        found.all.insert(found.all.end(), some.all.begin(), some.all.end());
-        found.n_alone += some.n_alone;
-        found.n_apart += some.n_apart;
-    }
+    for (auto& some : of_task) found.add(some);
     return found;
 }
 
@@ -217,16 +223,16 @@ GroupedNeighbors Scores::grouped(const std::vector<Found>& found, std::int64_t f
     return neighbors;
 }
 
-void Scores::add_listed(std::vector<Found>& found, const Numbers& totals) {
+// Pairs of a rule by totals, whose factors are known now.
+std::vector<WeightedPair> Scores::weighted(const std::vector<Found>& found, const Numbers& totals) const {
     Numbers factors(totals.size());
-    if (rule_.by_totals()) rule_.factors(0, totals.data(), factors.data());
+    rule_.factors(0, totals.data(), factors.data());
     std::vector<WeightedPair> pairs;
     pairs.reserve(found.size());
-    for (const Found& one : found) {
-        const double g = rule_.by_totals() ? factors[at(one.neighbor.group)] * one.neighbor.strength : one.g;
-        pairs.push_back({targets_.row(one.t), one.neighbor.j, g});
+    for (const auto& [t, neighbor] : found) {
+        pairs.push_back({targets_.row(t), neighbor.j, factors[at(neighbor.group)] * neighbor.strength});
     }
-    differences_.sums(pairs, sums_squares(), by_target_, sums_.data(), run_);
+    return pairs;
 }
 
 // Rows of parts_: of the target n's part c_n = sum_j g_nj d_nj, sum w_n c_n and sum w_n c_n^2. Of a rule by totals the
@@ -262,10 +268,10 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
 }
 
 void Scores::ask_for_memory() {
-    constexpr std::int64_t kBytesOfPair = 224;  // with what feature_sums and grouped make of it
+    const std::int64_t bytes_of_pair = in_detail() ? 224 : 120;  // with what feature_sums and grouped make of it
     const char* hint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples";
     if (listed_ && !run_.is_question()) {
-        run_.require_memory(targets_.size() * rule_.most() * kBytesOfPair, "a list of neighbors", hint);
+        run_.require_memory(targets_.size() * rule_.most() * bytes_of_pair, "a list of neighbors", hint);
     }
     const std::int64_t value = margin_.X().is_float32() ? 4 : 8, weights = listed_ ? 0 : n_ * n_ * value / 2;
     const bool fits = !drawn_ && run_.allows(stored_distances_memory(n_) + weights);
@@ -273,9 +279,9 @@ void Scores::ask_for_memory() {
     block_ = (kept_ && listed_) || fits ? targets_.size() : std::min(kRowsPerBlock, targets_.size());
     if (!run_.is_question()) return;
     run_.require_memory(48 * margin_.X().n_cols() + stored_distances_memory(1) +
-                            (listed_ ? targets_.size() * rule_.most() * kBytesOfPair : 0) +
+                            (listed_ ? targets_.size() * rule_.most() * bytes_of_pair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
-                            (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * kBytesOfPair : 0) +
+                            (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
                             (expected_ ? expected_->memory() : 0) +
                             (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
                         "looking up neighbors", hint);
@@ -300,8 +306,7 @@ void Scores::compute(fastfs_relief_result& result) {
     const bool all_pairs = NeighborRule::needs_all_pairs(options_);
     if (all_pairs) find_all_pairs(rows.data(), block);
     const bool rows_are_made = all_pairs && block == n_ && !drawn_;
-    std::vector<Found> listed;
-    std::int64_t n_alone = 0, n_apart = 0;
+    Findings listed;
     for (std::int64_t first = 0; first < n_targets; first += block) {
         const std::int64_t last = std::min(first + block, n_targets);
         const auto share = [&](double done) {
@@ -317,14 +322,12 @@ void Scores::compute(fastfs_relief_result& result) {
             const std::int64_t step = by_target_ && !listed_ ? kTargetsGrouped : last - first;
             for (std::int64_t t = first; t < last; t += step) {
                 const std::int64_t end = std::min(t + step, last);
-                const Findings findings = find(t, end, rows.data() + (t - first) * n_);
-                n_alone += findings.n_alone;
-                n_apart += findings.n_apart;
-                if (listed_) {
-                    listed.insert(listed.end(), findings.all.begin(), findings.all.end());
-                } else if (by_target_) {
-                    add_by_target(findings.all, t, end);
+                Findings found = find(t, end, rows.data() + (t - first) * n_);
+                if (!listed_ && by_target_) {
+                    add_by_target(found.all, t, end);
+                    found.all.clear();
                 }
+                listed.add(found);
             }
         }
         if (listed_) continue;
@@ -337,17 +340,21 @@ void Scores::compute(fastfs_relief_result& result) {
     rows = Buffer<double>();
     if (listed_) {
         run_.step("scores", 1.0);
-        Numbers totals(at(rule_.n_groups()));
-        for (const Found& one : listed) totals[at(one.neighbor.group)] += one.neighbor.weight;
-        require(!rule_.by_totals() || totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
-        if (by_target_) add_by_target(listed, 0, n_targets);
-        if (!drawn_) add_listed(listed, totals);
+        if (rule_.by_totals()) {
+            Numbers totals(at(rule_.n_groups()));
+            for (const Found& one : listed.all) totals[at(one.neighbor.group)] += one.neighbor.weight;
+            require(totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
+            if (!drawn_) listed.pairs = weighted(listed.all, totals);
+        }
+        if (by_target_) add_by_target(listed.all, 0, n_targets);
+        listed.all = {};
+        if (!drawn_) differences_.sums(listed.pairs, sums_squares(), by_target_, sums_.data(), run_);
     }
 
-    if (n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
-    if (n_apart > 0) result.warnings |= FASTFS_MARGIN_APART;
-    result.n_alone = n_alone;
-    result.n_apart = n_apart;
+    if (listed.n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
+    if (listed.n_apart > 0) result.warnings |= FASTFS_MARGIN_APART;
+    result.n_alone = listed.n_alone;
+    result.n_apart = listed.n_apart;
     result.stored = stored_;
     finish(result);
 }

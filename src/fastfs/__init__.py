@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from fastfs._estimators.immigrate import Immigrate as Immigrate
     from fastfs._estimators.manifest import ManiFeSt as ManiFeSt
     from fastfs._estimators.projse import ProjSe as ProjSe
+    from fastfs._estimators.relief import SURF as SURF
+    from fastfs._estimators.relief import SWRF as SWRF
     from fastfs._estimators.relief import MultiSURF as MultiSURF
+    from fastfs._estimators.relief import MuRelief as MuRelief
     from fastfs._estimators.relief import Relief as Relief
     from fastfs._estimators.relief import ReliefF as ReliefF
+    from fastfs._estimators.relief import RReliefF as RReliefF
     from fastfs._estimators.turf import TuRF as TuRF
     from fastfs._estimators.vls import VLS as VLS
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
@@ -44,15 +48,20 @@ if TYPE_CHECKING:
     from fastfs._functions.projse import projse_from_kernels as projse_from_kernels
     from fastfs._functions.projse import projse_scores as projse_scores
     from fastfs._functions.projse import projse_two_view as projse_two_view
+    from fastfs._functions.relief import mu_relief_scores as mu_relief_scores
     from fastfs._functions.relief import multisurf_scores as multisurf_scores
     from fastfs._functions.relief import relief_scores as relief_scores
     from fastfs._functions.relief import relieff_scores as relieff_scores
+    from fastfs._functions.relief import rrelieff_scores as rrelieff_scores
+    from fastfs._functions.relief import surf_scores as surf_scores
+    from fastfs._functions.relief import swrf_scores as swrf_scores
     from fastfs._inference.consensus import ConsensusResult as ConsensusResult
     from fastfs._inference.consensus import consensus as consensus
     from fastfs._inference.permutation import PermutationResult as PermutationResult
     from fastfs._inference.permutation import permutation_test as permutation_test
     from fastfs._inference.stability import StabilityResult as StabilityResult
     from fastfs._inference.stability import stability as stability
+    from fastfs._inputs.table import few_valued as few_valued
     from fastfs._machine.embed import get_cmake_dir as get_cmake_dir
     from fastfs._machine.embed import get_include as get_include
     from fastfs._machine.embed import get_pkgconfig_dir as get_pkgconfig_dir
@@ -68,8 +77,17 @@ _NAMES = {
     "_functions.manifest": ["manifest_scores"],
     "_estimators.projse": ["ProjSe"],
     "_functions.projse": ["projse", "projse_scores", "projse_two_view", "projse_from_kernels", "ProjSeResult"],
-    "_estimators.relief": ["Relief", "ReliefF", "MultiSURF"],
-    "_functions.relief": ["relief_scores", "relieff_scores", "multisurf_scores"],
+    "_estimators.relief": ["Relief", "ReliefF", "SURF", "MultiSURF", "SWRF", "MuRelief", "RReliefF"],
+    "_functions.relief": [
+        "relief_scores",
+        "relieff_scores",
+        "surf_scores",
+        "multisurf_scores",
+        "swrf_scores",
+        "mu_relief_scores",
+        "rrelieff_scores",
+    ],
+    "_inputs.table": ["few_valued"],
     "_estimators.turf": ["TuRF"],
     "_estimators.vls": ["VLS"],
     "_estimators.im4e": ["IM4E"],

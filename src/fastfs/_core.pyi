@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_MOST_DENSE', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseSums', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'disc', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_MOST_DENSE', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseSums', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'disc', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> None:
         ...
@@ -61,7 +61,7 @@ class MarginMetric:
     def is_matrix(self) -> bool:
         ...
 class Margin:
-    def __init__(self, X: typing.Any, scaling: str, keep: str, run: typing.Any) -> None:
+    def __init__(self, X: typing.Any, options: dict, run: typing.Any) -> None:
         ...
     def distances(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, metric: MarginMetric, X: typing.Any, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
         ...
@@ -74,6 +74,8 @@ class Margin:
     def relief(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> dict:
         ...
     def scaling(self) -> tuple:
+        ...
+    def use(self, features: typing.Any, weights: typing.Any, run: typing.Any) -> None:
         ...
 def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, run: typing.Any) -> numpy.ndarray:
     ...
@@ -134,6 +136,7 @@ MANIFEST_WARN_NO_CONTRAST: int = 8
 MANIFEST_WARN_ONE_SAMPLE: int = 2
 MANIFEST_WARN_SIGMA: int = 1
 MANIFEST_WARN_TRACE: int = 4
+MARGIN_APART: int = 32
 MARGIN_FEW_NEIGHBORS: int = 2
 MARGIN_NO_NEIGHBORS: int = 16
 MARGIN_NO_WEIGHT: int = 4

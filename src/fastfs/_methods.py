@@ -23,6 +23,7 @@ class Method:
     streams: bool = False  # reads data in chunks, in one pass
     class_scores: bool = False  # one fit scores the features for each class
     targets: bool = False  # explains columns of numbers, too
+    classes: bool = True  # tells classes apart; otherwise it explains numbers only
     selects: bool = False  # looks for as many features as it is asked for; the others rank all
     pairs: bool = False  # finds pairs of features
     pair_of_sigmas: bool = False  # sigma may be two numbers
@@ -32,6 +33,11 @@ class Method:
     by_class: tuple[str, ...] = ()  # the same, with a row a class
     of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
+
+
+def _table_method(word: str, estimator: str, genes: str = "", **facts: Any) -> Method:
+    """Return a method of the RELIEF family but RELIEF."""
+    return Method(word, estimator, genes, sparse=True, targets=True, **facts)
 
 
 _ALL = (
@@ -58,8 +64,12 @@ _ALL = (
         "Relief",
         "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
     ),
-    Method("relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther."),
-    Method("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose."),
+    _table_method("relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther."),
+    _table_method("surf", "SURF", "ReliefF with all cells as neighbours that are nearer than the mean distance."),
+    _table_method("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose."),
+    _table_method("swrf", "SWRF", "SURF with weights of the neighbours that fall with the distance."),
+    _table_method("murelief", "MuRelief", "ReliefF with the cells of each group whose distance is the most unusual."),
+    _table_method("rrelieff", "RReliefF", classes=False),
     Method("im4e", "IM4E", "Weights of genes that enlarge the margins between groups."),
     Method(
         "immigrate",
@@ -107,6 +117,7 @@ class Flag(NamedTuple):
     help: str
     low: int | None = None
     or_number: bool = False  # a word, or a number
+    columns: bool = False  # names of features, with commas between them
     sigmas: tuple[str, ...] = ()  # the rules of sigma under which it has an effect; it chooses the first by itself
 
 
@@ -116,12 +127,20 @@ FLAGS = (
         str,
         "RULE",
         "Scale: for manifest median, percentile, grid (compares many), or 0.5,0.7; for projse mean, sqrt_m or a "
-        "number; for im4e and immigrate auto or a number.",
+        "number; for im4e and immigrate auto or a number; for rrelieff a number of neighbours.",
         or_number=True,
     ),
     Flag("sigma_factor", float, "F", "For manifest: the median distance times this.", sigmas=("median", "grid")),
     Flag("sigma_percentile", float, "Q", "For manifest: this percentile of the distances.", sigmas=("percentile",)),
     Flag("normalize", int, "N", "For manifest: symmetric normalisations of the kernels, such as 3."),
+    Flag("missing", str, "HOW", "For the RELIEF family but relief: missing values are an error, or ignore, or class."),
+    Flag(
+        "categorical_features",
+        str,
+        "A,B,...",
+        "For the RELIEF family but relief: features whose numbers are codes of categories.",
+        columns=True,
+    ),
     Flag("n_components", int, "K", "For ikdr: dimensions (default: as many as classes).", low=1),
     Flag("lam", float, "L", "For ikdr: weight of the term that keeps classes apart."),
     Flag("mu", float, "M", "For ikdr: weight of interpretability."),

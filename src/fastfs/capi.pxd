@@ -247,15 +247,45 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_KEEP_NONE
         FASTFS_KEEP_MANHATTAN
         FASTFS_KEEP_SQUARED_EUCLIDEAN
+    enum:
+        FASTFS_MISSING_ERROR
+        FASTFS_MISSING_IGNORE
+        FASTFS_MISSING_CLASS
+    enum:
+        FASTFS_RAMP_NONE
+        FASTFS_RAMP_GIVEN
+        FASTFS_RAMP_DEVIATION
+    ctypedef struct fastfs_margin_options:
+        size_t struct_size
+        int32_t scaling
+        int32_t keep
+        int32_t missing
+        int32_t ramp
+        double ramp_low, ramp_high
+        const int64_t *levels
+        const double *distances
+        const double *sample_weights
     ctypedef struct fastfs_margin:
         pass
-    fastfs_status fastfs_margin_new(const fastfs_matrix *X, int32_t scaling, int32_t keep, const fastfs_run *run, fastfs_margin **margin)
+    fastfs_status fastfs_margin_new(const fastfs_matrix *X, const fastfs_margin_options *options, const fastfs_run *run, fastfs_margin **margin)
     fastfs_status fastfs_margin_scaling(const fastfs_margin *margin, double *shift, double *factor)
+    fastfs_status fastfs_margin_use(fastfs_margin *margin, const int64_t *features, int64_t n_features, const double *weights, const fastfs_run *run)
     void fastfs_margin_free(fastfs_margin *margin)
     enum:
         FASTFS_RELIEF
         FASTFS_RELIEFF
         FASTFS_MULTISURF
+        FASTFS_SURF
+        FASTFS_SWRF
+        FASTFS_MU_RELIEF
+        FASTFS_RRELIEFF
+    enum:
+        FASTFS_TARGET_CLASS
+        FASTFS_TARGET_NUMBER
+        FASTFS_TARGET_SURVIVAL
+    enum:
+        FASTFS_RADIUS_ALL
+        FASTFS_RADIUS_SAMPLE
     ctypedef struct fastfs_relief_options:
         size_t struct_size
         int32_t method
@@ -263,17 +293,29 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_neighbors
         int64_t n_targets
         uint64_t seed
+        int32_t far
+        int32_t radius
+        double dead_band
+        double sigma
+        int32_t target
+        const double *y
+        const int32_t *events
+        const double *priors
     enum:
         FASTFS_MARGIN_ONE_SAMPLE
         FASTFS_MARGIN_FEW_NEIGHBORS
         FASTFS_MARGIN_NO_WEIGHT
         FASTFS_MARGIN_UNEVEN
         FASTFS_MARGIN_NO_NEIGHBORS
+        FASTFS_MARGIN_APART
     ctypedef struct fastfs_relief_result:
         size_t struct_size
         int32_t warnings
         int32_t stored
         double *scores
+        double *scores_sd
+        int64_t n_alone
+        int64_t n_apart
     fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
     enum:
         FASTFS_MARGIN_SIGMA_GIVEN
@@ -528,6 +570,7 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_manifest_result fastfs_manifest_result_init(void) { fastfs_manifest_result v = FASTFS_MANIFEST_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_projse_options fastfs_projse_options_init(void) { fastfs_projse_options v = FASTFS_PROJSE_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_projse_result fastfs_projse_result_init(void) { fastfs_projse_result v = FASTFS_PROJSE_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_margin_options fastfs_margin_options_init(void) { fastfs_margin_options v = FASTFS_MARGIN_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_relief_options fastfs_relief_options_init(void) { fastfs_relief_options v = FASTFS_RELIEF_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_relief_result fastfs_relief_result_init(void) { fastfs_relief_result v = FASTFS_RELIEF_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_im4e_options fastfs_im4e_options_init(void) { fastfs_im4e_options v = FASTFS_IM4E_OPTIONS_INIT; return v; }
@@ -553,6 +596,7 @@ cdef extern from *:
     fastfs_manifest_result fastfs_manifest_result_init() noexcept nogil
     fastfs_projse_options fastfs_projse_options_init() noexcept nogil
     fastfs_projse_result fastfs_projse_result_init() noexcept nogil
+    fastfs_margin_options fastfs_margin_options_init() noexcept nogil
     fastfs_relief_options fastfs_relief_options_init() noexcept nogil
     fastfs_relief_result fastfs_relief_result_init() noexcept nogil
     fastfs_im4e_options fastfs_im4e_options_init() noexcept nogil

@@ -28,7 +28,20 @@ from fastfs._types import Array
 if TYPE_CHECKING:
     from anndata import AnnData
 
-__all__ = ["disc", "ikdr", "im4e", "immigrate", "manifest", "multisurf", "projse", "relief", "relieff"]
+__all__ = [
+    "disc",
+    "ikdr",
+    "im4e",
+    "immigrate",
+    "manifest",
+    "multisurf",
+    "murelief",
+    "projse",
+    "relief",
+    "relieff",
+    "surf",
+    "swrf",
+]
 
 # Rows of a matrix on disk that are read at once.
 _CHUNK_BYTES = 1 << 26
@@ -480,7 +493,10 @@ manifest = _tool("manifest", notes=_ONCE)
 projse = _tool("projse", notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.")
 relief = _tool("relief", notes=_DISTANCES)
 relieff = _tool("relieff", notes=_DISTANCES)
+surf = _tool("surf", notes=_DISTANCES)
 multisurf = _tool("multisurf", notes=_DISTANCES)
+swrf = _tool("swrf", notes=_DISTANCES)
+murelief = _tool("murelief", notes=_DISTANCES)
 im4e = _tool("im4e", notes=_DISTANCES)
 immigrate = _tool("immigrate", notes=_DISTANCES)
 disc = _tool("disc", notes=_ONCE, call=", n_components=3, bandwidth_neighbors=5")

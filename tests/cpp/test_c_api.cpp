@@ -339,7 +339,7 @@ void test_too_large_sizes() {
     CHECK(fastfs_eigh(d, A.data(), w.data(), nullptr) == FASTFS_EINVAL && says("eigenvalues overflow"));
     const fastfs::matrix tall(&one, two_to(40), 1);
     fastfs_margin* margin = nullptr;
-    CHECK(fastfs_margin_new(tall.get(), 0, 1, nullptr, &margin) == FASTFS_EINVAL && says("number of samples"));
+    CHECK(fastfs_margin_new(tall.get(), nullptr, nullptr, &margin) == FASTFS_EINVAL && says("number of samples"));
     test_too_large("gram_new", [&](auto& how) { return fastfs_gram_new(400000000, &how, nullptr); });
     test_too_large("eigh", [&](auto& how) { return fastfs_eigh(400000000, nullptr, nullptr, &how); });
     const auto matrices = fastfs::ikdr_matrices(&one, two_to(62), n);
@@ -508,6 +508,11 @@ void test_struct_sizes() {
                   [&](fastfs_projse_result* r) { return select(nullptr, r); });
 
     fastfs_margin* margin = nullptr;
+    test_versions("fastfs_margin_options", fastfs::default_margin_options(), 8, [&](fastfs_margin_options* o) {
+        fastfs_margin_free(margin);
+        margin = nullptr;
+        return fastfs_margin_new(&X, o, nullptr, &margin);
+    });
     CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
     fastfs_relief_result relief = FASTFS_RELIEF_RESULT_INIT;
     relief.scores = scores.data();
@@ -703,9 +708,10 @@ void test_questions() {
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
         fastfs_margin* margin = nullptr;
         test_question("margin_new", [&](const fastfs_run& how, bool given) {
-            return fastfs_margin_new(&X, FASTFS_SCALE_RANGE, keep, &how, give(given, &margin));
+            const auto stage = fastfs::default_margin_options(FASTFS_SCALE_RANGE, keep);
+            return fastfs_margin_new(&X, &stage, &how, give(given, &margin));
         });
-        for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
+        for (int method = FASTFS_RELIEF; method <= FASTFS_MU_RELIEF; ++method) {
             for (const std::int64_t targets : {0, 3}) {
                 auto options = fastfs::default_relief_options();
                 options.method = method;
@@ -827,7 +833,7 @@ void test_questions() {
 // Through the classes and functions of fastfs.hpp, which call more than one function, or make room for results.
 void test_questions_in_cpp() {
     const fastfs::matrix samples(values.data(), n, d);
-    const fastfs::margin margin(samples, FASTFS_SCALE_RANGE);
+    const fastfs::margin margin(samples);
     const fastfs::manifest manifest(samples);
     const auto answer = [](auto&& call) { CHECK(fastfs::bytes_needed(call) > 0); };
     answer([&](const fastfs::run& how) { fastfs::manifest(samples, true, how); });

@@ -71,8 +71,8 @@ fastfs::run threads(int n) {
 template <class T>
 void test_relief() {
     const Data<T> data;
-    const fastfs::margin margin(data.view(), FASTFS_SCALE_RANGE, FASTFS_KEEP_MANHATTAN);
-    const fastfs::margin bare(data.view(), FASTFS_SCALE_RANGE);
+    const fastfs::margin margin(data.view(), fastfs::default_margin_options(FASTFS_SCALE_RANGE, FASTFS_KEEP_MANHATTAN));
+    const fastfs::margin bare(data.view());
     for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
         auto options = fastfs::default_relief_options();
         options.method = method;
@@ -122,7 +122,7 @@ void test_prediction(const Data<T>& data, const fastfs::margin& margin, const fa
 template <class T>
 void test_im4e() {
     const Data<T> data;
-    const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
+    const fastfs::margin margin(data.view(), fastfs::default_margin_options(FASTFS_SCALE_STANDARD));
     const auto* labels = data.labels.data();
     auto options = fastfs::default_im4e_options();
     options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
@@ -154,7 +154,7 @@ void test_im4e() {
 template <class T>
 void test_immigrate() {
     const Data<T> data;
-    const fastfs::margin margin(data.view(), FASTFS_SCALE_STANDARD);
+    const fastfs::margin margin(data.view(), fastfs::default_margin_options(FASTFS_SCALE_STANDARD));
     const auto* labels = data.labels.data();
     auto options = fastfs::default_immigrate_options();
     options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;

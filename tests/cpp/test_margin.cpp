@@ -21,6 +21,13 @@ namespace {
 
 using namespace fastfs::core;
 
+fastfs_margin_options stage(Scaling scaling, int keep = FASTFS_KEEP_NONE) {
+    fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
+    options.scaling = static_cast<std::int32_t>(scaling);
+    options.keep = keep;
+    return options;
+}
+
 // Feature k of a sample as the kernels see it, before it is rounded to T.
 template <class T>
 double scaled(const Data<T>& X, const ScaledFeatures& data, std::int64_t r, std::size_t k) {
@@ -53,7 +60,7 @@ void test_pair_sums(std::int64_t n, std::int64_t d, int layout, Scaling scaling,
     const Data<T> X(n, d, layout);
     const Matrix m(X.m);
     Run run(threads(1));
-    const Margin margin(m, scaling, Margin::Keep::kNone, run);
+    const Margin margin(m, stage(scaling), run);
     const ScaledFeatures data = subset ? weighted(margin.features()) : margin.features();
     const std::int64_t ld = n + 3;
     std::vector<double> out(static_cast<std::size_t>(n * ld), -1.0);
@@ -124,7 +131,7 @@ void test_feature_sums(std::int64_t n, std::int64_t d, int layout, int zeros, Di
     const Data<T> X(n, d, layout);
     const Matrix m(X.m);
     Run run(threads(1));
-    const Margin margin(m, Scaling::kStandard, Margin::Keep::kNone, run);
+    const Margin margin(m, stage(Scaling::kStandard), run);
     const ScaledFeatures data = weighted(margin.features());
     const std::size_t width = data.features.size();
     const std::int64_t ld = n + 1;
@@ -210,7 +217,7 @@ void test_pack_samples() {
         const Data<T> X(70, d, static_cast<int>(below(4)));
         const Matrix m(X.m);
         Run run(threads(2));
-        const Margin margin(m, Scaling::kRange, Margin::Keep::kNone, run);
+        const Margin margin(m, stage(Scaling::kRange), run);
         const ScaledFeatures data = margin.features();
         const std::int64_t ld = (d + 15) / 16 * 16 + 16;
         const auto packed = pack_samples<T>(data, 3, 70, ld, run);
@@ -233,7 +240,7 @@ void test_scaling() {
         const Matrix m(X.m);
         Run run(threads(2));
         for (const Scaling scaling : {Scaling::kNone, Scaling::kRange, Scaling::kStandard}) {
-            const Margin margin(m, scaling, Margin::Keep::kManhattan, run);
+            const Margin margin(m, stage(scaling, FASTFS_KEEP_MANHATTAN), run);
             CHECK(margin.factor()[5] == 0);
             CHECK(margin.features().n_features() == 600);
             CHECK(margin.kept(Difference::kAbsolute) && !margin.kept(Difference::kSquared));
@@ -259,26 +266,24 @@ void test_scaling() {
             CHECK(right);
         }
         Run small(threads(1, 30000));
-        CHECK(!Margin(m, Scaling::kRange, Margin::Keep::kManhattan, small).kept(Difference::kAbsolute));
+        CHECK(!Margin(m, stage(Scaling::kRange, FASTFS_KEEP_MANHATTAN), small).kept(Difference::kAbsolute));
 
         const T before = X.at(8, 300);
         for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
             X.at(8, 300) = X.at(9, 20) = static_cast<T>(bad);
-            const auto said = refusal([&] { Margin(m, Scaling::kRange, Margin::Keep::kNone, run); });
+            const auto said = refusal([&] { Margin(m, stage(Scaling::kRange), run); });
             CHECK(said.find("row 8, column 300") != std::string::npos);
         }
         X.at(8, 300) = before;
         X.at(9, 20) = sizeof(T) == 4 ? T(1e30) : static_cast<T>(1e200);
-        CHECK(refusal([&] { Margin(m, Scaling::kNone, Margin::Keep::kNone, run); }).find("column 20 ") !=
-              std::string::npos);
+        CHECK(refusal([&] { Margin(m, stage(Scaling::kNone), run); }).find("column 20 ") != std::string::npos);
         X.at(9, 20) = T(5000);
         CHECK(find_scales(m, Scaling::kNone, run).uneven);
         CHECK(!find_scales(m, Scaling::kStandard, run).uneven);
         for (std::int64_t c = 0; c < 601; ++c) {
             for (std::int64_t r = 0; r < 37; ++r) X.at(r, c) = T(c);
         }
-        CHECK(refusal([&] { Margin(m, Scaling::kRange, Margin::Keep::kNone, run); }).find("constant") !=
-              std::string::npos);
+        CHECK(refusal([&] { Margin(m, stage(Scaling::kRange), run); }).find("constant") != std::string::npos);
     }
     Data<double> wide(3, 2, 0);  // ranges that doubles don't hold
     wide.at(0, 1) = -1.5e308;
@@ -286,12 +291,11 @@ void test_scaling() {
     Run run(threads(1));
     const Matrix m(wide.m);
     for (const Scaling scaling : {Scaling::kRange, Scaling::kStandard}) {
-        CHECK(refusal([&] { Margin(m, scaling, Margin::Keep::kNone, run); }).find("column 1 ") != std::string::npos);
+        CHECK(refusal([&] { Margin(m, stage(scaling), run); }).find("column 1 ") != std::string::npos);
     }
     wide.at(0, 1) = wide.at(1, 1) = 0;
     wide.at(2, 1) = 1e-310;
-    CHECK(refusal([&] { Margin(m, Scaling::kRange, Margin::Keep::kNone, run); }).find("column 1 ") !=
-          std::string::npos);
+    CHECK(refusal([&] { Margin(m, stage(Scaling::kRange), run); }).find("column 1 ") != std::string::npos);
 }
 
 struct Relief {
@@ -304,7 +308,8 @@ template <class T>
 Relief relief(const Data<T>& X, const std::vector<std::int64_t>& labels, fastfs_relief_options options, int keep,
               fastfs_run run) {
     fastfs_margin* margin = nullptr;
-    CHECK(fastfs_margin_new(&X.m, FASTFS_SCALE_RANGE, keep, &run, &margin) == FASTFS_OK);
+    const auto first = stage(Scaling::kRange, keep);
+    CHECK(fastfs_margin_new(&X.m, &first, &run, &margin) == FASTFS_OK);
     Relief out{std::vector<double>(static_cast<std::size_t>(X.m.n_cols)), 0, false};
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
     result.scores = out.scores.data();
@@ -385,7 +390,8 @@ void test_cancel() {
         return c.calls >= 2 ? 1 : 0;
     };
     fastfs_margin* margin = nullptr;
-    const int code = fastfs_margin_new(&X.m, FASTFS_SCALE_RANGE, FASTFS_KEEP_MANHATTAN, &run, &margin);
+    const auto first = stage(Scaling::kRange, FASTFS_KEEP_MANHATTAN);
+    const int code = fastfs_margin_new(&X.m, &first, &run, &margin);
     CHECK(code == FASTFS_ECANCELED && margin == nullptr);
     CHECK(clock.ascending);
     CHECK(std::chrono::steady_clock::now() - clock.asked < std::chrono::seconds(2));
@@ -426,7 +432,7 @@ void test_forms(std::int64_t n, std::int64_t d, std::int64_t rank) {
     const Data<T> X(n, d, 0);
     const Matrix m(X.m);
     Run run(threads(3));
-    const Margin margin(m, Scaling::kStandard, Margin::Keep::kNone, run);
+    const Margin margin(m, stage(Scaling::kStandard), run);
     const PackedSamples<T> samples(margin.features(), run);
     const std::int64_t A = samples.n_features();
     std::vector<double> values, vectors, W(static_cast<std::size_t>(A * A), 0.0);

@@ -159,9 +159,9 @@ void test_calls(std::int64_t n, std::int64_t d) {
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
         fastfs_margin* margin = nullptr;
-        test("margin_new" + shape, 0,
-             [&](auto& how) { return fastfs_margin_new(X, FASTFS_SCALE_STANDARD, keep, &how, &margin); });
-        for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
+        const auto stage = fastfs::default_margin_options(FASTFS_SCALE_STANDARD, keep);
+        test("margin_new" + shape, 0, [&](auto& how) { return fastfs_margin_new(X, &stage, &how, &margin); });
+        for (int method = FASTFS_RELIEF; method <= FASTFS_MU_RELIEF; ++method) {
             auto options = fastfs::default_relief_options();
             options.method = method;
             fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;

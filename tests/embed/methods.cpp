@@ -42,7 +42,7 @@ std::vector<double> score(const std::string& method, const double* values, int64
         const auto result = fitted.result();
         return {result.weights, result.weights + d};
     }
-    const fastfs::margin margin(X, FASTFS_SCALE_RANGE, FASTFS_KEEP_NONE, how);
+    const fastfs::margin margin(X, fastfs::default_margin_options(), how);
     if (method == "im4e") return margin.im4e(labels, 2, fastfs::default_im4e_options(), how).weights;
     if (method == "immigrate") return margin.immigrate(labels, 2, fastfs::default_immigrate_options(), how).scores;
     if (method == "immigrate filtered") {

@@ -144,6 +144,10 @@ def cases():
             yield f"relief {scaling} {name}", fit("Relief", small, y_small, scaling=scaling)
             yield f"relieff {scaling} {name}", fit("ReliefF", small, y_small, scaling=scaling, n_neighbors=4)
             yield f"multisurf {scaling} {name}", fit("MultiSURF", small, y_small, scaling=scaling)
+            yield f"surf {scaling} {name}", fit("SURF", small, y_small, scaling=scaling, far=True)
+            yield f"swrf {scaling} {name}", fit("SWRF", small, y_small, scaling=scaling)
+            yield f"murelief {scaling} {name}", fit("MuRelief", small, y_small, scaling=scaling)
+            yield f"rrelieff {scaling} {name}", fit("RReliefF", small, small[:, 0], scaling=scaling)
             yield f"im4e {scaling} {name}", fit("IM4E", small, y_small, scaling=scaling)
         yield f"relief closed form {name}", fit("Relief", small, y_small, closed_form=True)
         yield f"relief targets {name}", fit("Relief", small, y_small, n_targets=9)
@@ -199,8 +203,9 @@ def bad_calls():
 
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(24, 12)), np.arange(24) % 2
-    for cls in (fastfs.ManiFeSt, fastfs.ProjSe, fastfs.Relief, fastfs.ReliefF, fastfs.MultiSURF, fastfs.IM4E,
-                fastfs.Immigrate, fastfs.DiSC, fastfs.IKDR):  # fmt: skip
+    for cls in (fastfs.ManiFeSt, fastfs.ProjSe, fastfs.Relief, fastfs.ReliefF, fastfs.MultiSURF, fastfs.SURF,
+                fastfs.SWRF, fastfs.MuRelief, fastfs.RReliefF, fastfs.IM4E, fastfs.Immigrate, fastfs.DiSC,
+                fastfs.IKDR):  # fmt: skip
         base = {"n_components": 2, "bandwidth_neighbors": 3} if cls is fastfs.DiSC else {}
         for name in cls().get_params():
             for n, value in enumerate(BAD_VALUES):

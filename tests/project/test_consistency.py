@@ -20,7 +20,10 @@ ESTIMATORS = {
     "ProjSe": fastfs.ProjSe(),
     "Relief": fastfs.Relief(),
     "ReliefF": fastfs.ReliefF(),
+    "SURF": fastfs.SURF(),
     "MultiSURF": fastfs.MultiSURF(),
+    "SWRF": fastfs.SWRF(),
+    "MuRelief": fastfs.MuRelief(),
     "IM4E": fastfs.IM4E(),
     "Immigrate": fastfs.Immigrate(),
     "DiSC": fastfs.DiSC(n_components=2, bandwidth_neighbors=3, n_differential=1),
@@ -32,13 +35,18 @@ FUNCTIONS = {
     "projse_scores": fastfs.projse_scores,
     "relief_scores": fastfs.relief_scores,
     "relieff_scores": fastfs.relieff_scores,
+    "surf_scores": fastfs.surf_scores,
     "multisurf_scores": fastfs.multisurf_scores,
+    "swrf_scores": fastfs.swrf_scores,
+    "mu_relief_scores": fastfs.mu_relief_scores,
     "im4e_scores": fastfs.im4e_scores,
     "immigrate_scores": fastfs.immigrate_scores,
     "ikdr": fastfs.ikdr,
 }
 CALLS = {name: estimator.fit for name, estimator in ESTIMATORS.items()} | FUNCTIONS
 UNSUPERVISED = ("ProjSe", "projse", "projse_scores")
+OF_NUMBERS = ("ReliefF", "SURF", "MultiSURF", "SWRF", "MuRelief")
+OF_NUMBERS += ("relieff_scores", "surf_scores", "multisurf_scores", "swrf_scores", "mu_relief_scores")
 
 rng = np.random.default_rng(0)
 y = np.repeat([0, 1], 15)
@@ -242,8 +250,10 @@ def test_mistakes_in_y(call, mistake):
         CALLS[call](X, bad)
 
 
-@pytest.mark.parametrize("call", [call for call in CALLS if call not in UNSUPERVISED])
-@pytest.mark.parametrize("mistake", NUMBERS_ARE_FINE)
+@pytest.mark.parametrize(
+    "mistake, call",
+    [(m, c) for m in NUMBERS_ARE_FINE for c in CALLS if c not in UNSUPERVISED + OF_NUMBERS * (m == "continuous")],
+)
 def test_what_is_no_label(call, mistake):
     bad, message = NUMBERS_ARE_FINE[mistake]
     with pytest.raises(ValueError, match=message):

@@ -87,9 +87,9 @@ def test_the_core_tells_its_places():
     [
         lambda options: core().disc([], options, Run()),
         lambda options: core().projse(X, None, None, 0, options, Run()),
-        lambda options: core().Margin(X, "none", "none", Run()).relief(np.arange(6) % 2, 2, options, Run()),
-        lambda options: core().Margin(X, "none", "none", Run()).im4e(np.arange(6) % 2, 2, options, Run()),
-        lambda options: core().Margin(X, "none", "none", Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Margin(X, {}, Run()).relief(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Margin(X, {}, Run()).im4e(np.arange(6) % 2, 2, options, Run()),
+        lambda options: core().Margin(X, {}, Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
         lambda options: core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, 0, Run()),
         lambda options: core().ikdr_fit({"X": X, "n_kernels": 0}, np.arange(6) % 2, 2, options, Run()),
     ],
@@ -104,6 +104,6 @@ def test_unknown_words_are_errors():
     with pytest.raises(ValueError, match=r"^graph must be one of 'dense', 'knn', 'auto', not 'some'"):
         core().disc([], {"graph": "some"}, Run())
     with pytest.raises(ValueError, match=r"^scaling must be one of 'none', 'range', 'standard', not 'log'"):
-        _core.Margin(X, "log", "none", Run())
+        _core.Margin(X, {"scaling": "log"}, Run())
     with pytest.raises(TypeError, match=r"^density must be a number, not 'much'"):
         core().disc([], {"density": "much"}, Run())

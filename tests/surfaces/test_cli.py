@@ -766,7 +766,7 @@ def test_projse_refuses(wine, capsys, arguments, part):
 # ------------------------------------------------------------------------------------------------------ RELIEF and kin
 
 
-@pytest.mark.parametrize("method", ["relief", "relieff", "multisurf", "im4e", "immigrate"])
+@pytest.mark.parametrize("method", ["relief", "relieff", "surf", "multisurf", "swrf", "murelief", "im4e", "immigrate"])
 def test_margin_methods_rank(wine, tmp_path, method):
     file, X, y = wine
     out = tmp_path / "ranking.csv"
@@ -776,6 +776,38 @@ def test_margin_methods_rank(wine, tmp_path, method):
     rows = read_csv(out)
     assert [int(row["index"]) for row in rows] == np.argsort(selector.ranking_).tolist()
     np.testing.assert_allclose([float(row["score"]) for row in rows], np.sort(selector.scores_)[::-1], rtol=1e-9)
+
+
+def test_numbers_are_explained(wine, tmp_path, capsys):
+    file, X, _ = wine
+    out = tmp_path / "ranking.csv"
+    arguments = ["score", str(file), "--targets", "f3", "--ignore", "class", "--out", str(out), "--method"]
+    for word, selector in (("rrelieff", fastfs.RReliefF()), ("surf", fastfs.SURF(target_type="number"))):
+        assert fastfs.cli.run([*arguments, word]) == 0
+        expected = selector.fit(np.delete(X, 3, axis=1), X[:, 3]).scores_
+        np.testing.assert_allclose([float(row["score"]) for row in read_csv(out)], np.sort(expected)[::-1], rtol=1e-9)
+    capsys.readouterr()
+    assert fastfs.cli.run(["score", str(file), "--label", "class", "--method", "rrelieff"]) == 2
+    assert "rrelieff explains numbers: give --targets in place of --label" in capsys.readouterr().err
+
+
+def test_codes_and_missing_values(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 3))
+    values[:, 1] = rng.integers(0, 3, 40)
+    values[5, 2] = np.nan
+    labels = np.repeat(["a", "b"], 20)
+    file, out = tmp_path / "table.csv", tmp_path / "ranking.csv"
+    pandas.DataFrame(values, columns=["x", "codes", "z"]).assign(label=labels).to_csv(file, index=False)
+    arguments = ["score", str(file), "--label", "label", "--method", "multisurf", "--out", str(out)]
+    assert fastfs.cli.run([*arguments, "--categorical-features", "codes", "--missing", "ignore"]) == 0
+    expected = fastfs.multisurf_scores(values, labels, categorical_features=[1], missing="ignore")
+    np.testing.assert_allclose([float(row["score"]) for row in read_csv(out)], np.sort(expected)[::-1], rtol=1e-9)
+    capsys.readouterr()
+    assert fastfs.cli.run(arguments) == 2
+    assert "row 5, column 2 'z'" in capsys.readouterr().err
+    assert fastfs.cli.run([*arguments, "--categorical-features", "kodes"]) == 2
+    assert "--categorical-features holds 'kodes', which isn't a column name" in capsys.readouterr().err
 
 
 def test_immigrate_prints_pairs(wine, capsys):
@@ -837,9 +869,9 @@ def test_sparse_tables_are_made_dense_within_the_budget(tmp_path, capsys):
     matrix = scipy.sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
     parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr", "shape")}
     np.savez(tmp_path / "cells.npz", **parts, y=Y)
-    arguments = ["score", str(tmp_path / "cells.npz"), "--method", "multisurf", "--out", str(tmp_path / "r.csv")]
+    arguments = ["score", str(tmp_path / "cells.npz"), "--method", "relief", "--out", str(tmp_path / "r.csv")]
     assert fastfs.cli.run(arguments) == 0
-    scores = fastfs.multisurf_scores(matrix.toarray(), Y)
+    scores = fastfs.relief_scores(matrix.toarray(), Y)
     assert [int(row["index"]) for row in read_csv(tmp_path / "r.csv")] == np.argsort(-scores, kind="stable").tolist()
     capsys.readouterr()
     assert fastfs.cli.run([*arguments, "--max-memory", "1000"]) == 2

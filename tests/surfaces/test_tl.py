@@ -21,13 +21,16 @@ CALLS = {
     "projse": {"center": True},
     "relief": {},
     "relieff": {},
+    "surf": {},
     "multisurf": {},
+    "swrf": {},
+    "murelief": {},
     "im4e": {},
     "immigrate": {},
     "disc": {"n_components": 3, "bandwidth_neighbors": 5},
     "ikdr": {},
 }
-SPARSE = ("manifest", "projse", "disc")
+SPARSE = ("manifest", "projse", "disc", "relieff", "surf", "multisurf", "swrf", "murelief")
 pytestmark = [
     pytest.mark.filterwarnings("ignore::fastfs.DataWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -51,7 +54,8 @@ def cells(n_groups=3, n=60, d=20, seed=0, make=np.asarray):
 
 def fitted(word, X, y):
     names = {"disc": "DiSC", "manifest": "ManiFeSt", "projse": "ProjSe", "relief": "Relief", "relieff": "ReliefF"}
-    names |= {"multisurf": "MultiSURF", "im4e": "IM4E", "immigrate": "Immigrate", "ikdr": "IKDR"}
+    names |= {"surf": "SURF", "multisurf": "MultiSURF", "swrf": "SWRF", "murelief": "MuRelief"}
+    names |= {"im4e": "IM4E", "immigrate": "Immigrate", "ikdr": "IKDR"}
     return getattr(fastfs, names[word])(**CALLS[word]).fit(X, y)
 
 
@@ -547,7 +551,7 @@ def test_genes_without_counts():
 
 def test_too_large_to_be_dense():
     with pytest.raises(MemoryError, match="a copy of X as dense values needs 4800 bytes"):
-        tl.relieff(cells(make=csr_matrix), "state", max_memory=1000)
+        tl.relief(cells(make=csr_matrix), "state", max_memory=1000)
 
 
 def test_integers_as_groups():

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fastfs._estimators.selector import _Selector
@@ -21,9 +20,14 @@ from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
-class _MarginSelector(_Selector):
-    """A margin method as a selector, which needs all rows at once, as dense values."""
+class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
+    """What IM4E and Immigrate share, which need all rows at once, as dense values.
 
+    They predict by the expected distance to the training samples of each class. Of the training data, only the
+    features that have weight are kept, for they alone tell distances.
+    """
+
+    sigma_: float
     _OPTIONS: ClassVar[type[MarginOptions]]
     _KEEP: ClassVar[str]  # the distances that fits with different labels have in common
     _fit: ClassVar[Any]  # stage, labels, classes, options -> Outcome
@@ -45,7 +49,7 @@ class _MarginSelector(_Selector):
         with self._all_or_nothing():
             options, run = self._OPTIONS.of(self), Run.of(self)
             data, self.classes_, labels = self._read(X, y, run)
-            stage = Stage(data, options.scaling, run)
+            stage = Stage(data, options.stage(), run)
             outcome = self._fit(stage, labels, self.classes_, options)
             self.scores_ = outcome.result.scores
             self.ranking_ = rank_features(self.scores_)
@@ -54,15 +58,14 @@ class _MarginSelector(_Selector):
             outcome.deliver()
         return self
 
-    def _keep(self, result: Any, stage: Stage, labels: Labels) -> None:
-        """Keep what else the method found, and what it needs after the fit."""
-
     def _read(self, X: Any, y: Any, run: Run) -> tuple[Array, Array, Labels]:
         """Return X as of `as_dense`, the classes and the label of each sample."""
         data = self._dense(X, run)
         classes, labels = encode_labels(y, *data.shape)
         require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
+        if getattr(y, "ndim", 1) == 2:
+            column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
         return data, classes, labels
 
     def _dense(self, X: Any, run: Run, reset: bool = True) -> Array:
@@ -73,9 +76,8 @@ class _MarginSelector(_Selector):
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         run = Run.of(self)
         run.progress = None
-        scaling = self._OPTIONS.of(self).scaling
         data, classes, labels = self._read(X, y, run)
-        stage = Stage(data, scaling, run, self._KEEP)
+        stage = Stage(data, self._OPTIONS.of(self).stage(), run, self._KEEP)
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for permuted in labelings:
@@ -84,28 +86,8 @@ class _MarginSelector(_Selector):
 
         return labels, scorer
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags()
-        return tags
-
-
-class _MarginClassifier(ClassifierMixin, _MarginSelector, ABC):  # type: ignore[misc]
-    """What IM4E and Immigrate share: prediction by the expected distance to the training samples of each class.
-
-    Of the training data, only the features that have weight are kept, for they alone tell distances.
-    """
-
-    sigma_: float
-
-    def _read(self, X: Any, y: Any, run: Run) -> tuple[Array, Array, Labels]:
-        found = super()._read(X, y, run)
-        if getattr(y, "ndim", 1) == 2:
-            column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
-        return found
-
     def _keep(self, result: Any, stage: Stage, labels: Labels) -> None:
-        self._used, self._labels, self._scaling = self._take(result), labels, stage.scaling
+        self._used, self._labels, self._stage = self._take(result), labels, self._OPTIONS.of(self).stage()
         self._train = np.take(stage.X, self._used, axis=1)
 
     @abstractmethod
@@ -222,7 +204,7 @@ class _MarginClassifier(ClassifierMixin, _MarginSelector, ABC):  # type: ignore[
             raise ValueError(said)
         with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
             data = np.take(data, self._used, axis=1).astype(self._train.dtype, copy=False)
-        return data, Stage(self._train, self._scaling, run)
+        return data, Stage(self._train, self._stage, run)
 
     def _distances(self, data: Array, stage: Stage) -> npt.NDArray[np.float64]:
         found: Array = stage.core.distances(self._labels, len(self.classes_), self._metric(), data, stage.run)

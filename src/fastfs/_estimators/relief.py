@@ -1,13 +1,139 @@
-"""The scikit-learn estimators of RELIEF, ReliefF and MultiSURF."""
+"""The scikit-learn estimators of the RELIEF family."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
-from fastfs._estimators.margin import _MarginSelector
-from fastfs._functions.relief import MultiSURFOptions, ReliefFOptions, ReliefOptions, fit
-from fastfs._types import Progress
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import ClassifierTags, RegressorTags, Tags
+
+from fastfs._estimators.selector import _Selector
+from fastfs._functions.relief import (
+    FamilyOptions,
+    MultiSURFOptions,
+    MuReliefOptions,
+    ReliefFOptions,
+    ReliefOptions,
+    RReliefFOptions,
+    Samples,
+    SURFOptions,
+    SWRFOptions,
+    fit,
+    read_samples,
+)
+from fastfs._inference.permutation import Scorer
+from fastfs._inputs.checks import count_selected, rank_features
+from fastfs._machine.run import Run
+from fastfs._types import Array, Progress
 
 
-class Relief(_MarginSelector):
+class _ReliefFamily(_Selector):
+    """What the family shares: a fit of all rows at once."""
+
+    _OPTIONS: ClassVar[type[FamilyOptions]]
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
+        with self._all_or_nothing():
+            options, run = self._OPTIONS.of(self), Run.of(self)
+            samples = self._read(X, y, sample_weight, distances, options, run)
+            outcome = fit(samples.stage(options, run), samples, samples.response, options)
+            self.scores_ = outcome.result.scores
+            self.ranking_ = rank_features(self.scores_)
+            self.algorithm_ = outcome.result.algorithm
+            self.target_type_ = samples.response.kind
+            if samples.response.classes is not None:
+                self.classes_ = samples.response.classes
+            if outcome.result.scores_sd is not None:
+                self.scores_sd_ = outcome.result.scores_sd
+            outcome.deliver()
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, distances: Any, options: FamilyOptions, run: Run) -> Samples:
+        samples = read_samples(X, y, sample_weight, distances, options, run, self._check_values)
+        count_selected(self.n_features_to_select, samples.X.shape[1])
+        return samples
+
+    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        run = Run.of(self)
+        run.progress = None
+        options = self._OPTIONS.of(self)
+        samples = self._read(X, y, None, None, options, run)
+        stage = samples.stage(options, run, options.KEEP)
+
+        def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for values in permutations:
+                scores = fit(stage, samples, samples.response.of(values), self._OPTIONS.of(self)).result.scores
+                yield scores, float(scores.max())
+
+        return samples.response.values, scorer
+
+    def _strata(self, y: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+        """Return the part of each sample of which subsamples take their share."""
+        return self._OPTIONS.of(self).response(y, *shape).strata
+
+
+class _Rounds:
+    """Scores for one set of columns after another: distances are kept, and change with the columns."""
+
+    def __init__(self, samples: Samples, options: FamilyOptions, run: Run) -> None:
+        self.samples, self.options = samples, options
+        self.stage = samples.stage(options, run, options.KEEP)
+
+    def scores(self, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        self.stage.core.use(columns, None, self.stage.run)
+        found = fit(self.stage, self.samples, self.samples.response, self.options).deliver()
+        return found.scores[columns]
+
+
+class _TableSelector(_ReliefFamily):
+    """All but RELIEF: tables with categories and missing values, targets of several kinds."""
+
+    categorical_features: Any
+    missing: str
+    target_type: str
+    ramp: str | tuple[float, float] | None
+    scaling: str | None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> Self:
+        """Score the features of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X stays sparse; it must hold numbers without missing values, and `scaling` must not be "standard".
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type, or numbers: see `target_type`.
+        sample_weight : array-like of shape (n_samples,), optional
+            A sample of weight 2 counts as two such samples, which are no neighbours of each other. Samples of weight 0
+            are left out before anything else.
+        distances : array-like of shape (n_samples, n_samples), optional
+            Distances between the samples, to be used instead of those of X: symmetric, with zeros on the diagonal.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, distances)
+
+    def _rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _Rounds:
+        """Return what TuRF and VLS ask for scores of some of the columns."""
+        options, run = self._OPTIONS.of(self), Run.of(self)
+        return _Rounds(self._read(X, y, sample_weight, distances, options, run), options, run)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        is_plain = self.missing == "error" and self.categorical_features is None and self.ramp is None
+        tags.input_tags.sparse = is_plain and self.scaling != "standard"
+        if issubclass(self._OPTIONS, RReliefFOptions) or self.target_type == "number":
+            tags.regressor_tags = RegressorTags()
+        else:
+            tags.classifier_tags = ClassifierTags()
+        return tags
+
+
+class Relief(_ReliefFamily):
     """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
     A sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features. A
@@ -41,7 +167,11 @@ class Relief(_MarginSelector):
         Larger is better; may be negative; 0 for constant features.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
     classes_ : ndarray of shape (n_classes,)
+    target_type_ : str
+        "class".
     algorithm_ : {"stored", "blocks"}
         Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
     n_features_in_ : int
@@ -106,11 +236,33 @@ class Relief(_MarginSelector):
         self.verbose = verbose
 
     _OPTIONS = ReliefOptions
-    _KEEP = "sqeuclidean"
-    _fit = staticmethod(fit)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Score the features of X.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Sparse X is made dense.
+        y : array-like of shape (n_samples,)
+            Labels, of any sortable type.
+        sample_weight : array-like of shape (n_samples,), optional
+            A sample of weight 2 counts as two such samples, which are no neighbours of each other. Samples of weight 0
+            are left out before anything else.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags()
+        return tags
 
 
-class ReliefF(_MarginSelector):
+class ReliefF(_TableSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
     The nearest hits of each sample and its nearest misses in each other class are found by Manhattan distance over all
@@ -122,8 +274,30 @@ class ReliefF(_MarginSelector):
         Number or fraction of the features to keep; None: half of them.
     n_neighbors : int
         Hits of each sample, and misses in each other class. More neighbours average out noise, but are less local.
+    categorical_features : array-like, "from_dtype" or None
+        The columns that hold categories, which differ or don't: a mask, column numbers or column names; "from_dtype":
+        columns of a DataFrame whose type is category, bool, object or string. Categories may be of any sortable type;
+        which columns hold them is never guessed.
+    missing : {"error", "ignore", "class"}
+        Missing values (NaN, None, pandas.NA) are an error, or distances and scores ignore them: a distance is the mean
+        difference in the features that both samples have, times the number of features, and a score counts the
+        neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
+        its share, which makes gaps of one class look alike.
+    target_type : {"auto", "class", "number"}
+        What y holds. "auto": classes if it holds bools, strings, categories, or integers of at most 20 different
+        values; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples whose numbers
+        differ by less than their standard deviation are hits, and all others misses.
+    ramp : "sd", (low, high) or None
+        In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
+        on, and rise between them. "sd": those above the standard deviation count as 1.
+    priors : "uniform", dict of labels and shares, or None
+        Shares of the classes, by which the misses of different classes are weighed; None: those of the samples.
+    n_targets : int or None
+        Number of samples, drawn at random, whose neighbours are used; None: all.
     scaling : {"range", "standard"} or None
-        Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
+        Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
+    random_state : int, Generator, RandomState or None
+        Of the draw of targets.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -136,9 +310,14 @@ class ReliefF(_MarginSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
+        If y holds classes.
+    target_type_ : {"class", "number"}
+        What y was taken for.
     algorithm_ : {"stored", "blocks"}
         Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
     n_features_in_ : int
@@ -148,18 +327,19 @@ class ReliefF(_MarginSelector):
     Raises
     ------
     ValueError
-        Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
-        range.
+        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+        of range.
     TypeError
         A parameter is of another type.
     MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+        The fit would exceed the budget; nothing was allocated.
 
     Warns
     -----
     fastfs.DataWarning
-        A class has fewer samples than neighbours are asked for, or one only; without scaling, standard deviations lie
-        more than 1000 times apart.
+        A class has fewer samples than neighbours are asked for, or one only; two samples have no feature in common;
+        without scaling, standard deviations lie more than 1000 times apart.
 
     Notes
     -----
@@ -189,35 +369,48 @@ class ReliefF(_MarginSelector):
         n_features_to_select: int | float | None = None,
         *,
         n_neighbors: int = 10,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        priors: str | Mapping[Any, float] | None = None,
+        n_targets: int | None = None,
         scaling: str | None = "range",
+        random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         verbose: bool | Progress = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.n_neighbors = n_neighbors
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.priors = priors
+        self.n_targets = n_targets
         self.scaling = scaling
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.verbose = verbose
 
     _OPTIONS = ReliefFOptions
-    _KEEP = "manhattan"
-    _fit = staticmethod(fit)
 
 
-class MultiSURF(_MarginSelector):
-    """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
+class SURF(_TableSelector):
+    """Select features by SURF: ReliefF with all samples as neighbours that are nearer than the mean distance.
 
-    A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
-    If classes are well separated, samples have no near misses; then nearly all scores are negative.
+    The mean is that of all pairs of samples. :class:`fastfs.MultiSURF` has a threshold for each sample.
 
     Parameters
     ----------
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
-    scaling : {"range", "standard"} or None
-        Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
+    far : bool
+        Use far samples too, with the opposite sign (SURF*). Meant for interactions; it may hide main effects.
+    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
+        As for :class:`fastfs.ReliefF`.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -230,9 +423,14 @@ class MultiSURF(_MarginSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
+        If y holds classes.
+    target_type_ : {"class", "number"}
+        What y was taken for.
     algorithm_ : {"stored", "blocks"}
         Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
     n_features_in_ : int
@@ -242,23 +440,138 @@ class MultiSURF(_MarginSelector):
     Raises
     ------
     ValueError
-        Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
-        range.
+        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+        of range.
     TypeError
         A parameter is of another type.
     MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+        The fit would exceed the budget; nothing was allocated.
 
     Warns
     -----
     fastfs.DataWarning
-        A class has one sample; no sample has a near neighbour; without scaling, standard deviations lie more than 1000
-        times apart.
+        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        standard deviations lie more than 1000 times apart.
 
     Notes
     -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Distances are Manhattan. The result
-    doesn't depend on the number of threads.
+    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
+    number of threads.
+
+    References
+    ----------
+    .. [1] C. S. Greene, N. M. Penrod, J. Kiralis, J. H. Moore, "Spatially Uniform ReliefF (SURF) for
+       computationally-efficient filtering of gene-gene interactions", BioData Mining 2:5, 2009.
+    .. [2] C. S. Greene, D. S. Himmelstein, J. Kiralis, J. H. Moore, "The Informative Extremes: Using Both Nearest and
+       Farthest Individuals Can Improve Relief Algorithms in the Domain of Human Genetics", 2010: far samples.
+
+    Examples
+    --------
+    The label is the exclusive or of the first two features: neither says anything by itself.
+
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
+    >>> selector = fastfs.SURF(2).fit(X, X[:, 0] != X[:, 1])
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        far: bool = False,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.far = far
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    _OPTIONS = SURFOptions
+
+
+class MultiSURF(_TableSelector):
+    """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
+
+    A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
+    If classes are well separated, samples have no near misses; then nearly all scores are negative.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    far : bool
+        Use far samples too, with the opposite sign: those beyond the mean
+        plus half of the standard deviation (MultiSURF*). Meant for interactions; it may hide main effects.
+    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
+        As for :class:`fastfs.ReliefF`.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    classes_ : ndarray of shape (n_classes,)
+        If y holds classes.
+    target_type_ : {"class", "number"}
+        What y was taken for.
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+        of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        standard deviations lie more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
+    number of threads.
 
     References
     ----------
@@ -281,17 +594,372 @@ class MultiSURF(_MarginSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
+        far: bool = False,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        n_targets: int | None = None,
         scaling: str | None = "range",
+        random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         verbose: bool | Progress = False,
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.far = far
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.n_targets = n_targets
         self.scaling = scaling
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.verbose = verbose
 
     _OPTIONS = MultiSURFOptions
-    _KEEP = "manhattan"
-    _fit = staticmethod(fit)
+
+
+class SWRF(_TableSelector):
+    """Select features by SWRF: SURF with weights that a sigmoid of the distance gives to the neighbours.
+
+    Near are all samples that are nearer than the mean distance; the nearer they are, in units of the standard deviation
+    of distances, the more they weigh. ``SWRF(far=True)`` is SWRF*, ``radius="sample"`` is MultiSWRF, and
+    ``radius="sample", dead_band=0.5`` is MultiSWRFDB.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    far : bool
+        Use far samples too, with the opposite sign (SWRF*). Meant for interactions; it may hide main effects.
+    radius : {"all", "sample"}
+        The mean and the standard deviation are those of all pairs of samples, or of the distances of each sample.
+    dead_band : float
+        Samples between the mean less this many standard deviations and the mean plus as many are no neighbours.
+    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
+        As for :class:`fastfs.ReliefF`.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    classes_ : ndarray of shape (n_classes,)
+        If y holds classes.
+    target_type_ : {"class", "number"}
+        What y was taken for.
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+        of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        standard deviations lie more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
+    number of threads.
+
+    References
+    ----------
+    .. [1] M. E. Stokes, S. Visweswaran, "Application of a spatially-weighted Relief algorithm for ranking genetic
+       predictors of disease", BioData Mining 5:20, 2012.
+
+    Examples
+    --------
+    The label is the exclusive or of the first two features: neither says anything by itself.
+
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
+    >>> selector = fastfs.SWRF(2).fit(X, X[:, 0] != X[:, 1])
+    >>> selector.get_support(indices=True).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        far: bool = False,
+        radius: str = "all",
+        dead_band: float = 0.0,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.far = far
+        self.radius = radius
+        self.dead_band = dead_band
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    _OPTIONS = SWRFOptions
+
+
+class MuRelief(_TableSelector):
+    """Select features by mu-Relief: ReliefF with the most unusual samples of each class in place of the nearest ones.
+
+    Of each class, the samples are taken whose distance differs most from the mean distance to that class.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    n_neighbors : int
+        Hits of each sample, and misses in each other class.
+    categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state
+        As for :class:`fastfs.ReliefF`.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    classes_ : ndarray of shape (n_classes,)
+        If y holds classes.
+    target_type_ : {"class", "number"}
+        What y was taken for.
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+        of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        A class has fewer samples than neighbours are asked for, or one only; two samples have no feature in common;
+        without scaling, standard deviations lie more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Ties go to the lowest row. The
+    result doesn't depend on the number of threads.
+
+    References
+    ----------
+    .. [1] N. Aggarwal, U. Shukla, G. J. Saxena, M. Rawat, A. S. Bafila, S. Singh, A. Pundir, "Mean based relief: An
+       improved feature selection method based on ReliefF", Applied Intelligence 53(19), 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> fastfs.MuRelief(1).fit(X, X[:, 3] > 0).get_support(indices=True).tolist()
+    [3]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_neighbors: int = 10,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        priors: str | Mapping[Any, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_neighbors = n_neighbors
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.priors = priors
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    _OPTIONS = MuReliefOptions
+
+
+class RReliefF(_TableSelector):
+    """Select features by RReliefF: those that differ between near samples whose numbers differ.
+
+    The nearest samples of each sample weigh the more the nearer they are, by rank. Times to an event may be censored.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None
+        Number or fraction of the features to keep; None: half of them.
+    n_neighbors : int
+        Of each sample, among all others.
+    sigma : float
+        The r-th nearest sample weighs exp(-(r / sigma)^2).
+    target_type : {"auto", "number", "survival"}
+        What y holds: numbers, or records of an event and a time, such as scikit-survival's: a structured array whose
+        fields are a bool, `event`, and a number, `time`, which is that of the end of observation if there was no
+        event. "auto": records are times, and all else must be numbers. Times are experimental: one that is censored
+        counts as any later one, by the Kaplan-Meier estimate.
+    categorical_features, missing, ramp, n_targets, scaling, random_state
+        As for :class:`fastfs.ReliefF`.
+    n_jobs : int or None
+        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
+        a joblib worker.
+    max_memory : int, str or None
+        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
+    verbose : bool or callable
+        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+    scores_sd_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard deviation of each score over draws of them.
+    ranking_ : ndarray of shape (n_features,), int64
+        1 is best.
+    target_type_ : {"number", "survival"}
+        What y was taken for.
+    algorithm_ : {"stored", "blocks"}
+        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        If X had column names.
+
+    Raises
+    ------
+    ValueError
+        y that holds classes, equal numbers or no event; infinity in X, or a missing value that `missing` doesn't allow
+        (the first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter
+        out of range.
+    TypeError
+        A parameter is of another type.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        Samples have no near neighbour; two samples have no feature in common; without scaling, standard deviations lie
+        more than 1000 times apart.
+
+    Notes
+    -----
+    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Ties go to the lowest row. The
+    result doesn't depend on the number of threads.
+
+    References
+    ----------
+    .. [1] M. Robnik-Sikonja, I. Kononenko, "Theoretical and Empirical Analysis of ReliefF and RReliefF", Machine
+       Learning 53, 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> fastfs.RReliefF(1).fit(X, X[:, 3]).get_support(indices=True).tolist()
+    [3]
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_neighbors: int = 10,
+        sigma: float = 20.0,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_neighbors = n_neighbors
+        self.sigma = sigma
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+    _OPTIONS = RReliefFOptions

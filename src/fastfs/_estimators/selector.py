@@ -56,7 +56,10 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validate_matrix(self, X: Any, run: Run, *, reset: bool = True) -> Any:
         """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
-        values = as_array(X, run)
+        return self._check_values(X, as_array(X, run), reset=reset)
+
+    def _check_values(self, X: Any, values: Any, *, reset: bool = True) -> Any:
+        """Return the values of X, if they will do; its columns are set, or compared with those of the fit."""
         validate_data(self, X, skip_check_array=True, reset=reset)
         # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
         return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)

@@ -122,7 +122,7 @@ def im4e(
     """
     options, run = IM4EOptions.of(locals()), Run(n_threads, max_memory, progress)
     data, classes, labels = read(X, y, run)
-    return fit(Stage(data, options.scaling, run), labels, classes, options).deliver()
+    return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
 @like(im4e)

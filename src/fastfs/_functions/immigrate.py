@@ -161,7 +161,7 @@ def immigrate(
     """
     options, run = ImmigrateOptions.of(locals()), Run(n_threads, max_memory, progress)
     data, classes, labels = read(X, y, run)
-    return fit(Stage(data, options.scaling, run), labels, classes, options).deliver()
+    return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
 @like(immigrate)

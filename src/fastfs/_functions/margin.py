@@ -1,5 +1,6 @@
-"""RELIEF, ReliefF, MultiSURF, IM4E, IMMIGRATE: the options, the label-free stage and the warnings that they share."""
+"""The RELIEF family, IM4E and IMMIGRATE: the options, the label-free stage and the warnings that they share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,14 @@ def as_scaling(name: str, scaling: Any) -> str:
     return "none" if scaling is None else choose(name, scaling, ("range", "standard"), "None")
 
 
+def as_positive(name: str, value: Any) -> float:
+    """Return value as a finite float above 0, or say which parameter isn't one."""
+    number = as_float(name, value)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
+    return number
+
+
 def as_sigma(name: str, sigma: Any) -> float | str:
     if isinstance(sigma, str):
         return choose(name, sigma, ("auto",), "a positive number")
@@ -37,7 +46,11 @@ class MarginOptions(Options):
     scaling: str = option(as_scaling)
 
     def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key != "scaling"}
+        return {key: value for key, value in super().core().items() if key not in self.stage()}
+
+    def stage(self) -> dict[str, Any]:
+        """Return the options of the label-free stage under the names of the core."""
+        return {"scaling": self.scaling}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,45 +75,39 @@ class Stage:
 
     Parameters
     ----------
-    X : ndarray
-        As of `as_dense`.
-    scaling : {"none", "range", "standard"}
+    X : ndarray or sparse matrix
+        As of `as_matrix`; sparse for the RELIEF family but RELIEF only.
+    options : dict
+        Of `MarginOptions.stage`, and what else the core takes.
     run : Run
         Also of the calls that use the stage.
     keep : {"none", "manhattan", "sqeuclidean"}
-        Distances to compute once, 8 n_samples^2 bytes, unless that exceeds the budget: those of ReliefF, MultiSURF and
+        Distances to compute once, 8 n_samples^2 bytes, unless that exceeds the budget: those of the RELIEF family and
         the first iteration of IM4E, or those of RELIEF and the first iteration of IMMIGRATE.
     """
 
-    def __init__(self, X: Array, scaling: str, run: Run, keep: str = "none") -> None:
-        self.X, self.scaling, self.run, self.keep = X, scaling, run, keep
+    def __init__(self, X: Any, options: Mapping[str, Any], run: Run, keep: str = "none") -> None:
+        self.X, self.options, self.run = X, {**options, "keep": keep}, run
 
     @cached_property
     def core(self) -> Any:
         """The core's object, made when it is first needed: bad options are found before."""
-        return core().Margin(self.X, self.scaling, self.keep, self.run)
+        return core().Margin(self.X, self.options, self.run)
 
 
 def algorithm(found: dict[str, Any]) -> str:
     return "stored" if found["stored"] else "blocks"
 
 
-def messages(flags: int, classes: Array, labels: Labels, *, method: str, n_neighbors: int = 0) -> list[str]:
-    """Return the warnings of the core in words."""
+def messages(flags: int, classes: Array | None, labels: Labels | None, *, method: str) -> list[str]:
+    """Return the warnings of the core that several methods have, in words."""
     from fastfs import _core
 
-    sizes = np.bincount(labels, minlength=len(classes))
     found = []
-    if flags & _core.MARGIN_ONE_SAMPLE:
-        alone = some_of([f"class {c}" for c in classes[sizes == 1]])
+    if flags & _core.MARGIN_ONE_SAMPLE and classes is not None and labels is not None:
+        alone = some_of([f"class {c}" for c in classes[np.bincount(labels, minlength=len(classes)) == 1]])
         effect = "is skipped as a target" if method == "relief" else "counts by its misses only"
         found.append(f"one sample only in {alone}: it has no other of its class to be compared with, so it {effect}")
-    if flags & _core.MARGIN_FEW_NEIGHBORS:
-        small = [f"class {c} ({n})" for c, n in zip(classes, sizes, strict=True) if n <= n_neighbors]
-        found.append(
-            f"n_neighbors = {n_neighbors} is more than some classes have to offer, so all their samples were used: "
-            + some_of(small)
-        )
     if flags & _core.MARGIN_NO_WEIGHT:
         if method == "relief":
             found.append("no feature is nearer among hits than among misses, so all scores are 0")
@@ -114,6 +121,4 @@ def messages(flags: int, classes: Array, labels: Labels, *, method: str, n_neigh
             "the standard deviations of the features lie more than 1000 times apart, so that those with the largest "
             "decide alone: choose scaling='standard' or 'range', or scale the features"
         )
-    if flags & _core.MARGIN_NO_NEIGHBORS:
-        found.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
     return found

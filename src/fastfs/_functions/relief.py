@@ -1,28 +1,72 @@
-"""RELIEF, ReliefF and MultiSURF: features that differ between near samples of different classes.
+"""The RELIEF family: features that differ between near samples of different classes, or with different numbers.
 
 Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.Relief`, :class:`fastfs.ReliefF` and
-:class:`fastfs.MultiSURF`.
+their kin.
 """
 
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import Labels, MarginOptions, Stage, algorithm, messages, read
+from fastfs._functions.margin import MarginOptions, Stage, algorithm, messages
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_int, as_seed
+from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
+from fastfs._inputs.matrix import as_array, as_dense, as_matrix, require_table, take_rows
+from fastfs._inputs.response import Response, read_response
+from fastfs._inputs.table import Table, as_categorical_features, read_table
+from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
+def as_count(name: str, value: Any) -> int:
+    return as_int(name, value, low=1, high=(1 << 63) - 1)
+
+
+def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
+    if ramp is None:
+        return "none"
+    if isinstance(ramp, str):
+        return choose(name, ramp, ("sd",), "two numbers", "None")
+    try:
+        low, high = ramp
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be 'sd', two numbers or None, not {ramp!r}") from None
+    return as_float(f"the lower end of {name}", low), as_float(f"the upper end of {name}", high)
+
+
+def as_priors(name: str, priors: Any) -> str | Mapping[Any, Any] | None:
+    if priors is None or isinstance(priors, Mapping):
+        return priors
+    if isinstance(priors, str):
+        return choose(name, priors, ("uniform",), "a dict of labels and shares", "None")
+    raise TypeError(f"{name} must be 'uniform', a dict of labels and shares, or None, not {priors!r}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class FamilyOptions(MarginOptions):
-    """Options of all three methods, which the core tells apart by a word."""
+    """Options of the whole family, whose methods the core tells apart by a word; RELIEF has no others of the table."""
 
     METHOD: ClassVar[str]
+    KEEP: ClassVar[str]  # the distances that fits with different targets have in common
+    n_targets: int = option(lambda name, n: 0 if n is None else as_count(name, n))
+    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+
+    def table(self, X: Any, run: Run) -> Table:
+        """Return X as numbers."""
+        return Table(as_array(X, run))
+
+    def floats(self, X: Any, run: Run) -> Any:
+        """Return the values of a table as the core takes them for this method."""
+        return as_dense(X, run)
+
+    def response(self, y: Any, n_samples: int, n_features: int) -> Response:
+        return read_response(y, n_samples, n_features, "class")
 
     def core(self) -> dict[str, Any]:
         return super().core() | {"method": self.METHOD}
@@ -31,28 +75,269 @@ class FamilyOptions(MarginOptions):
 @dataclass(frozen=True, kw_only=True)
 class ReliefOptions(FamilyOptions):
     METHOD = "relief"
-    n_targets: int = option(lambda name, n: 0 if n is None else as_int(name, n, low=1, high=(1 << 63) - 1))
+    KEEP = "sqeuclidean"
     closed_form: bool = option(as_bool)
-    random_state: int = option(lambda _, value: as_seed(value), key="seed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReliefFOptions(FamilyOptions):
+class TableOptions(FamilyOptions):
+    """Options of all but RELIEF."""
+
+    KEEP = "manhattan"
+    NUMBERS_ONLY: ClassVar[bool] = False
+    categorical_features: Any = option(as_categorical_features)
+    missing: str = option(lambda name, value: choose(name, value, ("error", "ignore", "class")))
+    target_type: str = option(lambda name, value: choose(name, value, ("auto", "class", "number")))
+    ramp: str | tuple[float, float] = option(as_ramp)
+
+    def table(self, X: Any, run: Run) -> Table:
+        return read_table(X, self.categorical_features, run)
+
+    def floats(self, X: Any, run: Run) -> Any:
+        return as_matrix(X, run)
+
+    def response(self, y: Any, n_samples: int, n_features: int) -> Response:
+        found = read_response(y, n_samples, n_features, self.target_type, numbers_only=self.NUMBERS_ONLY)
+        if self.NUMBERS_ONLY and found.kind == "class":
+            raise ValueError("y holds classes, but RReliefF is for numbers and times: use ReliefF for classes")
+        if not self.NUMBERS_ONLY and found.kind == "survival":
+            raise ValueError("y holds events and times, which only RReliefF takes: use that")
+        if self.missing == "class" and found.kind != "class":
+            raise ValueError("missing='class' needs classes as y: choose missing='ignore' for numbers and times")
+        if self.missing == "class" and self.ramp != "none":
+            raise ValueError("missing='class' takes expected differences, which have no ramp: leave ramp out")
+        return found
+
+    def stage(self) -> dict[str, Any]:
+        given = super().stage() | {"missing": self.missing}
+        if isinstance(self.ramp, str):
+            return given | {"ramp": self.ramp}
+        return given | {"ramp": "given", "ramp_low": self.ramp[0], "ramp_high": self.ramp[1]}
+
+    def core(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core().items() if key not in _READ}
+
+
+# What is used before the core is called.
+_READ = ("categorical_features", "target_type", "ramp", "priors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliefFOptions(TableOptions):
     METHOD = "relieff"
-    n_neighbors: int = option(lambda name, n: as_int(name, n, low=1, high=(1 << 63) - 1))
+    n_neighbors: int = option(as_count)
+    priors: str | Mapping[Any, Any] | None = option(as_priors)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiSURFOptions(FamilyOptions):
+class MuReliefOptions(ReliefFOptions):
+    METHOD = "murelief"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SURFOptions(TableOptions):
+    METHOD = "surf"
+    far: bool = option(as_bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiSURFOptions(SURFOptions):
     METHOD = "multisurf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SWRFOptions(SURFOptions):
+    METHOD = "swrf"
+    radius: str = option(lambda name, value: choose(name, value, ("all", "sample")))
+    dead_band: float = option(as_float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RReliefFOptions(TableOptions):
+    METHOD = "rrelieff"
+    NUMBERS_ONLY = True
+    target_type: str = option(lambda name, value: choose(name, value, ("auto", "number", "survival")))
+    n_neighbors: int = option(as_count)
+    sigma: float = option(as_float)
 
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """What any of the three found."""
+    """What any of the family found."""
 
     scores: npt.NDArray[np.float64]
+    scores_sd: npt.NDArray[np.float64] | None
     algorithm: str
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A table, its target and what is known of the samples, as the core takes them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+    levels : ndarray of int64, optional
+        As of `Table`.
+    response : Response
+    weights : ndarray, optional
+    distances : ndarray, optional
+    rows : ndarray of int64, optional
+        The rows of the caller's table, if samples of weight 0 were left out.
+    """
+
+    X: Any
+    levels: npt.NDArray[np.int64] | None
+    response: Response
+    weights: npt.NDArray[np.float64] | None
+    distances: npt.NDArray[np.float64] | None
+    rows: npt.NDArray[np.int64] | None
+
+    def stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> Stage:
+        given = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
+        return Stage(self.X, options.stage() | given, run, keep)
+
+
+def read_samples(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    distances: Any,
+    options: FamilyOptions,
+    run: Run,
+    check: Callable[[Any, Any], Any] = lambda X, values: values,
+) -> Samples:
+    """Read the data of a fit; ``check(X, values)`` returns the values, if they will do."""
+    if hasattr(X, "__next__"):
+        raise TypeError(
+            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+        )
+    require_table(X)
+    n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+    weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
+    distances = None if distances is None else as_distances(distances, n_samples, run)
+    rows = None
+    if weights is not None and not weights.all():
+        rows = np.flatnonzero(weights)
+        X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
+        distances = None if distances is None else distances[np.ix_(rows, rows)]
+    table = options.table(X, run)
+    values = options.floats(check(X, table.values), run)
+    return Samples(values, table.levels, options.response(y, *values.shape), weights, distances, rows)
+
+
+def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
+    """Return the weights of the samples, of which some may be 0."""
+    given = np.asarray(sample_weight)
+    if given.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {given.shape}"
+        )
+    try:
+        weights = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"sample_weight must hold numbers, not {given.dtype}") from None
+    bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if len(bad):
+        raise ValueError(f"sample_weight must be numbers of at least 0, but is {weights[bad[0]]:g} for sample {bad[0]}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
+    return weights
+
+
+def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.float64]:
+    """Return distances between all samples; what they must be beside that is for the core to check."""
+    found = as_matrix(distances, run, "distances")
+    if hasattr(found, "tocsr"):
+        raise ValueError("distances are sparse, but must be known between all samples: give distances.toarray()")
+    if found.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X, but has "
+            f"{found.shape}"
+        )
+    return np.ascontiguousarray(found, dtype=np.float64)
+
+
+def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptions) -> Outcome[FamilyResult]:
+    """Score the features; `response` is that of the samples, or a permutation of it."""
+    given = options.core() | response.core()
+    if isinstance(options, ReliefFOptions) and options.priors is not None:
+        given["priors"] = class_priors(options.priors, response.classes)
+    with _in_words_of_the_caller(samples, options):
+        found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
+    result = FamilyResult(found["scores"], found["scores_sd"], algorithm(found))
+    return Outcome(result, family_messages(found, response, options))
+
+
+def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
+    """Return the prior of each class."""
+    if classes is None:
+        raise ValueError("priors need classes as y, but it holds numbers: leave priors out")
+    if isinstance(priors, str):
+        return np.full(len(classes), 1 / len(classes))
+    known = classes.tolist()
+    if set(priors) != set(known):
+        wrong = [label for label in priors if label not in known] or [label for label in known if label not in priors]
+        raise ValueError(
+            f"priors must have a share for each of the classes {some_of([*map(repr, known)])}, and for no others, but "
+            f"{some_of([*map(repr, wrong)])} {'is' if len(wrong) == 1 else 'are'} not in both"
+        )
+    return np.array([as_float("each share of priors", priors[label]) for label in known])
+
+
+@contextmanager
+def _in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
+    """Let errors of the core count rows as the caller does, and say what to do with missing values."""
+    try:
+        yield
+    except ValueError as error:
+        cell = {place.kind: place.number for place in places(error)}
+        if {"row", "column"} <= cell.keys() and isinstance(options, TableOptions) and options.missing == "error":
+            value = samples.X[cell["row"], cell["column"]]
+            if np.isnan(value):
+                error.args = (f"{error}, or choose missing='ignore'",)
+        if samples.rows is not None:
+            rows = samples.rows
+            rename(error, {"row": lambda i: f"row {rows[i]}"})
+        raise
+
+
+def family_messages(found: dict[str, Any], response: Response, options: FamilyOptions) -> list[str]:
+    """Return the warnings of the core in words."""
+    from fastfs import _core
+
+    flags = found["warnings"]
+    said = messages(flags, response.classes, response.labels, method=options.METHOD)
+    if flags & _core.MARGIN_FEW_NEIGHBORS and isinstance(options, ReliefFOptions):
+        k, classes, labels = options.n_neighbors, response.classes, response.labels
+        if classes is None or labels is None:
+            said.append(f"n_neighbors = {k} is more than the hits or the misses of some samples, so all were used")
+        else:
+            sizes = np.bincount(labels, minlength=len(classes))
+            small = [f"class {c} ({n})" for c, n in zip(classes, sizes, strict=True) if n <= k]
+            said.append(
+                f"n_neighbors = {k} is more than some classes have to offer, so all their samples were used: "
+                + some_of(small)
+            )
+    if flags & _core.MARGIN_NO_NEIGHBORS:
+        n, n_targets = found["n_alone"], options.n_targets or len(response.values)
+        if n == n_targets:
+            said.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
+        else:
+            said.append(f"{n} of {n_targets} samples have no neighbour nearer than their threshold, and count as 0")
+    if flags & _core.MARGIN_APART:
+        said.append(
+            f"{found['n_apart']} pairs of samples have no feature that both know, so that they can't be neighbours: "
+            "impute, or drop the samples with most values missing"
+        )
+    return said
+
+
+def _scores(
+    X: Any, y: Any, options: FamilyOptions, run: Run, sample_weight: Any, distances: Any = None
+) -> npt.NDArray[np.float64]:
+    samples = read_samples(X, y, sample_weight, distances, options, run)
+    return fit(samples.stage(options, run), samples, samples.response, options).deliver().scores
 
 
 def relief_scores(
@@ -63,6 +348,7 @@ def relief_scores(
     closed_form: bool = False,
     scaling: str | None = "range",
     random_state: Any = 0,
+    sample_weight: Any = None,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -79,6 +365,8 @@ def relief_scores(
         Labels of any sortable type.
     n_targets, closed_form, scaling, random_state, max_memory
         As for :class:`fastfs.Relief`.
+    sample_weight
+        As for :meth:`fastfs.Relief.fit`.
     n_threads : int
         0: all cores that this process may use.
     progress : callable, optional
@@ -99,11 +387,11 @@ def relief_scores(
     >>> import numpy as np
     >>> import fastfs
     >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> y = X[:, 3] > 0
-    >>> int(fastfs.relief_scores(X, y).argmax())
+    >>> int(fastfs.relief_scores(X, X[:, 3] > 0).argmax())
     3
     """
-    return _scores(X, y, ReliefOptions.of(locals()), Run(n_threads, max_memory, progress))
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, ReliefOptions.of(locals()), run, sample_weight)
 
 
 def relieff_scores(
@@ -111,7 +399,16 @@ def relieff_scores(
     y: Any,
     *,
     n_neighbors: int = 10,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    priors: str | Mapping[Any, float] | None = None,
+    n_targets: int | None = None,
     scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -123,11 +420,13 @@ def relieff_scores(
     Parameters
     ----------
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X is made dense.
+        Sparse X stays sparse.
     y : array-like of shape (n_samples,)
-        Labels of any sortable type.
-    n_neighbors, scaling, max_memory
+        Labels of any sortable type, or numbers.
+    n_neighbors, categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state, max_memory
         As for :class:`fastfs.ReliefF`.
+    sample_weight, distances
+        As for :meth:`fastfs.ReliefF.fit`.
     n_threads, progress
         As for :func:`fastfs.relief_scores`.
 
@@ -152,14 +451,82 @@ def relieff_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    return _scores(X, y, ReliefFOptions.of(locals()), Run(n_threads, max_memory, progress))
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, ReliefFOptions.of(locals()), run, sample_weight, distances)
+
+
+def surf_scores(
+    X: Any,
+    y: Any,
+    *,
+    far: bool = False,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    n_targets: int | None = None,
+    scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """Score features by SURF, from all samples that are nearer than the mean distance.
+
+    The function behind :class:`fastfs.SURF`, which describes the parameters.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X stays sparse.
+    y : array-like of shape (n_samples,)
+        Labels of any sortable type, or numbers.
+    far, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
+        As for :class:`fastfs.SURF`.
+    sample_weight, distances
+        As for :meth:`fastfs.SURF.fit`.
+    n_threads, progress
+        As for :func:`fastfs.relief_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :class:`fastfs.SURF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
+    >>> scores = fastfs.surf_scores(X, X[:, 0] != X[:, 1])
+    >>> sorted(np.argsort(-scores)[:2].tolist())
+    [0, 1]
+    """
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, SURFOptions.of(locals()), run, sample_weight, distances)
 
 
 def multisurf_scores(
     X: Any,
     y: Any,
     *,
+    far: bool = False,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    n_targets: int | None = None,
     scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -171,11 +538,13 @@ def multisurf_scores(
     Parameters
     ----------
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X is made dense.
+        Sparse X stays sparse.
     y : array-like of shape (n_samples,)
-        Labels of any sortable type.
-    scaling, max_memory
+        Labels of any sortable type, or numbers.
+    far, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
         As for :class:`fastfs.MultiSURF`.
+    sample_weight, distances
+        As for :meth:`fastfs.MultiSURF.fit`.
     n_threads, progress
         As for :func:`fastfs.relief_scores`.
 
@@ -198,21 +567,183 @@ def multisurf_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    return _scores(X, y, MultiSURFOptions.of(locals()), Run(n_threads, max_memory, progress))
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, MultiSURFOptions.of(locals()), run, sample_weight, distances)
 
 
-def _scores(X: Any, y: Any, options: FamilyOptions, run: Run) -> npt.NDArray[np.float64]:
-    data, classes, labels = read(X, y, run)
-    return fit(Stage(data, options.scaling, run), labels, classes, options).deliver().scores
+def swrf_scores(
+    X: Any,
+    y: Any,
+    *,
+    far: bool = False,
+    radius: str = "all",
+    dead_band: float = 0.0,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    n_targets: int | None = None,
+    scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """Score features by SWRF, from near samples that weigh the more the nearer they are.
+
+    The function behind :class:`fastfs.SWRF`, which describes the parameters.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X stays sparse.
+    y : array-like of shape (n_samples,)
+        Labels of any sortable type, or numbers.
+    far, radius, dead_band, categorical_features, missing
+        As for :class:`fastfs.SWRF`.
+    target_type, ramp, n_targets, scaling, random_state, max_memory
+        As for :class:`fastfs.SWRF`.
+    sample_weight, distances
+        As for :meth:`fastfs.SWRF.fit`.
+    n_threads, progress
+        As for :func:`fastfs.relief_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :class:`fastfs.SWRF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
+    >>> scores = fastfs.swrf_scores(X, X[:, 0] != X[:, 1])
+    >>> sorted(np.argsort(-scores)[:2].tolist())
+    [0, 1]
+    """
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, SWRFOptions.of(locals()), run, sample_weight, distances)
 
 
-def fit(stage: Stage, labels: Labels, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
-    found = stage.core.relief(labels, len(classes), options.core(), stage.run)
-    said = messages(
-        found["warnings"],
-        classes,
-        labels,
-        method=options.METHOD,
-        n_neighbors=getattr(options, "n_neighbors", 0),
-    )
-    return Outcome(FamilyResult(found["scores"], algorithm(found)), said)
+def mu_relief_scores(
+    X: Any,
+    y: Any,
+    *,
+    n_neighbors: int = 10,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    priors: str | Mapping[Any, float] | None = None,
+    n_targets: int | None = None,
+    scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """Score features by mu-Relief, from the samples of each class whose distance is the most unusual.
+
+    The function behind :class:`fastfs.MuRelief`, which describes the parameters.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X stays sparse.
+    y : array-like of shape (n_samples,)
+        Labels of any sortable type, or numbers.
+    n_neighbors, categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state, max_memory
+        As for :class:`fastfs.MuRelief`.
+    sample_weight, distances
+        As for :meth:`fastfs.MuRelief.fit`.
+    n_threads, progress
+        As for :func:`fastfs.relief_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :class:`fastfs.MuRelief`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> int(fastfs.mu_relief_scores(X, X[:, 3] > 0).argmax())
+    3
+    """
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, MuReliefOptions.of(locals()), run, sample_weight, distances)
+
+
+def rrelieff_scores(
+    X: Any,
+    y: Any,
+    *,
+    n_neighbors: int = 10,
+    sigma: float = 20.0,
+    categorical_features: Any = None,
+    missing: str = "error",
+    target_type: str = "auto",
+    ramp: str | tuple[float, float] | None = None,
+    n_targets: int | None = None,
+    scaling: str | None = "range",
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    distances: Any = None,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """Score features by RReliefF: those that differ between near samples whose numbers differ.
+
+    The function behind :class:`fastfs.RReliefF`, which describes the parameters.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        Sparse X stays sparse.
+    y : array-like of shape (n_samples,)
+        Numbers, or records of an event and a time.
+    n_neighbors, sigma, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
+        As for :class:`fastfs.RReliefF`.
+    sample_weight, distances
+        As for :meth:`fastfs.RReliefF.fit`.
+    n_threads, progress
+        As for :func:`fastfs.relief_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError
+        As for :class:`fastfs.RReliefF`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> int(fastfs.rrelieff_scores(X, X[:, 3]).argmax())
+    3
+    """
+    run = Run(n_threads, max_memory, progress)
+    return _scores(X, y, RReliefFOptions.of(locals()), run, sample_weight, distances)

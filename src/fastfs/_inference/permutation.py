@@ -92,7 +92,7 @@ def permutation_test(
         Any of this library, or another one that has ``scores_`` once fitted, larger being better. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Labels.
+        Labels, or what else the estimator takes.
     n_permutations : int
         How often the labels are shuffled. P-values can't be below 1 / (1 + n_permutations); to survive the adjustment
         for 20,000 features at level q, a p-value must be near q times the share of features that are found.

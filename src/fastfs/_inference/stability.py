@@ -9,7 +9,7 @@ import numpy as np
 from fastfs._inference.permutation import settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import check_structure
+from fastfs._inputs.matrix import check_structure, take_rows
 from fastfs._machine.run import DataWarning, as_progress
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -72,7 +72,7 @@ def stability(
         Any feature selector with ``get_support``. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Labels; each class keeps its share in the subsamples.
+        Labels, of which each class keeps its share in the subsamples; or what else the estimator takes.
     n_subsamples : int
         At least 2.
     fraction : float
@@ -129,7 +129,8 @@ def stability(
     shape = np.shape(X)
     if len(shape) != 2 or shape[0] == 0:
         raise ValueError(f"X must be a 2-D array of samples x features, but has the shape {shape}")
-    _, labels = encode_labels(y, *shape)
+    own = getattr(estimator, "_strata", None)  # of targets that may be no labels
+    labels = encode_labels(y, *shape)[1] if own is None else own(y, shape)
     rows = _subsamples(labels, fraction, np.random.SeedSequence(as_seed(random_state)).spawn(n_subsamples))
     found = []
     model = clone(estimator)
@@ -194,7 +195,7 @@ def _select(model: Any, X: Any, y: Any, rows: Array) -> tuple[Array, int, Array 
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        model.fit(_safe_indexing(X, rows), np.asarray(y)[rows])
+        model.fit(_safe_indexing(X, rows), take_rows(y, rows))
         support = model.get_support()
     scores = getattr(model, "scores_", None)
     return np.flatnonzero(support), len(support), scores

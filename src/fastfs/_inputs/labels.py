@@ -10,24 +10,30 @@ from fastfs._types import Array, Integers
 
 def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, Integers]:
     """Return the classes in sorted order and each sample's position among them."""
+    return number_labels(as_labels(y, n_samples, n_features), "y", "for sample")
+
+
+def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> Array:
+    """Return y as a 1-D array, one value a sample. Errors call a value `item`."""
     if y is None:
-        raise ValueError("this method requires y to be passed, but the target y is None: give the samples' labels")
+        raise ValueError(f"this method requires y to be passed, but the target y is None: give the samples' {item}s")
     if hasattr(y, "tocsr"):
-        raise ValueError("y is sparse, but must be an array of labels: give y.toarray()")
+        raise ValueError(f"y is sparse, but must be an array of {item}s: give y.toarray()")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise ValueError("y has masked labels: drop these samples first")
+        raise ValueError(f"y has masked {item}s: drop these samples first")
     try:
         y = np.asarray(y)
     except ValueError:
-        raise ValueError("y must be a 1-D array of labels, but its entries have different lengths") from None
+        raise ValueError(f"y must be a 1-D array of {item}s, but its entries have different lengths") from None
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
+        raise ValueError(f"y must be a 1-D array of {item}s, not {y.ndim}-D")
     if len(y) != n_samples:
         hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
-        raise ValueError(f"y must have one label for each of the {n_samples} samples of X, but has {len(y)}{hint}")
-    return number_labels(y, "y", "for sample")
+        raise ValueError(f"y must have one {item} for each of the {n_samples} samples of X, but has {len(y)}{hint}")
+    values: Array = y
+    return values
 
 
 def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) -> tuple[Array, Integers]:
@@ -47,14 +53,19 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
                 f"Unknown label type: continuous. {name} must hold classes, but has values such as {value:g}: bin them "
                 "first, or give labels as integers or strings"
             )
+    return sort_values(y, f"{name} must hold labels of one kind")
+
+
+def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
+    """Return the different values of a 1-D array in sorted order, and the number of each; all present."""
     try:
-        classes, labels = np.unique(y, return_inverse=True)
-        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(classes))  # sets compare without one
+        values, positions = np.unique(y, return_inverse=True)
+        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(values))  # sets compare without one
     except TypeError:
         in_order = False
     if not in_order:
-        raise ValueError(f"{name} must hold labels of one kind, such as strings or integers, that can be sorted")
-    return classes, labels.astype(np.int64).reshape(-1)
+        raise ValueError(f"{expected}, such as strings or integers, that can be sorted")
+    return values, positions.astype(np.int64).reshape(-1)
 
 
 def require_classes(classes: Array) -> None:

@@ -79,10 +79,16 @@ def as_dense(X: Any, run: Run) -> Array:
     return dense
 
 
-def as_array(X: Any, run: Run, name: str = "X") -> Any:
+CONVERT = "convert it to numbers, or drop it"
+
+
+def as_array(
+    X: Any, run: Run, name: str = "X", *, advice: str = CONVERT, describe: Callable[[int], str] | None = None
+) -> Any:
     """Return X, if it is sparse, or else a 2-D array of it.
 
-    Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named.
+    Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named, by `describe`
+    (default: `describing` X), and the error says what to do with them, `advice`.
     """
     require_table(X, name)
     if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
@@ -90,18 +96,18 @@ def as_array(X: Any, run: Run, name: str = "X") -> Any:
     if hasattr(X, "tocsr"):
         _require_real(X, name)
         return X
-    names = _column_names(X)
+    describe = describe or describing(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
-            held = f"{_column(column, names)} holds dates or durations ({dtype})"
-            raise ValueError(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it")
+            held = f"{describe(column)} holds dates or durations ({dtype})"
+            raise ValueError(f"{name} must hold numbers, but {held}: {advice}")
     values = np.asarray(X)
     _require_real(values, name)
     if values.dtype.kind in "OSU":
         if not isinstance(X, np.ndarray):
             values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
         _take_copy(run, 8 * values.size, name)
-        values = _as_numbers(X, values, names, name)
+        values = _as_numbers(X, values, describe, name, advice)
     return values
 
 
@@ -118,18 +124,30 @@ def require_table(X: Any, name: str = "X") -> None:
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
     check_structure(X)
-    names = _column_names(X)
+    names = column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(f"{name} must have unique column names, but repeats {some_of(twice)}: rename or drop them")
 
 
-def _column_names(X: Any) -> list[Any] | None:
+def column_names(X: Any) -> list[Any] | None:
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
-def _column(number: int, names: list[Any] | None) -> str:
-    return f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
+def describing(X: Any) -> Callable[[int], str]:
+    """Return a function that describes a column of a table to people, by its number and its name."""
+    names = column_names(X)
+    return lambda number: f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Return these rows of a table, or elements of a target, as what it is; a list becomes an array."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    check_structure(X)
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[rows]
+    return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else np.asarray(X))[rows]
 
 
 def _require_real(values: Any, name: str) -> None:
@@ -137,13 +155,13 @@ def _require_real(values: Any, name: str) -> None:
         raise ValueError(f"Complex data not supported: {name} must be real, but holds complex numbers")
 
 
-def _as_numbers(X: Any, values: Array, names: list[Any] | None, name: str) -> Array:
+def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str, advice: str) -> Array:
     """Objects as float64: those of X, or of the array that was made of it."""
     # Words first: beside one, NumPy makes strings of the numbers, too.
     if (found := _find(values, _is_text)) is not None:
         column, text = _find(values, _is_word) or found
-        held = f"{_column(column, names)} holds strings, such as {str(text)[:30]!r}"
-        raise ValueError(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it")
+        held = f"{describe(column)} holds strings, such as {str(text)[:30]!r}"
+        raise ValueError(f"{name} must hold numbers, but {held}: {advice}")
     if hasattr(X, "convert_dtypes"):  # pandas: its missing values become NaN
         with contextlib.suppress(TypeError, ValueError):
             numbers: Array = X.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -151,11 +169,13 @@ def _as_numbers(X: Any, values: Array, names: list[Any] | None, name: str) -> Ar
     columns = np.empty(values.shape)
     for column in range(values.shape[1]):
         try:
-            columns[:, column] = values[:, column]
+            cells = values[:, column].copy()
+            cells[[type(cell).__name__ == "NAType" for cell in cells]] = np.nan  # pandas.NA among objects
+            columns[:, column] = cells
         except (TypeError, ValueError, OverflowError) as error:
-            held = f"{_column(column, names)} holds other values ({str(error).rstrip('.')})"
+            held = f"{describe(column)} holds other values ({str(error).rstrip('.')})"
             kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"{name} must hold numbers, but {held}: convert it to numbers, or drop it") from None
+            raise kind(f"{name} must hold numbers, but {held}: {advice}") from None
     return columns
 
 

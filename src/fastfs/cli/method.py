@@ -1,6 +1,7 @@
 """The options of the methods, and estimators from them."""
 
 import ast
+import csv
 import difflib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -78,7 +79,16 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
     return make(**options)
 
 
+def names(text: str, option: str) -> list[str]:
+    """Return the names that an option holds, with commas between them."""
+    if not text.strip():
+        raise ValueError(f"{option} needs names with commas between them")
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
 def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
+    if value is not None and f.columns:
+        return names(value, flag(f.name))
     if value is None or not f.or_number:
         return value
     if method.pair_of_sigmas and "," in value:

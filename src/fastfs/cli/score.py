@@ -1,6 +1,5 @@
 """``fastfs score``."""
 
-import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +11,12 @@ import typer
 
 import fastfs
 from fastfs import io
+from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import places, rename
-from fastfs._methods import METHODS, Method
+from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.grouping import grouped
-from fastfs.cli.method import MethodOptions, make_selector
+from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
 
@@ -126,6 +126,7 @@ def score(
         data = _read(source, targets)
         if chosen.selects and output.top is not None:
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
+        selector.set_params(**_of_the_table(selector, data))
         with _names_of_the_file(data, source.transpose):
             try:
                 selector.set_params(verbose=report or False).fit(data.table.X, data.table.y)
@@ -137,6 +138,18 @@ def score(
     with signals_as_exits():
         written = _write(chosen, selector, data, samples_of, output)
     say(_summary(chosen, selector, data, samples_of) + (f"; wrote {' and '.join(written)}." if written else "."))
+
+
+def _of_the_table(selector: Any, data: _Data) -> dict[str, Any]:
+    """The parameters that depend on the table: columns, which the estimator knows by number, and the kind of target."""
+    given, found = selector.get_params(), {}
+    known = data.table.feature_names
+    for f in FLAGS:
+        if f.columns and isinstance(columns := given.get(f.name), list):
+            found[f.name] = column_numbers(flag(f.name), columns, len(known), known).tolist()
+    if data.targets and given.get("target_type") == "auto":
+        found["target_type"] = "number"
+    return found
 
 
 def _check_outputs(method: Method, source: Input, output: Output) -> None:
@@ -164,17 +177,13 @@ def _words(fact: str) -> str:
 
 def _targets(method: Method, source: Input) -> list[str]:
     if source.targets is None:
+        if not method.classes:
+            raise ValueError(f"--method {method.word} explains numbers: give --targets in place of --label")
         return []
-    targets = _names(source.targets, "--targets")
+    targets = names(source.targets, "--targets")
     if not method.targets or source.label is not None or source.classes is not None:
         raise ValueError(f"--targets is for --method {_words('targets')}, without --label and --classes")
     return targets
-
-
-def _names(text: str, option: str) -> list[str]:
-    if not text.strip():
-        raise ValueError(f"{option} needs names with commas between them")
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
 def _read(source: Input, targets: list[str]) -> _Data:
@@ -184,7 +193,7 @@ def _read(source: Input, targets: list[str]) -> _Data:
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading)
     if source.classes is not None:
-        reading["classes"] = _names(source.classes, "--classes")
+        reading["classes"] = names(source.classes, "--classes")
         table = io.keep_classes(table, reading["classes"])
     if targets:
         reading["targets"] = targets

@@ -355,7 +355,7 @@ def test_one_stage_serves_many_labels(keep):
     """Permutation tests repeat only what depends on the labels."""
     X, y = classes_that_differ(60, 20)
     run = Run()
-    stage = Stage(X, "standard", run, keep).core
+    stage = Stage(X, {"scaling": "standard"}, run, keep).core
     iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
     for seed in range(3):
         labels = np.random.default_rng(seed).permutation(y).astype(np.int64)

@@ -19,16 +19,24 @@ X, Y = classes_that_differ(40, 6)
 CALLS = {
     "relief": lambda X, y, **o: fastfs.relief_scores(X, y, **o),
     "relieff": lambda X, y, **o: fastfs.relieff_scores(X, y, **o),
+    "surf": lambda X, y, **o: fastfs.surf_scores(X, y, **o),
     "multisurf": lambda X, y, **o: fastfs.multisurf_scores(X, y, **o),
+    "swrf": lambda X, y, **o: fastfs.swrf_scores(X, y, **o),
+    "murelief": lambda X, y, **o: fastfs.mu_relief_scores(X, y, **o),
     "im4e": lambda X, y, **o: fastfs.im4e(X, y, **o).weights,
     "immigrate": lambda X, y, **o: fastfs.immigrate(X, y, **o).scores,
     "Relief": lambda X, y, **o: fastfs.Relief(**o).fit(X, y).scores_,
     "ReliefF": lambda X, y, **o: fastfs.ReliefF(**o).fit(X, y).scores_,
+    "SURF": lambda X, y, **o: fastfs.SURF(**o).fit(X, y).scores_,
     "MultiSURF": lambda X, y, **o: fastfs.MultiSURF(**o).fit(X, y).scores_,
+    "SWRF": lambda X, y, **o: fastfs.SWRF(**o).fit(X, y).scores_,
+    "MuRelief": lambda X, y, **o: fastfs.MuRelief(**o).fit(X, y).scores_,
     "IM4E": lambda X, y, **o: fastfs.IM4E(**o).fit(X, y).scores_,
     "Immigrate": lambda X, y, **o: fastfs.Immigrate(**o).fit(X, y).scores_,
 }
 every = pytest.mark.parametrize("call", CALLS)
+# All of these take tables with categories, missing values and targets that are numbers.
+OF_TABLES = ("relieff", "surf", "multisurf", "swrf", "murelief")
 
 
 def of(*names):
@@ -60,7 +68,6 @@ BAD_DATA = {
     "no target": (X, None, (ValueError, TypeError), ["y"]),
     "a missing label": (X, np.array(["a", None] * 20, dtype=object), ValueError, ["sample 1"]),
     "NaN as a label": (X, np.where(np.arange(40) == 3, np.nan, Y), ValueError, []),
-    "numbers as labels": (X, X[:, 0], ValueError, ["continuous"]),
     "one class": (X, np.zeros(40), ValueError, ["one class"]),
     "one sample": (X[:1], Y[:1], ValueError, []),
     "all constant": (np.ones((40, 6)), Y, ValueError, ["constant"]),
@@ -94,6 +101,13 @@ def test_bad_data(call, name):
         assert_one_sentence(raised, *parts)
 
 
+@pytest.mark.parametrize("call", [call for call in CALLS if call.lower() not in OF_TABLES])
+def test_numbers_as_labels(call):
+    with pytest.raises(ValueError, match="continuous") as raised:
+        CALLS[call](X, X[:, 0])
+    assert_one_sentence(raised)
+
+
 COMMON = [
     ({"scaling": "minmax"}, ValueError, ["scaling", "'minmax'", "'range'"]),
     ({"scaling": 1}, (TypeError, ValueError), ["scaling", "1"]),
@@ -119,18 +133,70 @@ BAD_PARAMETERS = [
     *((call, *case) for call in of("im4e", "immigrate") for case in OF_ITERATION),
     *(
         (call, *case)
-        for call in of("relief")
+        for call in of("relief", *OF_TABLES)
         for case in [
             ({"n_targets": 0}, ValueError, ["n_targets", "0"]),
             ({"n_targets": 41}, ValueError, ["n_targets", "40", "41"]),
             ({"n_targets": 2.5}, TypeError, ["n_targets", "2.5"]),
-            ({"closed_form": 1}, TypeError, ["closed_form", "1"]),
             ({"random_state": -1}, ValueError, []),
+        ]
+    ),
+    *((call, {"closed_form": 1}, TypeError, ["closed_form", "1"]) for call in of("relief")),
+    *(
+        (call, *case)
+        for call in of(*OF_TABLES)
+        for case in [
+            ({"missing": "drop"}, ValueError, ["missing", "'drop'", "'ignore'"]),
+            ({"missing": None}, ValueError, ["missing", "None"]),
+            ({"target_type": "numbers"}, ValueError, ["target_type", "'numbers'", "'number'"]),
+            ({"target_type": "survival"}, ValueError, ["target_type", "'survival'", "'class'"]),
+            ({"ramp": "std"}, ValueError, ["ramp", "'std'", "'sd'"]),
+            ({"ramp": 0.5}, TypeError, ["ramp", "0.5"]),
+            ({"ramp": (0.1, "b")}, TypeError, ["ramp", "'b'"]),
+            ({"ramp": (0.5, 0.1)}, ValueError, ["ramp", "0.5", "0.1"]),
+            ({"ramp": (-0.1, 0.5)}, ValueError, ["ramp", "-0.1"]),
+            ({"ramp": (0.1, np.nan)}, ValueError, ["ramp", "nan"]),
+            ({"ramp": "sd", "missing": "class"}, ValueError, ["ramp", "missing='class'"]),
+            ({"categorical_features": "auto"}, ValueError, ["categorical_features", "'from_dtype'", "'auto'"]),
+            ({"categorical_features": "from_dtype"}, ValueError, ["categorical_features", "DataFrame", "ndarray"]),
+            ({"categorical_features": [0, 6]}, ValueError, ["categorical_features", "from 0 to 5", "6"]),
+            ({"categorical_features": [-1]}, ValueError, ["categorical_features", "from 0 to 5", "-1"]),
+            ({"categorical_features": [True] * 5}, ValueError, ["categorical_features", "6", "5"]),
+            ({"categorical_features": ["a"]}, ValueError, ["categorical_features", "'a'"]),
+            ({"categorical_features": [1.5]}, TypeError, ["categorical_features", "1.5"]),
+            ({"categorical_features": 1}, ValueError, ["categorical_features", "0-D"]),
         ]
     ),
     *(
         (call, *case)
-        for call in of("relieff")
+        for call in of("surf", "multisurf", "swrf")
+        for case in [({"far": 1}, TypeError, ["far", "1"]), ({"far": "both"}, TypeError, ["far", "'both'"])]
+    ),
+    *(
+        (call, *case)
+        for call in of("swrf")
+        for case in [
+            ({"radius": "each"}, ValueError, ["radius", "'each'", "'sample'"]),
+            ({"dead_band": -0.5}, ValueError, ["dead_band", "-0.5"]),
+            ({"dead_band": np.inf}, ValueError, ["dead_band", "inf"]),
+            ({"dead_band": "half"}, TypeError, ["dead_band", "'half'"]),
+        ]
+    ),
+    *(
+        (call, *case)
+        for call in of("relieff", "murelief")
+        for case in [
+            ({"priors": "equal"}, ValueError, ["priors", "'equal'", "'uniform'"]),
+            ({"priors": [0.5, 0.5]}, TypeError, ["priors", "[0.5, 0.5]"]),
+            ({"priors": {0: 1.0}}, ValueError, ["priors", "0, 1", "but 1 is"]),
+            ({"priors": {0: 1.0, 1: 1.0, 2: 1.0}}, ValueError, ["priors", "0, 1", "but 2 is"]),
+            ({"priors": {0: 1.0, 1: "x"}}, TypeError, ["priors", "'x'"]),
+            ({"priors": {0: 1.0, 1: 0.0}}, ValueError, ["priors", "0"]),
+        ]
+    ),
+    *(
+        (call, *case)
+        for call in of("relieff", "murelief")
         for case in [
             ({"n_neighbors": 0}, ValueError, ["n_neighbors", "0"]),
             ({"n_neighbors": -3}, ValueError, ["n_neighbors", "-3"]),
@@ -319,7 +385,7 @@ METRICS = {
 def test_metrics_from_elsewhere(name):
     """The C interface takes those that no fit of ours has made."""
     weights, values, vectors, message = METRICS[name]
-    stage = Stage(X, "range", Run())
+    stage = Stage(X, {"scaling": "range"}, Run())
     metric = core().MarginMetric(1.0, weights, values, vectors)
     with pytest.raises(ValueError, match=message) as raised:
         stage.core.distances(Y.astype(np.int64), 2, metric, X, stage.run)
@@ -372,7 +438,7 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("memory", [None, "8M"])
-@pytest.mark.parametrize("call", of("relief", "relieff", "multisurf", "im4e", "immigrate")[:5])
+@pytest.mark.parametrize("call", ["relief", *OF_TABLES, "im4e", "immigrate"])
 def test_progress_rises_and_ends_the_call(call, memory):
     """A callback that raises stops the call soon, whatever it is doing, and the next call is none the worse."""
     options = {"n_threads": 2, "max_memory": memory}
@@ -407,7 +473,7 @@ def test_progress_rises_and_ends_the_call(call, memory):
 
 
 @pytest.mark.parametrize("memory", [None, "40M"])
-@pytest.mark.parametrize("call", of("relief", "relieff", "multisurf", "im4e", "immigrate")[:5])
+@pytest.mark.parametrize("call", ["relief", *OF_TABLES, "im4e", "immigrate"])
 def test_a_long_call_reports_and_stops(call, memory):
     """Long enough that a report is due whatever the machine."""
     long = np.random.default_rng(0).normal(size=(4000, 300))

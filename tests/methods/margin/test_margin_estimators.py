@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
-from fastfs import IM4E, Immigrate, MultiSURF, Relief, ReliefF
+from fastfs import IM4E, SURF, SWRF, Immigrate, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 
-ALL = [Relief, ReliefF, MultiSURF, IM4E, Immigrate]
+ALL = [Relief, ReliefF, SURF, MultiSURF, SWRF, MuRelief, IM4E, Immigrate]
 CLASSIFIERS = [IM4E, Immigrate]
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 2
@@ -41,7 +41,10 @@ classifiers = pytest.mark.parametrize("method", CLASSIFIERS, ids=lambda method: 
 FUNCTIONS = {
     Relief: fastfs.relief_scores,
     ReliefF: fastfs.relieff_scores,
+    SURF: fastfs.surf_scores,
     MultiSURF: fastfs.multisurf_scores,
+    SWRF: fastfs.swrf_scores,
+    MuRelief: fastfs.mu_relief_scores,
     IM4E: lambda X, y, **options: fastfs.im4e(X, y, **options).weights,
     Immigrate: lambda X, y, **options: fastfs.immigrate(X, y, **options).scores,
 }
@@ -49,14 +52,34 @@ FUNCTIONS = {
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
 EXPECTED = {
-    "check_class_weight_classifiers": "the factors of imIM4E weigh margins; how prediction compares classes is left"
+    IM4E: {
+        "check_class_weight_classifiers": "the factors of imIM4E weigh margins; how prediction compares classes is left"
+    },
+    Immigrate: {},
 }
+# Of the RELIEF family.
+COPIES = "the copies that a weight stands for are no neighbours of each other"
+WEIGHTED = {f"check_sample_weight_equivalence_on_{kind}_data": COPIES for kind in ("dense", "sparse")}
+NOT_GUESSED = {"check_estimators_nan_inf": "its y of whole floats may be classes or numbers"}
+
+
+def expected(estimator):
+    guesses = isinstance(estimator, RReliefF) or estimator.get_params().get("target_type") != "auto"
+    given = WEIGHTED if guesses else WEIGHTED | NOT_GUESSED
+    return EXPECTED.get(type(estimator), given)
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @parametrize_with_checks(
-    [method() for method in ALL] + [Immigrate(1, clip=True, sigma="auto"), Relief(closed_form=True)],
-    expected_failed_checks=lambda estimator: EXPECTED if isinstance(estimator, IM4E) else {},
+    [method() for method in ALL]
+    + [
+        Immigrate(1, clip=True, sigma="auto"),
+        Relief(closed_form=True),
+        ReliefF(missing="ignore"),
+        RReliefF(n_neighbors=100),
+    ]
+    + [SURF(target_type="number")],
+    expected_failed_checks=expected,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -239,7 +262,7 @@ def test_layouts_and_kinds_of_numbers(method):
         np.testing.assert_allclose(method().fit(data, Y).scores_, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-@every
+@pytest.mark.parametrize("method", [Relief, IM4E, Immigrate], ids=lambda method: method.__name__)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_sparse_input_is_made_dense(method, container):
     assert method().__sklearn_tags__().input_tags.sparse
@@ -714,4 +737,4 @@ def test_docstring_names_every_parameter_and_attribute(method):
     doc = method.__doc__
     fitted = [name for name in vars(method().fit(pd.DataFrame(X, columns=NAMES), Y)) if re.fullmatch(r"[^_].*_", name)]
     for name in [*method().get_params(), *fitted]:
-        assert re.search(rf"\b{name}\b.* : ", doc), name
+        assert re.search(rf"\b{name}\b(.* : |[\w, ]*\n        As for :class:`fastfs.ReliefF`)", doc), name

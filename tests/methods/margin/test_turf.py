@@ -138,10 +138,9 @@ def test_bad_steps(step, error, message):
 def test_errors_name_the_round():
     """The noise of the first round lets the constant features stay."""
 
-    class Preferring(ReliefF):
+    class Preferring(BaseEstimator):
         def fit(self, X, y):
-            super().fit(X, y)
-            self.scores_ = -self.scores_
+            self.scores_ = -fastfs.relieff_scores(X, y)
             return self
 
     data = np.column_stack([X[:, :6], np.ones((50, 6))])

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fastfs
-from fastfs import VLS, MultiSURF, ReliefF, TuRF
+from fastfs import IM4E, VLS, MultiSURF, ReliefF, TuRF
 from fastfs._estimators.vls import deals, pair_probability, unions
 from reference import relief as oracle
 from reference.data import classes_that_differ
@@ -188,14 +188,14 @@ def test_errors_name_the_subset_and_the_column_of_X():
     data[:, 5:] = np.where(np.arange(23) < 10, 1.0, data)[:, 5:]
     subsets = [range(8), range(5, 10), range(23)]
     with pytest.raises(ValueError, match=r"^in subset 1: X needs a feature that varies, but all 5"):
-        VLS(ReliefF(), subsets=subsets).fit(data, Y)
+        VLS(IM4E(), subsets=subsets).fit(data, Y)
     data[4, 17] = np.nan
     with pytest.raises(ValueError, match=r"^in subset 1: X contains NaN or infinity: first at row 4, column 17 \(coun"):
-        VLS(ReliefF(), subsets=[range(8), range(8, 23)]).fit(data, Y)
+        VLS(IM4E(), subsets=[range(8), range(8, 23)]).fit(data, Y)
     with pytest.raises(
         ValueError, match=r"^in round 1, subset 1: X contains NaN or infinity: first at row 4, column 17"
     ):
-        TuRF(VLS(ReliefF(), subsets=[range(8), range(8, 23)])).fit(data, Y)
+        TuRF(VLS(IM4E(), subsets=[range(8), range(8, 23)])).fit(data, Y)
 
 
 # ----------------------------------------------------------------------------------------------------------------- TuRF

@@ -1,0 +1,157 @@
+"""Targets of the RELIEF family: classes, numbers or times to an event."""
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.labels import as_labels, encode_labels, is_missing, number_labels, require_classes
+from fastfs._types import Array
+
+# With so many different values, integers are classes.
+MOST_CLASSES = 20
+
+_TIMES = np.dtype([("event", np.int32), ("time", np.float64)])
+
+
+@dataclass(frozen=True)
+class Response:
+    """A target as the core takes it.
+
+    Parameters
+    ----------
+    kind : {"class", "number", "survival"}
+    values : ndarray of shape (n_samples,)
+        Labels from 0, numbers, or records of an event (0 or 1) and a time. In another order, they are another target
+        of this kind: see `of`.
+    classes : ndarray, optional
+        In sorted order, if there are any.
+    """
+
+    kind: str
+    values: Array
+    classes: Array | None = None
+
+    def of(self, values: Array) -> Self:
+        return replace(self, values=values)
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        return self.values if self.kind == "class" else None
+
+    @property
+    def n_classes(self) -> int:
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def strata(self) -> npt.NDArray[np.int64]:
+        """The parts of which a subsample of the samples takes its share: classes, or all samples as one."""
+        return self.values if self.kind == "class" else np.zeros(len(self.values), np.int64)
+
+    def core(self) -> dict[str, Any]:
+        """Return the target under the names of the core's options."""
+        given: dict[str, Any] = {"target": self.kind}
+        if self.kind == "number":
+            given["y"] = self.values
+        if self.kind == "survival":
+            given |= {"y": np.ascontiguousarray(self.values["time"])}
+            given |= {"events": np.ascontiguousarray(self.values["event"])}
+        return given
+
+
+def read_response(y: Any, n_samples: int, n_features: int, kind: str, *, numbers_only: bool = False) -> Response:
+    """Return the target of n_samples.
+
+    Parameters
+    ----------
+    kind : {"auto", "class", "number", "survival"}
+        "auto": records are times; bools, strings, categories and integers of at most 20 different values are classes;
+        floats that aren't all whole are numbers; anything else is an error.
+    numbers_only : bool
+        There can be no classes, so that "auto" takes all numbers for numbers.
+    """
+    if kind == "auto":
+        kind = _kind(y, n_samples, n_features, numbers_only)
+    if kind != "class" and n_samples == 1:
+        raise ValueError("y must hold different numbers or times, but X has only one sample: give more")
+    if kind == "survival":
+        return Response(kind, _as_times(y, n_samples))
+    if getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError(f"y holds records, which are for target_type='survival', not for target_type={kind!r}")
+    if kind == "number":
+        return Response(kind, _as_numbers(as_labels(y, n_samples, n_features, "number")))
+    classes, labels = encode_labels(y, n_samples, n_features)
+    require_classes(classes)
+    return Response(kind, labels, classes)
+
+
+def _kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
+    """Tell classes from numbers and times, or say that it can't be told."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "names", None):
+        return "survival"
+    values = as_labels(y, n_samples, n_features)
+    if hasattr(dtype, "categories"):  # of pandas, whose values may be numbers
+        return "class"
+    if values.dtype.kind == "O" and all(isinstance(value, Real) for value in values):
+        values = np.array(values.tolist())
+    if values.dtype.kind not in "iuf":
+        return "class"
+    if numbers_only:
+        return "number"
+    n_different = len(np.unique(values))
+    if values.dtype.kind in "iu" and n_different <= MOST_CLASSES:
+        return "class"
+    if values.dtype.kind == "f":
+        known = values[~np.isnan(values)]
+        if not np.all(known == np.floor(known)):
+            return "number"
+    classes, _ = number_labels(values, "y", "for sample")
+    require_classes(classes)
+    held = f"{n_different} different integers" if values.dtype.kind in "iu" else f"whole floats, such as {classes[0]:g}"
+    raise ValueError(
+        f"y holds {held}, which may be classes or numbers: give target_type='class' or target_type='number'"
+    )
+
+
+def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
+    for sample, value in enumerate(values):
+        if is_missing(value):
+            raise ValueError(f"y has no number ({value}) for sample {sample}")
+        if not isinstance(value, Real | np.bool_):
+            raise ValueError(
+                f"y must hold numbers, but has {str(value)[:30]!r} for sample {sample}: give numbers, or labels with "
+                "target_type='class'"
+            )
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _as_times(y: Any, n_samples: int) -> Array:
+    """Return events and times of an array of records, whose fields are of these names, or a bool and a number."""
+    values = np.asarray(y)
+    names = values.dtype.names or ()
+    kinds = {name: values.dtype[name].kind for name in names}
+    if {"event", "time"} <= kinds.keys():
+        event, time = "event", "time"
+    elif len(kinds) == 2 and sorted(kind == "b" for kind in kinds.values()) == [False, True]:
+        event, time = sorted(kinds, key=lambda name: kinds[name] != "b")
+    else:
+        raise ValueError(
+            "y must be a structured array with the fields event (bool) and time for target_type='survival', such as "
+            "scikit-survival's, not " + (f"one with the fields {', '.join(names)}" if names else f"of {values.dtype}")
+        )
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"y must have one record for each of the {n_samples} samples of X, but has shape {values.shape}"
+        )
+    times = np.empty(n_samples, _TIMES)
+    if kinds[event] not in "biuf" or kinds[time] not in "iuf":
+        raise ValueError(f"the fields {event} and {time} of y must hold bools and numbers, not {values.dtype}")
+    if not np.isin(values[event], (0, 1)).all():
+        raise ValueError(f"the field {event} of y must hold True or False, or 1 and 0")
+    times["event"], times["time"] = values[event], values[time]
+    if (unknown := np.isnan(times["time"])).any():
+        raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}")
+    return times

@@ -1,0 +1,172 @@
+"""Tables with categories."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastfs._inputs.checks import as_int
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.labels import is_missing, sort_values
+from fastfs._inputs.matrix import as_array, as_floats, column_names, describing, require_table
+from fastfs._machine.run import Run
+from fastfs._types import Array
+
+FROM_DTYPE = "from_dtype"
+_DECLARE = "convert it to numbers, drop it, or declare it in categorical_features"
+# Types of columns that hold categories, as pandas, Arrow and Polars spell them.
+_CATEGORIES = re.compile(
+    r"(category|categorical|enum|dictionary|bool|boolean|object|str|string|large_string|utf8)\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of numbers and codes.
+
+    Parameters
+    ----------
+    values : ndarray or sparse matrix
+        As of `as_array`. Categories are codes 0, 1, ..., and missing values NaN.
+    levels : ndarray of int64, optional
+        How many categories each column has, 0 for columns of numbers; None if all hold numbers.
+    """
+
+    values: Any
+    levels: npt.NDArray[np.int64] | None = None
+
+
+def as_categorical_features(name: str, columns: Any) -> Any:
+    """Return what `read_table` takes: None, "from_dtype", or a mask, numbers or names of columns."""
+    if isinstance(columns, str) and columns != FROM_DTYPE:
+        raise ValueError(
+            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r} or None, not {columns!r}"
+        )
+    return columns
+
+
+def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
+    """Return X with its categories as codes.
+
+    X is a 2-D table. A copy is taken off the budget of the run.
+    """
+    require_table(X)
+    mask = None if categorical_features is None else _categorical(_as_columns(X), categorical_features)
+    if mask is None or not mask.any():
+        return Table(as_array(X, run, advice=_DECLARE))
+    if hasattr(X, "tocsr"):
+        return Table(X, mask.astype(np.int64))  # which the core refuses
+    X = _as_columns(X)
+    describe, numbers = describing(X), np.flatnonzero(~mask)
+    dtype: Any = np.float32
+    if len(numbers):
+        part = as_array(_columns(X, numbers), run, advice=_DECLARE, describe=lambda j: describe(numbers[j]))
+        part = as_floats(part)
+        dtype = part.dtype
+    run.take(X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize, "a copy of X as floats needs", "give fewer features")
+    values, levels = np.empty(X.shape, dtype), np.zeros(X.shape[1], np.int64)
+    if len(numbers):
+        values[:, numbers] = part
+    for column in np.flatnonzero(mask).tolist():
+        codes, known = _encode(np.asarray(_column(X, column)), describe(column))
+        values[:, column], levels[column] = codes, max(1, len(known))
+    return Table(values, levels)
+
+
+def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
+    """Find columns that may hold codes of categories: those with few different values.
+
+    Which columns do hold categories is for you to say: a count of children is a number though it has few values.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    at_most : int
+        Different values that a column may have; missing ones don't count.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), bool
+        A mask, as ``categorical_features`` of :class:`fastfs.ReliefF` and its kin takes it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        X is no table; a column holds values that can't be sorted; `at_most` is no integer of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.column_stack([np.arange(30) % 3, np.arange(30) / 7])
+    >>> fastfs.few_valued(X).tolist()
+    [True, False]
+    """
+    at_most = as_int("at_most", at_most, low=1)
+    require_table(X)
+    if hasattr(X, "tocsr"):
+        X = X.tocsc()
+        stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
+        return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
+    X = _as_columns(X)
+    describe = describing(X)
+    columns = (np.asarray(_column(X, column)) for column in range(X.shape[1]))
+    found = [len(_encode(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
+    return np.array(found, dtype=bool)
+
+
+def _n_different(stored: Array, n_rows: int) -> int:
+    """Return how many different values a sparse column has."""
+    known = np.unique(stored[~np.isnan(stored)])
+    return len(known) + int(len(stored) < n_rows and 0 not in known)
+
+
+def _as_columns(X: Any) -> Any:
+    """Return a table of which columns can be taken: numbers beside strings stay numbers."""
+    if hasattr(X, "dtypes") or hasattr(X, "tocsr"):
+        return X
+    values = np.asarray(X)
+    return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
+
+
+def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
+    """Return the mask of the columns of X that are declared categorical."""
+    if isinstance(columns, str):
+        if column_names(X) is None:
+            raise ValueError(
+                f"categorical_features={FROM_DTYPE!r} needs a DataFrame, whose columns have types of their own, not "
+                f"{type(X).__name__}: give a mask or a list of column numbers"
+            )
+        return np.array([_CATEGORIES.match(str(dtype)) is not None for dtype in X.dtypes], dtype=bool)
+    n_features = X.shape[1]
+    mask = np.zeros(n_features, dtype=bool)
+    mask[column_numbers("categorical_features", columns, n_features, column_names(X))] = True
+    return mask
+
+
+def _columns(X: Any, columns: Array) -> Any:
+    return X.iloc[:, columns] if hasattr(X, "iloc") else X[:, columns.tolist()]
+
+
+def _column(X: Any, column: int) -> Any:
+    return X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
+
+
+def _encode(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:
+    """Return the code of each value, NaN for missing ones, and the different values in sorted order."""
+    if values.dtype.kind == "f":
+        present = ~np.isnan(values)
+        if np.isinf(values).any():
+            raise ValueError(f"X contains infinity: {described} has it in row {np.isinf(values).argmax()}")
+    elif values.dtype.kind in "mM":
+        present = ~np.isnat(values)
+    elif values.dtype.kind == "O":
+        present = np.array([not is_missing(value) for value in values], dtype=bool)
+    else:
+        present = np.ones(len(values), dtype=bool)
+    known, numbers = sort_values(values[present], f"{described} of X must hold categories of one kind")
+    codes = np.full(len(values), np.nan)
+    codes[present] = numbers
+    return codes, known
