@@ -53,7 +53,7 @@ FUNCTIONS = {
 
 EXPECTED = {
     IM4E: {
-        "check_class_weight_classifiers": "the factors of imIM4E weigh margins; how prediction compares classes is left"
+        "check_class_weight_classifiers": "factors of classes weigh margins; how prediction compares classes is left"
     },
     Immigrate: {},
 }
