@@ -70,8 +70,9 @@ template <class T>
 inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
     const typename Vector<T>::Type zero{};
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == sizeof(float)) return _mm512_max_ps(x, zero);
-    if constexpr (sizeof(T) == sizeof(double)) return _mm512_max_pd(x, zero);
+    // With a mask of all lanes, for what GCC 12 makes of the others warns of a variable of its own.
+    if constexpr (sizeof(T) == sizeof(float)) return _mm512_maskz_max_ps(0xffff, x, zero);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm512_maskz_max_pd(0xff, x, zero);
 #elif defined(__AVX2__)
     if constexpr (sizeof(T) == sizeof(float)) return _mm256_max_ps(x, zero);
     if constexpr (sizeof(T) == sizeof(double)) return _mm256_max_pd(x, zero);
@@ -87,8 +88,8 @@ inline typename Vector<T>::Type known(typename Vector<T>::Type x) {
     // The larger of |x| and 0, of which NaN is neither.
     constexpr int kLargestMagnitude = 0b1011;
     const typename Vector<T>::Type zero{};
-    if constexpr (sizeof(T) == sizeof(float)) return _mm512_range_ps(x, zero, kLargestMagnitude);
-    if constexpr (sizeof(T) == sizeof(double)) return _mm512_range_pd(x, zero, kLargestMagnitude);
+    if constexpr (sizeof(T) == sizeof(float)) return _mm512_maskz_range_ps(0xffff, x, zero, kLargestMagnitude);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm512_maskz_range_pd(0xff, x, zero, kLargestMagnitude);
 #else
     return positive<T>(absolute<T>(x));
 #endif
