@@ -61,6 +61,14 @@ def python():
     return run
 
 
+@pytest.fixture(scope="session")
+def isas(python):
+    """The instruction sets that this machine has, lowest first."""
+    finished = python("import fastfs\ntry: fastfs.info()\nexcept ValueError as e: print(e)", FASTFS_ISA="none")
+    assert finished.stdout.startswith("FASTFS_ISA is 'none', but this machine has: "), finished.stdout + finished.stderr
+    return finished.stdout.split(": ")[1].strip().split(", ")
+
+
 @pytest.fixture
 def inside(monkeypatch, capsys):
     """`python -m fastfs ARGUMENTS` in this process: starting Python takes as long as a hundred of these calls."""

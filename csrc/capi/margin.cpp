@@ -74,6 +74,9 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     return metric;
 }
 
+// Of distances and sample weights, whose squares and products are added up.
+constexpr double kLargest = 1e100, kLeastWeight = 1e-100;
+
 // What IM4E, IMMIGRATE and RELIEF compute with: |x_n - x_j| of all features.
 void require_numbers_only(const fastfs_margin* margin, const char* method) {
     require(margin->data.is_plain(), std::string(method) + " takes dense, complete tables of numbers only: its " +
@@ -106,13 +109,19 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     }
     require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
             "FASTFS_MISSING_CLASS takes expected differences, which have no ramp: use FASTFS_RAMP_NONE");
-    if (o.sample_weights) require_positive(o.sample_weights, n, "sample_weights");
+    for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
+        const double w = o.sample_weights[i];
+        if (w >= kLeastWeight && w <= kLargest) continue;
+        refuse(Message() << "sample_weights must be numbers from " << kLeastWeight << " to " << kLargest
+                         << ", but that of " << Name::row(i) << " is " << w);
+    }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
             const double d = o.distances[i * n + j], mirrored = o.distances[j * n + i];
-            if (d >= 0 && std::isfinite(d) && d == mirrored && (i != j || d == 0)) continue;
-            refuse(Message() << "distances must be finite, at least 0, symmetric and 0 on the diagonal, but those of "
-                             << "samples " << i << " and " << j << " are " << d << " and " << mirrored);
+            if (d >= 0 && d <= kLargest && d == mirrored && (i != j || d == 0)) continue;
+            refuse(Message() << "distances must be at least 0 and at most " << kLargest
+                             << ", symmetric and 0 on the diagonal, but those of samples " << i << " and " << j
+                             << " are " << d << " and " << mirrored);
         }
     }
     return o;

@@ -56,7 +56,7 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       ramp_high_(options.ramp_high),
       columns_(std::move(columns)),
       dense_(&X) {
-    if (X.is_sparse()) split_sparse(run);
+    if (X.is_sparse()) split_sparse(weights, run);
     if (!scales.incomplete.empty()) find_gaps(run);
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
@@ -71,18 +71,20 @@ std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, i
     return X.n_cols() * 200 + gaps + sparse;
 }
 
-void Differences::split_sparse(Run& run) {
+void Differences::split_sparse(const double* weights, Run& run) {
     const auto split = split_by_density(*X_, columns_, run);
     dense_columns_.assign(columns_.size(), -1);
     const auto place = [&](std::int64_t c) {
         return std::lower_bound(columns_.begin(), columns_.end(), c) - columns_.begin();
     };
-    Numbers factor;
+    Numbers factor, weighted;
     for (const std::int64_t c : split.sparse) {
         sparse_places_.push_back(place(c));
         factor.push_back(scales_->factor[at(c)]);
+        if (weights) weighted.push_back(factor.back() * weights[place(c)]);
     }
     if (!split.sparse.empty()) sparse_.emplace(*X_, split.sparse, factor, run);
+    if (!weighted.empty()) weighted_sparse_.emplace(*X_, split.sparse, weighted, run);
     dense_ = nullptr;
     if (split.dense.empty()) return;
     const auto n_dense = static_cast<std::int64_t>(split.dense.size());
@@ -166,7 +168,7 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
     }
     if (sparse_) {
         for (std::int64_t t = 0; t < t1 - t0 && for_distances_.empty(); ++t) std::fill_n(out + t * ld, n, 0.0);
-        sparse_->pair_sums(targets.rows(), t0, t1, out, ld, run);
+        (weighted_sparse_ ? *weighted_sparse_ : *sparse_).pair_sums(targets.rows(), t0, t1, out, ld, run);
     }
     if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, run);
 }

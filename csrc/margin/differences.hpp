@@ -86,7 +86,7 @@ class Differences {
         std::vector<std::int64_t> places;  // of its features, in columns_
         bool gaps;
     };
-    void split_sparse(Run& run);
+    void split_sparse(const double* weights, Run& run);
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
@@ -99,8 +99,9 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
-    // Of a sparse X the features with many zeros, and a dense copy of the others.
-    std::optional<SparseFeatures> sparse_;
+    // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
+    // the others.
+    std::optional<SparseFeatures> sparse_, weighted_sparse_;
     std::vector<std::int64_t> sparse_places_;
     Buffer<char> gathered_;
     std::optional<Matrix> gathered_matrix_;

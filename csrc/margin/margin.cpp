@@ -106,20 +106,29 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
         if (weights) weights_used.push_back(weights[k]);
     }
     require(!used.empty(), "the columns in use need one that varies and has weight");
-    const auto before = std::move(differences_);
+    // Made before anything is given up: it may lack memory.
+    auto differences =
+        std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);
+    const auto before = std::exchange(differences_, std::move(differences));
     std::vector<std::int64_t> gone;
     std::set_difference(before->columns().begin(), before->columns().end(), used.begin(), used.end(),
                         std::back_inserter(gone));
-    differences_ =
-        std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);
     const bool plain = !weights && feature_weights_.empty() && !before->ignores_gaps() && !X_.is_sparse();
     feature_weights_ = weights_used;
     restricted_ = true;
     if (keep_ == Keep::kNone) return;
+    try {
+        update_distances(*before, gone, plain, run);
+    } catch (...) {
+        keep_ = Keep::kNone;  // those that are half updated
+        throw;
+    }
+}
 
+void Margin::update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run) {
     // The rest of many subtractions has lost digits: of float sums 1e-4 where 1 % of the features is left.
     const std::int64_t n = X_.n_rows(), left = differences_->n_features();
-    const bool subset = before->n_features() == left + static_cast<std::int64_t>(gone.size());
+    const bool subset = before.n_features() == left + static_cast<std::int64_t>(gone.size());
     const bool exact = !X_.is_float32() || left * 8 >= n_computed_;
     if (plain && subset && exact && static_cast<std::int64_t>(gone.size()) < left) {
         if (gone.empty()) return;

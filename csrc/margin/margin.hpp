@@ -62,6 +62,8 @@ class Margin {
     enum class Keep { kNone, kManhattan, kSquaredEuclidean };
     std::vector<std::int64_t> varying() const;
     void keep_distances(Run& run);
+    // From those of the features of `before`, of which some are `gone`; plain: neither weights nor gaps.
+    void update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run);
 
     Matrix X_;
     fastfs_margin_options options_;

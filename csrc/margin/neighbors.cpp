@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace fastfs::core {
 namespace {
@@ -233,8 +232,8 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
     }
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
     const bool by_prior = !radial(options_);
-    double total = 0;
-    if (by_prior) total = std::accumulate(priors_.begin(), priors_.end(), 0.0);
+    double of_others = 0;  // added up: the difference from 1 vanishes if one class has nearly all
+    for (std::int64_t c = 0; by_prior && c < n_classes; ++c) of_others += c == own ? 0.0 : priors_[at(c)];
     for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
         const double sign = first == 0 ? 1 : -1;
         double misses = 0;
@@ -245,7 +244,7 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
             if (c == own) {
                 factor = -1.0 / weight;
             } else if (by_prior) {  // p_c / (1 - p_own), and the mean
-                factor = priors_[at(c)] / (total - priors_[at(own)]) / weight;
+                factor = priors_[at(c)] / of_others / weight;
             } else {
                 // A class's sum is weighed by its share of the misses times the number of classes missed: with two
                 // classes, each gets the mean.

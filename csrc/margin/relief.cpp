@@ -99,8 +99,9 @@ class Scores {
     bool stored_ = false;
     std::int64_t block_ = 0;   // targets at once
     double total_weight_ = 0;  // of the targets
-    Numbers sums_;             // of features
-    Numbers parts_;            // rows by target, see add_by_target
+    double squared_weights_ = 0;
+    Numbers sums_;   // of features
+    Numbers parts_;  // rows by target, see add_by_target
     std::int64_t n_parts_ = 0;
 };
 
@@ -260,7 +261,9 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
             double part = 0;
             for (std::int64_t group = 0; group < n_groups; ++group) part += factors[at(group)] * sums[group * ld + k];
             out[k] += w * part;
-            out[out_ld + k] += w * part * part;
+            if (!drawn_) continue;
+            out[out_ld + k] += w * w * part;
+            out[2 * out_ld + k] += w * w * part * part;
         }
     };
     differences_.sums(targets_, first, grouped(found, first, last), sums_squares(), !drawn_, n_parts_, combine,
@@ -297,9 +300,15 @@ void Scores::compute(fastfs_relief_result& result) {
                             "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
         rows = Buffer<double>(block * n_);
     }
-    for (std::int64_t t = 0; t < n_targets; ++t) total_weight_ += margin_.sample_weights()[at(targets_.row(t))];
+    for (std::int64_t t = 0; t < n_targets; ++t) {
+        const double w = margin_.sample_weights()[at(targets_.row(t))];
+        total_weight_ += w;
+        squared_weights_ += w * w;
+    }
     sums_ = numbers(differences_.n_features());
-    n_parts_ = !by_target_ ? 0 : !rule_.by_totals() ? 2 : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
+    n_parts_ = !by_target_          ? 0
+               : !rule_.by_totals() ? (drawn_ ? 3 : 1)
+                                    : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
     parts_ = numbers(n_parts_ * differences_.n_features());
 
     run_.step("neighbors", listed_ ? 0.9 : 1.0);
@@ -359,16 +368,18 @@ void Scores::compute(fastfs_relief_result& result) {
     finish(result);
 }
 
-// The score of feature k, and its standard deviation over draws of the targets: of M out of N, sqrt((1 - M / N) / M)
-// times that of the targets' parts.
+// The score of feature k, and its standard deviation over draws of the targets, M out of N: of a weighted mean of their
+// parts, which is a ratio of sums. It is not known of a single target.
 std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
     const std::int64_t n_features = differences_.n_features();
     const auto part = [&](std::int64_t row) { return parts_[at(row * n_features + k)]; };
     const auto M = static_cast<double>(targets_.size());
-    const double shrink = std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1));
+    const double shrink =
+        M > 1 ? std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1)) : std::numeric_limits<double>::quiet_NaN();
     if (!rule_.by_totals()) {
-        const double mean = part(0) / total_weight_, square = part(1) / total_weight_;
-        return {mean, std::sqrt(std::max(0.0, square - mean * mean)) * shrink};
+        const double mean = part(0) / total_weight_;
+        const double square = drawn_ ? part(2) - 2 * mean * part(1) + mean * mean * squared_weights_ : 0;
+        return {mean, std::sqrt(std::max(0.0, square) * M) / total_weight_ * shrink};
     }
     // A difference of two ratios of sums, of which a target's part is a'u_n to first order.
     double score = 0, a[kTotals] = {}, square = 0;

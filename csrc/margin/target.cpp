@@ -36,18 +36,21 @@ Target::Target(const double* y, const std::int32_t* events, const Numbers& weigh
         y_ = share_with_event(y, events, weights);
         return;
     }
-    double sum = 0, total = 0, squares = 0;
-    for (std::size_t j = 0; j < y_.size(); ++j) {
-        sum += weights[j] * (y_[j] - y_[0]);
-        total += weights[j];
-    }
-    const double mean = y_[0] + sum / total;
-    for (std::size_t j = 0; j < y_.size(); ++j) squares += weights[j] * (y_[j] - mean) * (y_[j] - mean);
-    require(total > 1, "sample weights must add up to more than 1 for numbers as targets, not to " + text(total));
-    near_ = std::sqrt(squares / (total - 1));
     const auto [low, high] = std::minmax_element(y_.begin(), y_.end());
     range_ = *high - *low;
-    require(std::isfinite(range_) && std::isfinite(near_), "y must have a finite range: scale it");
+    require(std::isfinite(range_), "y must have a finite range: scale it");
+    // In units of the range, so that squares neither overflow nor vanish.
+    double sum = 0, total = 0, squares = 0;
+    for (std::size_t j = 0; j < y_.size(); ++j) {
+        sum += weights[j] * ((y_[j] - y_[0]) / range_);
+        total += weights[j];
+    }
+    for (std::size_t j = 0; j < y_.size(); ++j) {
+        const double offset = (y_[j] - y_[0]) / range_ - sum / total;
+        squares += weights[j] * offset * offset;
+    }
+    require(total > 1, "sample weights must add up to more than 1 for numbers as targets, not to " + text(total));
+    near_ = range_ * std::sqrt(squares / (total - 1));
 }
 
 double Target::difference(std::int64_t n, std::int64_t j) const {

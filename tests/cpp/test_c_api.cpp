@@ -282,6 +282,171 @@ void test_negative_sizes() {
     }
 }
 
+// ---- options of the RELIEF family
+// ------------------------------------------------------------------------------------
+
+void test_margin_options() {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> ones(n, 1.0), zeros(n * n), scores(d), y(values.begin(), values.begin() + n);
+    const std::vector<std::int64_t> numbers(d, 0);
+    fastfs_margin* margin = nullptr;
+    const auto refused = [&](const char* what, auto&& change, const fastfs_matrix* of = & X) {
+        auto o = fastfs::default_margin_options();
+        change(o);
+        check(fastfs_margin_new(of, &o, nullptr, &margin) == FASTFS_EINVAL && !margin && says(what), __FILE__, __LINE__,
+              what);
+    };
+    for (const int wrong : {-1, 3}) {
+        refused("FASTFS_SCALE_", [&](auto& o) { o.scaling = wrong; });
+        refused("FASTFS_KEEP_", [&](auto& o) { o.keep = wrong; });
+        refused("FASTFS_MISSING_", [&](auto& o) { o.missing = wrong; });
+        refused("FASTFS_RAMP_", [&](auto& o) { o.ramp = wrong; });
+    }
+    for (const auto& [low, high] : {std::pair{-0.1, 1.0}, {0.5, 0.5}, {0.0, nan}, {nan, 1.0}}) {
+        refused("a ramp must go from", [&, low = low, high = high](auto& o) {
+            o.ramp = FASTFS_RAMP_GIVEN;
+            o.ramp_low = low;
+            o.ramp_high = high;
+        });
+    }
+    refused("which have no ramp", [](auto& o) {
+        o.ramp = FASTFS_RAMP_DEVIATION;
+        o.missing = FASTFS_MISSING_CLASS;
+    });
+    for (const std::int64_t wrong : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+        std::vector<std::int64_t> levels(numbers);
+        levels[2] = wrong;
+        refused("column 2 of X is", [&](auto& o) { o.levels = levels.data(); });
+    }
+    for (const double wrong : {0.0, -1.0, nan, 1e-300, 1e300}) {
+        std::vector<double> weights(ones);
+        weights[3] = wrong;
+        refused("that of row 3 is", [&](auto& o) { o.sample_weights = weights.data(); });
+        if (wrong == 0 || wrong == 1e-300) continue;
+        std::vector<double> distances(zeros);
+        distances[4 * n + 3] = distances[3 * n + 4] = wrong;
+        refused("samples 4 and 3 are", [&](auto& o) { o.distances = distances.data(); });
+    }
+    for (const std::int64_t cell : {4 * n + 3, 3 * n + 4, 3 * n + 3}) {
+        std::vector<double> distances(zeros);
+        distances[cell] = 1;
+        refused("distances must be", [&](auto& o) { o.distances = distances.data(); });
+    }
+    std::vector<std::int64_t> indptr(n + 1, 2), columns{0, 1};
+    indptr[0] = 0;
+    const fastfs::matrix sparse = fastfs::matrix::csr(values.data(), columns.data(), indptr.data(), n, d);
+    refused("make it dense", [](auto& o) { o.scaling = FASTFS_SCALE_STANDARD; }, sparse.get());
+    refused("make it dense", [](auto& o) { o.missing = FASTFS_MISSING_IGNORE; }, sparse.get());
+    refused("make it dense", [](auto& o) { o.ramp = FASTFS_RAMP_DEVIATION; }, sparse.get());
+    refused("make it dense", [&](auto& o) { o.levels = numbers.data(); }, sparse.get());
+    refused("make it dense", [](auto& o) { o.keep = FASTFS_KEEP_SQUARED_EUCLIDEAN; }, sparse.get());
+
+    auto by_class = fastfs::default_margin_options();
+    by_class.missing = FASTFS_MISSING_CLASS;
+    for (const bool of_class : {false, true}) {
+        CHECK(fastfs_margin_new(&X, of_class ? &by_class : nullptr, nullptr, &margin) == FASTFS_OK);
+        const auto relief_refused = [&](const char* what, auto&& change) {
+            auto o = fastfs::default_relief_options();
+            change(o);
+            std::fill(scores.begin(), scores.end(), -7.0);
+            fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+            result.scores = scores.data();
+            check(fastfs_relief(margin, labels.data(), 2, &o, nullptr, &result) == FASTFS_EINVAL && says(what) &&
+                      scores == std::vector<double>(d, -7.0),
+                  __FILE__, __LINE__, what);
+        };
+        const auto numeric = [&](fastfs_relief_options& o) {
+            o.target = FASTFS_TARGET_NUMBER;
+            o.y = y.data();
+        };
+        if (of_class) {
+            relief_refused("needs classes", numeric);
+            relief_refused("uses all samples", [](auto& o) { o.n_targets = 3; });
+            fastfs_margin_free(margin);
+            continue;
+        }
+        for (const int wrong : {-1, FASTFS_RRELIEFF + 1}) relief_refused("method", [&](auto& o) { o.method = wrong; });
+        for (const int wrong : {-1, 1, 2}) {
+            relief_refused("closed_form", [&](auto& o) { o.closed_form = wrong; });
+            relief_refused("far must be", [&](auto& o) { o.far = wrong; });
+            if (wrong != 1) relief_refused("radius", [&](auto& o) { o.radius = wrong; });
+        }
+        for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
+            relief_refused("n_neighbors", [&](auto& o) { o.n_neighbors = wrong; });
+            relief_refused("n_targets", [&](auto& o) { o.n_targets = wrong == 0 ? n + 1 : wrong; });
+        }
+        for (const double wrong : {-1.0, nan, std::numeric_limits<double>::infinity()}) {
+            relief_refused("dead_band", [&](auto& o) { o.dead_band = wrong; });
+            relief_refused("sigma", [&](auto& o) { o.sigma = wrong; });
+            const std::vector<double> priors{1, wrong};
+            relief_refused("priors", [&](auto& o) { o.priors = priors.data(); });
+            std::vector<double> numbers_of(y);
+            if (wrong >= 0 || wrong != wrong) numbers_of[2] = wrong;
+            if (numbers_of != y) {
+                relief_refused("y must be numbers", [&](auto& o) {
+                    numeric(o);
+                    o.y = numbers_of.data();
+                });
+            }
+        }
+        for (const int wrong : {-1, 3}) relief_refused("FASTFS_TARGET_", [&](auto& o) { o.target = wrong; });
+        relief_refused("FASTFS_RRELIEFF needs", [](auto& o) { o.method = FASTFS_RRELIEFF; });
+        relief_refused("FASTFS_TARGET_SURVIVAL needs", [](auto& o) { o.target = FASTFS_TARGET_SURVIVAL; });
+        relief_refused("FASTFS_RELIEF needs", [&](auto& o) {
+            numeric(o);
+            o.method = FASTFS_RELIEF;
+        });
+        relief_refused("y is null", [](auto& o) { o.target = FASTFS_TARGET_NUMBER; });
+        relief_refused("priors need", [&](auto& o) {
+            numeric(o);
+            o.priors = ones.data();
+        });
+        relief_refused("different values", [&](auto& o) {
+            numeric(o);
+            o.y = ones.data();
+        });
+        std::vector<double> times(n);
+        for (std::int64_t i = 0; i < n; ++i) times[i] = static_cast<double>(i);
+        for (const std::int32_t event : {-1, 0, 2}) {
+            const std::vector<std::int32_t> events(n, event);
+            relief_refused(event == 0 ? "without an event" : "0 or 1", [&](auto& o) {
+                o.method = FASTFS_RRELIEFF;
+                o.target = FASTFS_TARGET_SURVIVAL;
+                o.y = times.data();
+                o.events = events.data();
+            });
+        }
+        relief_refused("events is null", [&](auto& o) {
+            o.method = FASTFS_RRELIEFF;
+            o.target = FASTFS_TARGET_SURVIVAL;
+            o.y = times.data();
+        });
+
+        std::vector<double> weights(d, 0.0);
+        const auto use = [&](const std::vector<std::int64_t>& features, const double* w) {
+            return fastfs_margin_use(margin, features.data(), static_cast<std::int64_t>(features.size()), w, nullptr);
+        };
+        CHECK(fastfs_margin_use(nullptr, numbers.data(), 1, nullptr, nullptr) == FASTFS_EINVAL && says("null"));
+        CHECK(fastfs_margin_use(margin, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL && says("null"));
+        CHECK(fastfs_margin_use(margin, numbers.data(), 0, nullptr, nullptr) == FASTFS_EINVAL && says("n_features"));
+        CHECK(fastfs_margin_use(margin, numbers.data(), d + 1, nullptr, nullptr) == FASTFS_EINVAL);
+        for (const auto& wrong : {std::vector<std::int64_t>{0, 0}, {1, 0}, {-1}, {d}}) {
+            CHECK(use(wrong, nullptr) == FASTFS_EINVAL && says("ascending columns"));
+        }
+        CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("has weight"));
+        for (const double wrong : {-1.0, nan}) {
+            weights[1] = wrong;
+            CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("weights must be"));
+        }
+        // A refused call leaves the handle as it is.
+        fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+        result.scores = scores.data();
+        CHECK(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result) == FASTFS_OK && scores[5] != 0);
+        fastfs_margin_free(margin);
+        margin = nullptr;
+    }
+}
+
 // ---- sizes whose products leave 64 bits, and arrays of one value ----------------------------------------------------
 
 // A question of what no machine has: too much, or refused, never a small number.
@@ -1074,6 +1239,7 @@ int main() {
     test_tables_after_registration();
     test_null();
     test_negative_sizes();
+    test_margin_options();
     test_too_large_sizes();
     test_struct_sizes();
     test_questions();

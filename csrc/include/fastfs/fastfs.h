@@ -526,9 +526,9 @@ typedef struct fastfs_margin_options {
     double ramp_low, ramp_high;
     const int64_t* levels;   /* n_cols: 0 for numbers; for categories how many there are, whose codes 0..levels - 1 the
                                 column holds, and which differ by 0 or 1; NULL: all numbers */
-    const double* distances; /* n_rows x n_rows, row-major, symmetric, used by the RELIEF family but RELIEF instead of
-                                those of X; NULL: none */
-    const double* sample_weights; /* n_rows, positive: a weight w counts like w such samples; NULL: 1 each */
+    const double* distances; /* n_rows x n_rows, row-major, symmetric, at most 1e100, used by the RELIEF family but
+                                RELIEF instead of those of X; NULL: none */
+    const double* sample_weights; /* n_rows, 1e-100 to 1e100: a weight w counts like w such samples; NULL: 1 each */
 } fastfs_margin_options;
 #define FASTFS_MARGIN_OPTIONS_INIT  \
     {sizeof(fastfs_margin_options), \
@@ -617,7 +617,8 @@ typedef struct fastfs_relief_result {
     int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
     int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
     double* scores;    /* out, n_cols: larger is better, may be negative; 0 for constant features */
-    double* scores_sd; /* out, n_cols, or NULL: the standard deviation of each score over draws of n_targets */
+    double* scores_sd; /* out, n_cols, or NULL: the standard deviation of each score over draws of n_targets; NaN if
+                          that is 1 */
     int64_t n_alone;   /* out: targets without a near sample */
     int64_t n_apart;   /* out: pairs of a target and a sample without a feature that both have */
 } fastfs_relief_result;

@@ -168,7 +168,7 @@ class Relief(_ReliefFamily):
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     classes_ : ndarray of shape (n_classes,)
     target_type_ : str
         "class".
@@ -311,7 +311,7 @@ class ReliefF(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -424,7 +424,7 @@ class SURF(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -538,7 +538,7 @@ class MultiSURF(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -654,7 +654,7 @@ class SWRF(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -768,7 +768,7 @@ class MuRelief(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -884,7 +884,7 @@ class RReliefF(_TableSelector):
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
     scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them.
+        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     target_type_ : {"number", "survival"}

@@ -104,6 +104,8 @@ class TableOptions(FamilyOptions):
             raise ValueError("y holds events and times, which only RReliefF takes: use that")
         if self.missing == "class" and found.kind != "class":
             raise ValueError("missing='class' needs classes as y: choose missing='ignore' for numbers and times")
+        if self.missing == "class" and self.n_targets:
+            raise ValueError("missing='class' uses all samples as targets: choose missing='ignore' with n_targets")
         if self.missing == "class" and self.ramp != "none":
             raise ValueError("missing='class' takes expected differences, which have no ramp: leave ramp out")
         return found
@@ -229,6 +231,8 @@ def read_samples(
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
     """Return the weights of the samples, of which some may be 0."""
     given = np.asarray(sample_weight)
+    if given.dtype.kind == "c":
+        raise TypeError("sample_weight must hold real numbers, not complex ones")
     if given.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {given.shape}"
@@ -237,9 +241,11 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
         weights = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"sample_weight must hold numbers, not {given.dtype}") from None
-    bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    bad = np.flatnonzero(~((weights == 0) | ((weights >= 1e-100) & (weights <= 1e100))))
     if len(bad):
-        raise ValueError(f"sample_weight must be numbers of at least 0, but is {weights[bad[0]]:g} for sample {bad[0]}")
+        raise ValueError(
+            f"sample_weight must be 0 or a number from 1e-100 to 1e+100, but is {weights[bad[0]]:g} for sample {bad[0]}"
+        )
     if not weights.any():
         raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
     return weights

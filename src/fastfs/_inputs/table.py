@@ -60,7 +60,7 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
         return Table(X, mask.astype(np.int64))  # which the core refuses
     X = _as_columns(X)
     describe, numbers = describing(X), np.flatnonzero(~mask)
-    dtype: Any = np.float32
+    dtype = _type_of_codes(X)
     if len(numbers):
         part = as_array(_columns(X, numbers), run, advice=_DECLARE, describe=lambda j: describe(numbers[j]))
         part = as_floats(part)
@@ -144,6 +144,12 @@ def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
     mask = np.zeros(n_features, dtype=bool)
     mask[column_numbers("categorical_features", columns, n_features, column_names(X))] = True
     return mask
+
+
+def _type_of_codes(X: Any) -> Any:
+    """Return the dtype for a table of categories alone: that of `as_floats`, and float64 for categories in words."""
+    dtypes = X.dtypes if hasattr(X, "dtypes") else [X.dtype]
+    return np.float32 if all(str(dtype).lower() in ("float16", "float32") for dtype in dtypes) else np.float64
 
 
 def _columns(X: Any, columns: Array) -> Any:

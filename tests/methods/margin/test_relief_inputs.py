@@ -137,10 +137,17 @@ def test_a_number_has_the_dtype_of_numbers(method):
 
 @every
 def test_all_categories(method):
+    """They are computed with as float64, unless they are float32."""
     words = pd.DataFrame({"colour": TABLE["colour"], "old": TABLE["old"].map({True: "yes", False: "no"})})
     found = method(categorical_features="from_dtype").fit(words, target(method)).scores_
-    expected = method(categorical_features=[0, 1]).fit(CODES.astype(np.float32), target(method)).scores_
+    expected = method(categorical_features=[0, 1]).fit(CODES, target(method)).scores_
     np.testing.assert_array_equal(found, expected)
+    of_float32 = method(categorical_features=[0, 1]).fit(CODES.astype(np.float32), target(method)).scores_
+    np.testing.assert_allclose(of_float32, expected, rtol=0, atol=1e-6)
+    for make in (pd.DataFrame, pl.DataFrame):
+        for dtype, same in ((np.float64, expected), (np.int8, expected), (np.float32, of_float32)):
+            other = method(categorical_features=[0, 1]).fit(make(CODES.astype(dtype)), target(method)).scores_
+            np.testing.assert_array_equal(other, same)
 
 
 @every
@@ -321,7 +328,7 @@ def test_rrelieff_takes_any_numbers():
 def test_numbers_in_any_unit(method):
     y = NUMBERS[:, 1]
     expected = method().fit(X, y).scores_
-    for other in (1e-3 * y, 100 + 2 * y, -y):
+    for other in (1e-3 * y, 100 + 2 * y, -y, 1e-200 * y):
         np.testing.assert_allclose(method().fit(X, other).scores_, expected, rtol=0, atol=1e-9)
 
 
@@ -355,6 +362,9 @@ def test_classes_are_not_for_rrelieff():
 def test_missing_class_and_priors_need_classes():
     with pytest.raises(ValueError, match="missing='class' needs classes"):
         SURF(missing="class").fit(X, NUMBERS[:, 1])
+    with pytest.raises(ValueError, match="missing='class' uses all samples") as raised:
+        SURF(missing="class", n_targets=5).fit(X, Y)
+    assert_one_sentence(raised, "missing='ignore'")
     with pytest.raises(ValueError, match="priors need classes"):
         ReliefF(priors="uniform").fit(X, NUMBERS[:, 1])
 
@@ -365,6 +375,8 @@ def test_priors():
     shares = {"a": 10 / 60, "b": 20 / 60, "c": 30 / 60}
     assert_same(ReliefF(priors=shares).fit(X, y).scores_, plain)
     assert_same(ReliefF(priors={k: 7 * v for k, v in shares.items()}).fit(X, y).scores_, plain)
+    # Of two classes a sample misses one only.
+    assert_same(ReliefF(priors={0: 1e-300, 1: 1}).fit(X, Y).scores_, ReliefF().fit(X, Y).scores_)
     uniform = ReliefF(priors="uniform").fit(X, y).scores_
     assert_same(ReliefF(priors=dict.fromkeys("abc", 1.0)).fit(X, y).scores_, uniform)
     assert np.abs(uniform - plain).max() > 1e-3
@@ -467,6 +479,9 @@ BAD_WEIGHTS = {
     "one": (2.0, ValueError, ["60", "()"]),
     "columns": (np.ones((N, 2)), ValueError, ["60", "(60, 2)"]),
     "words": (["much"] * N, TypeError, ["numbers"]),
+    "complex": (np.ones(N, dtype=complex), TypeError, ["complex"]),
+    "too small": (np.where(np.arange(N) == 4, 1e-300, 1.0), ValueError, ["1e-300", "sample 4"]),
+    "too large": (np.where(np.arange(N) == 4, 1e300, 1.0), ValueError, ["1e+300", "sample 4"]),
 }
 
 
@@ -522,6 +537,7 @@ BAD_DISTANCES = {
     "NaN": (changed(manhattan(X), 4, 3, np.nan), ["samples 4 and 3", "nan"]),
     "infinity": (changed(manhattan(X), 4, 3, np.inf), ["samples 4 and 3", "inf"]),
     "negative": (-manhattan(X), ["at least 0"]),
+    "too large": (1e200 * manhattan(X), ["at most 1e+100"]),
     "not 0 to itself": (manhattan(X) + 1, ["0 on the diagonal"]),
     "of others": (manhattan(X[:-1]), ["(60, 60)", "(59, 59)"]),
     "no table": (manhattan(X)[0], ["2-D", "1-D"]),

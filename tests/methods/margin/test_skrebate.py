@@ -2,7 +2,7 @@
 
 Two comparisons. As it is, scikit-rebate meets the reference with its quirks imitated: distances of mixed tables without
 gaps multiply categories, and the radius of SURF and SWRF counts the zeros of the diagonal, or with gaps of half the
-matrix. Given our distances without those zeros, it meets the definitions themselves, and so `library_scores`.
+matrix. Given our distances without those zeros, it meets the definitions themselves, and so the library.
 
 Both add to our scores of a star the constant of its far rows, which scikit-rebate counts by 1 - d, and take uniform
 priors. Three classes with gaps are left out: there scikit-rebate's ReliefF weighs misses by how many have the feature.
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from reference import relief_family as reference
+from reference.relief_library import fitted
 
 skrebate = pytest.importorskip("skrebate")
 
@@ -31,21 +32,6 @@ CORES = {
 }
 KINDS = ("genotypes", "numbers", "gaps", "mixed", "mixed with gaps", "numeric target", "three classes")
 DECIDED = 1e-9  # of the largest distance: the nearest decision that rounding may not turn
-
-
-def library_scores(X, y, core, *, categorical, missing, ramp, target_type, priors, **options):
-    """The scores under test; options are those of `CORES`."""
-    return reference.scores(
-        X,
-        y,
-        core,
-        categorical=categorical,
-        missing=missing,
-        ramp=ramp,
-        target_type=target_type,
-        priors=priors,
-        **options,
-    )
 
 
 def draw(kind, seed):
@@ -74,7 +60,6 @@ class Case:
         self.core, self.options = CORES[name]
         self.target_type = "number" if kind == "numeric target" else "class"
         self.ramp = "sd" if kind.startswith("mixed") else None
-        self.priors = "uniform" if self.core in reference.BY_CLASS else None
         for seed in range(200):
             self.X, self.y, self.categories = draw(kind, seed)
             Z = reference.scaled(self.X, self.categories, "range", np.ones(40))
@@ -86,13 +71,14 @@ class Case:
         raise AssertionError("every table has a decision on the edge")
 
     def common(self):
-        return {
+        common = {
             "categorical": self.categories,
             "missing": "ignore",
             "ramp": self.ramp,
             "target_type": self.target_type,
-            "priors": self.priors,
         }
+        by_class = self.core in reference.BY_CLASS and self.target_type == "class"
+        return common | ({"priors": "uniform"} if by_class else {})
 
     def far_constant(self, distances, moments=None):
         """What far rows add to each feature if they count by 1 - d."""
@@ -145,7 +131,7 @@ def stable(monkeypatch):
 @pytest.mark.parametrize("name", CORES)
 def test_its_definitions(name, kind):
     case = Case(kind, name)
-    expected = library_scores(case.X, case.y, case.core, **case.common(), **case.options)
+    expected = fitted(case.X, case.y, case.core, **case.common(), **case.options).scores_
     assert np.ptp(expected) > 0.01
     found = case.peer(name, case.distances)
     np.testing.assert_allclose(expected + case.far_constant(case.distances), found, rtol=0, atol=1e-9)
