@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
+from fastfs._machine.errors import about_targets, places
 from reference.data import exclusive_or
 
 RNG = np.random.default_rng(0)
@@ -358,6 +359,27 @@ def test_bad_input(wrap, mistake):
         message = message.replace("(12,)", "(5,)")
     with pytest.raises(ValueError, match=re.escape(message)):
         wrap(estimator).fit(data, Y)
+
+
+@every
+@pytest.mark.parametrize("inner", [ReliefF(), IM4E(), ManiFeSt()])
+def test_a_bad_value_has_the_row_and_column_of_the_whole_table(wrap, inner):
+    data = X.copy()
+    data[3, 10] = np.nan
+    with pytest.raises(ValueError, match=r"row 3, column 10 \(counted from 0\)") as caught:
+        wrap(inner).fit(data, Y)
+    numbers = {place.kind: place.number for place in places(caught.value)}
+    assert (numbers["row"], numbers["column"]) == (3, 10)
+
+
+@pytest.mark.parametrize("column", [2, 5])
+def test_a_bad_target_has_its_own_column(column):
+    """Its number isn't that of a column of the subset."""
+    targets = RNG.normal(size=(60, 6))
+    targets[7, column] = np.nan
+    with pytest.raises(ValueError, match=rf"in subset 0: Y contains .* row 7, column {column} \(") as caught:
+        VLS(ProjSe(1), subsets="pairs", subset_size=4).fit(X, targets)
+    assert about_targets(caught.value)
 
 
 @around_relief
