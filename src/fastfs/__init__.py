@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fastfs._estimators.ikdr import IKDR as IKDR
     from fastfs._estimators.im4e import IM4E as IM4E
     from fastfs._estimators.immigrate import Immigrate as Immigrate
+    from fastfs._estimators.iterative import IterativeRelief as IterativeRelief
     from fastfs._estimators.manifest import ManiFeSt as ManiFeSt
     from fastfs._estimators.projse import ProjSe as ProjSe
     from fastfs._estimators.relief import SURF as SURF
@@ -90,6 +91,7 @@ _NAMES = {
     "_inputs.table": ["few_valued"],
     "_estimators.turf": ["TuRF"],
     "_estimators.vls": ["VLS"],
+    "_estimators.iterative": ["IterativeRelief"],
     "_estimators.im4e": ["IM4E"],
     "_functions.im4e": ["im4e", "im4e_scores", "IM4EResult"],
     "_estimators.immigrate": ["Immigrate"],

@@ -34,6 +34,11 @@ class Method:
     of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
 
+    @property
+    def only_ranks(self) -> bool:
+        """Whether scores are all that it finds, so that it may be wrapped."""
+        return not self.selects and self.picture is None
+
 
 def _table_method(word: str, estimator: str, genes: str = "", **facts: Any) -> Method:
     """Return a method of the RELIEF family but RELIEF."""

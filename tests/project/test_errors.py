@@ -5,7 +5,7 @@ import pytest
 
 import fastfs
 from fastfs import _core
-from fastfs._machine.errors import Place, naming, places, rename, within
+from fastfs._machine.errors import Place, about_targets, naming, places, rename, renumber, within
 from fastfs._machine.run import Run, core
 
 X = np.random.default_rng(0).normal(size=(6, 4))
@@ -25,6 +25,26 @@ def test_names_take_the_place_of_numbers():
         assert str(error)[place.begin : place.end] == name
     rename(error, {"chunk": lambda c: f"block {c + 1}"})  # an outer caller knows more
     assert str(error) == "in kernel 'b', block 3: no sample of tumour is left"
+
+
+def test_numbers_in_a_part_become_those_of_all():
+    error = ValueError("X is bad at row 1, column 2 (counted from 0)")
+    error.places = (("matrix", 0, 0, 1), ("row", 1, 12, 17), ("column", 2, 19, 27))
+    renumber(error, {"column": np.array([4, 7, 11]), "row": np.array([0, 30])})
+    assert str(error) == "X is bad at row 30, column 11 (counted from 0)"
+    found = [(place.kind, place.number, str(error)[place.begin : place.end]) for place in places(error)]
+    assert found == [("matrix", 0, "X"), ("row", 30, "row 30"), ("column", 11, "column 11")]
+    rename(error, {"column": "abcdefghijkl".__getitem__})  # an outer caller knows all columns
+    assert str(error) == "X is bad at row 30, l (counted from 0)"
+
+
+@pytest.mark.parametrize("bad", ["X", "Y"])
+def test_columns_of_targets(bad):
+    tables = {"X": X.copy(), "Y": X.copy()}
+    tables[bad][2, 3] = np.nan
+    with pytest.raises(ValueError, match=f"^{bad} contains NaN or infinity: first at row 2, column 3 ") as caught:
+        fastfs.projse_scores(tables["X"], tables["Y"], center=True)
+    assert about_targets(caught.value) == (bad == "Y")
 
 
 def test_errors_say_where_they_happened():

@@ -897,3 +897,118 @@ def test_margin_methods_refuse(wine, tmp_path, monkeypatch, capsys, arguments, p
     assert fastfs.cli.run(["score", str(file), "--label", "class", *arguments]) == 2
     assert part in capsys.readouterr().err
     assert not (tmp_path / "p.csv").exists()
+
+
+# TuRF and VLS
+
+
+WRAPPED = {
+    "turf": (["--turf", "0.2"], lambda inner: fastfs.TuRF(inner, step=0.2)),
+    "turf by number, with top": (
+        ["--turf", "3", "--top", "4"],
+        lambda inner: fastfs.TuRF(inner, step=3, n_features_to_select=4),
+    ),
+    "more than all": (
+        ["--turf", "3", "--top", "40"],
+        lambda inner: fastfs.TuRF(inner, step=3, n_features_to_select=13),
+    ),
+    "pairs": (["--vls", "pairs"], lambda inner: fastfs.VLS(inner, subsets="pairs")),
+    "random": (["--vls", "8x5"], lambda inner: fastfs.VLS(inner, n_subsets=8, subset_size=5)),
+    "both": (
+        ["--vls", "8x5", "--turf", "0.3"],
+        lambda inner: fastfs.TuRF(fastfs.VLS(inner, n_subsets=8, subset_size=5), step=0.3),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_turf_and_vls(wine, tmp_path, capsys, kind):
+    file, X, y = wine
+    options, wrap = WRAPPED[kind]
+    model = wrap(fastfs.ReliefF(n_neighbors=7)).fit(X, y)
+    method = ["--method", "relieff", "--method-option", "n_neighbors=7"]
+    for ending in ("csv", "json"):
+        arguments = ["score", str(file), "--label", "class", *method, *options, "--out", str(tmp_path / f"r.{ending}")]
+        assert fastfs.cli.run(arguments) == 0
+    title = " around ".join(["TuRF"] * ("--turf" in options) + ["VLS"] * ("--vls" in options) + ["ReliefF"])
+    said = capsys.readouterr().err
+    assert said.startswith(f"{title} scored 13 features of 178 samples")
+    if "--turf" in options:
+        assert f") and kept {model.get_support().sum()}; wrote " in said
+
+    best = np.argsort(model.ranking_)[: 4 if "4" in options else 13]
+    rows, found = read_csv(tmp_path / "r.csv"), json.loads((tmp_path / "r.json").read_text())
+    columns = ["rank", "feature", "index", "score"] + ["removed_at"] * ("--turf" in options)
+    assert list(rows[0]) == list(found["ranking"][0]) == columns
+    for ranking in (rows, found["ranking"]):
+        assert [int(row["index"]) for row in ranking] == best.tolist()
+        np.testing.assert_allclose([float(row["score"]) for row in ranking], model.scores_[best], rtol=0, atol=1e-12)
+        if "--turf" in options:
+            assert [int(row["removed_at"]) for row in ranking] == model.removed_at_[best].tolist()
+    assert found["method"] == "relieff"
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    assert (found.get("turf"), found.get("vls")) == (given.get("--turf"), given.get("--vls"))
+    inner = "estimator__estimator" if kind == "both" else "estimator"
+    assert found["parameters"][f"{inner}__n_neighbors"] == 7
+    assert found["parameters"][inner] == "ReliefF"
+    assert not any(name.endswith("verbose") for name in found["parameters"])
+
+
+def test_turf_on_the_terminal_and_in_a_picture(wine, tmp_path, capsys):
+    arguments = ["score", str(wine[0]), "--label", "class", "--method", "multisurf", "--turf", "0.3"]
+    assert fastfs.cli.run([*arguments, "--plot", str(tmp_path / "r.png")]) == 0
+    assert "removed_at" not in capsys.readouterr().out
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_targets_and_categories_reach_what_is_wrapped(wine, tmp_path):
+    file, X, _ = wine
+    arguments = ["score", str(file), "--method", "rrelieff", "--targets", "f12", "--ignore", "class", "--turf", "0.3"]
+    assert fastfs.cli.run([*arguments, "--categorical-features", "f2,f5", "--out", str(tmp_path / "r.csv")]) == 0
+    inner = fastfs.RReliefF(target_type="number", categorical_features=[2, 5])
+    model = fastfs.TuRF(inner, step=0.3).fit(X[:, :12], X[:, 12])
+    assert [int(row["index"]) for row in read_csv(tmp_path / "r.csv")] == np.argsort(model.ranking_).tolist()
+
+
+@pytest.mark.parametrize("word", [word for word, method in METHODS.items() if method.classes])
+def test_which_methods_can_be_wrapped(wine, capsys, word):
+    """All that find nothing but a ranking."""
+    finished = fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", word, "--turf", "5"])
+    said = capsys.readouterr().err
+    if word in ("projse", "immigrate", "disc", "ikdr"):
+        assert finished == 2
+        assert (
+            "--turf and --vls are for methods that do nothing but rank: choose --method manifest or relief or" in said
+        )
+    else:
+        assert finished == 0
+        assert "TuRF around " in said
+
+
+@pytest.mark.parametrize("options", [["--vls", "pairs"], ["--vls", "8x3", "--turf", "2"]])
+def test_bad_values_in_subsets_have_the_columns_of_the_file(tmp_path, capsys, options):
+    bad = X.copy()
+    bad[7, 4] = np.nan
+    file = write_text(tmp_path / "cells.csv", bad)
+    arguments = ["score", str(file), "--label", "status", "--method", "relief", *options]
+    assert fastfs.cli.run(arguments) == 2
+    assert "row 7, column 4 'g4'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options, part",
+    [
+        (["--turf", "some"], "--turf needs a number of features, or a share of them such as 0.1, not 'some'"),
+        (["--turf", "1.5"], "step as a share of the features must lie between 0 and 1, but is 1.5"),
+        (["--turf", "13"], "step must be below the number of features, 13, but is 13"),
+        (["--vls", "all"], "--vls needs pairs, or a number of subsets and their size such as 200x1000, not 'all'"),
+        (["--vls", "3x"], "not '3x'"),
+        (["--vls", "8x14"], "subset_size must be at most the 13 features of X, but is 14"),
+        (["--vls", "2x3"], "n_subsets must be at least 5"),
+        (["--turf", "3", "--method-option", "step=3"], "has no parameter 'step'"),
+    ],
+)
+def test_turf_and_vls_refuse(wine, capsys, options, part):
+    assert fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", "relieff", *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert part in line

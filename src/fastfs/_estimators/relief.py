@@ -18,6 +18,7 @@ from fastfs._functions.relief import (
     Samples,
     SURFOptions,
     SWRFOptions,
+    TableOptions,
     fit,
     read_samples,
 )
@@ -72,6 +73,10 @@ class _ReliefFamily(_Selector):
         return self._OPTIONS.of(self).response(y, *shape).strata
 
 
+# The core gives no score to columns of weight 0. This one alters no distance, and is a normal number in float32, too.
+_LEAST_WEIGHT = 1e-30
+
+
 class _Rounds:
     """Scores for one set of columns after another: distances are kept, and change with the columns."""
 
@@ -79,10 +84,27 @@ class _Rounds:
         self.samples, self.options = samples, options
         self.stage = samples.stage(options, run, options.KEEP)
 
-    def scores(self, columns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        self.stage.core.use(columns, None, self.stage.run)
+    def scores(
+        self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return a score for each of these columns; weights, one for each, multiply the differences in distances."""
+        if weights is not None:
+            self._require_weighable()
+            weights = np.maximum(weights, _LEAST_WEIGHT)
+        self.stage.core.use(columns, weights, self.stage.run)
         found = fit(self.stage, self.samples, self.samples.response, self.options).deliver()
         return found.scores[columns]
+
+    def _require_weighable(self) -> None:
+        if hasattr(self.samples.X, "tocsr"):
+            raise ValueError("X is sparse, but distances can be weighed of dense values only: give X.toarray()")
+        if self.samples.distances is not None:
+            raise ValueError("distances of your own can't be weighed by features: leave distances out")
+        # The core divides by the number of features that two samples share, and not by their weight.
+        if isinstance(self.options, TableOptions) and self.options.missing == "ignore":
+            raise ValueError(
+                "missing='ignore' has no weighted distances: impute, or choose missing='class' if y holds classes"
+            )
 
 
 class _TableSelector(_ReliefFamily):
@@ -116,7 +138,7 @@ class _TableSelector(_ReliefFamily):
         return self._fit(X, y, sample_weight, distances)
 
     def _rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _Rounds:
-        """Return what TuRF and VLS ask for scores of some of the columns."""
+        """Return what the wrappers ask for scores of some of the columns."""
         options, run = self._OPTIONS.of(self), Run.of(self)
         return _Rounds(self._read(X, y, sample_weight, distances, options, run), options, run)
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from numpy.linalg import LinAlgError
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing, get_tags
@@ -14,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.matrix import require_table
-from fastfs._machine.errors import naming
+from fastfs._machine.errors import about_targets, renumber
 
 Columns = npt.NDArray[np.int64]
 
@@ -48,8 +49,12 @@ class _Fits:
         if len(columns) < n_features:
             model.set_params(**_subset_params(model, columns, n_features, getattr(self.X, "columns", None)))
             part = _safe_indexing(self.X, columns, axis=1)
-        with naming({"column": lambda j: f"column {columns[j]}"}):
+        try:
             model.fit(part, self.y, **self.fit_params)
+        except (ValueError, LinAlgError) as error:
+            if not about_targets(error):
+                renumber(error, {"column": columns})
+            raise
         name = type(model).__name__
         if not hasattr(model, "scores_"):
             raise ValueError(f"{name} has no scores_ after its fit: give an estimator that scores the features")

@@ -19,7 +19,7 @@ from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, so
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.table import Table, as_categorical_features, read_table
-from fastfs._machine.errors import places, rename
+from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
@@ -303,8 +303,7 @@ def _in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
             if np.isnan(value):
                 error.args = (f"{error}, or choose missing='ignore'",)
         if samples.rows is not None:
-            rows = samples.rows
-            rename(error, {"row": lambda i: f"row {rows[i]}"})
+            renumber(error, {"row": samples.rows})
         raise
 
 

@@ -1,9 +1,11 @@
 """Errors of the core by the caller's names: the core knows classes, sets and columns by number only."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from numpy.linalg import LinAlgError
 
 
@@ -19,6 +21,11 @@ class Place(NamedTuple):
 def places(error: BaseException) -> list[Place]:
     """Return what the message of an error of the core names, in its order."""
     return [Place(*place) for place in getattr(error, "places", ())]
+
+
+def about_targets(error: BaseException) -> bool:
+    """Whether the columns that an error of the core names are those of Y."""
+    return any(place.kind == "matrix" and place.number == 1 for place in places(error))
 
 
 @contextmanager
@@ -50,11 +57,28 @@ def within(kind: str, number: int) -> Iterator[None]:
 
 def rename(error: BaseException, names: Mapping[str, Callable[[int], str]]) -> None:
     """Put names into the message of an error, and its places where they are then."""
+    _rewrite(error, names, lambda place: (place.number, names[place.kind](place.number)))
+
+
+def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]]) -> None:
+    """Let an error of a part of the data count as the caller does: number k of a kind becomes ``numbers[kind][k]``."""
+
+    def of_all(place: Place) -> tuple[int, str]:
+        number = int(numbers[place.kind][place.number])
+        return number, f"{place.kind} {number}"
+
+    _rewrite(error, numbers, of_all)
+
+
+def _rewrite(error: BaseException, kinds: Container[str], change: Callable[[Place], tuple[int, str]]) -> None:
+    """Give things of these kinds the number and the name that ``change`` returns."""
     message, text, end, moved = str(error), "", 0, []
     for place in places(error):
-        name = names[place.kind](place.number) if place.kind in names else message[place.begin : place.end]
+        number, name = place.number, message[place.begin : place.end]
+        if place.kind in kinds:
+            number, name = change(place)
         text += message[end : place.begin]
-        moved.append(Place(place.kind, place.number, len(text), len(text) + len(name)))
+        moved.append(Place(place.kind, number, len(text), len(text) + len(name)))
         text += name
         end = place.end
     if moved:

@@ -26,6 +26,8 @@ def ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: b
             steps = {"score when selected": selector.selection_scores_}
         for name, values in steps.items():
             columns[name] = [*values[: len(order)].tolist(), *[None] * max(0, len(order) - n_selected)]
+    if hasattr(selector, "removed_at_") and not to_read:
+        columns["removed_at"] = selector.removed_at_[order].tolist()
     class_scores = getattr(selector, "class_scores_", None)
     if class_scores is None or len(selector.classes_) <= 2:
         return columns
@@ -50,12 +52,24 @@ def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def parameters(selector: Any) -> dict[str, Any]:
-    """The parameters of an estimator for JSON, which has no infinity."""
-    return {
-        name: "inf" if isinstance(value, float) and value == np.inf else value
-        for name, value in selector.get_params().items()
-        if name != "verbose"
-    }
+    """The parameters of an estimator and of those inside it for JSON, which has no infinity."""
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "get_params"):
+            return type(value).__name__
+        return "inf" if isinstance(value, float) and value == np.inf else value
+
+    given = selector.get_params().items()
+    return {name: plain(value) for name, value in given if name.rpartition("__")[2] != "verbose"}
+
+
+def title(method: Method, selector: Any) -> str:
+    """The name of the estimator and, in front of it, of those around it."""
+    around = []
+    while (inner := getattr(selector, "estimator", None)) is not None:
+        around.append(type(selector).__name__)
+        selector = inner
+    return " around ".join([*around, method.estimator])
 
 
 def form(selector: Any) -> dict[str, Any]:

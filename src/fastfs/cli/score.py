@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +12,14 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs._inputs.columns import column_numbers
-from fastfs._machine.errors import places, rename
+from fastfs._machine.errors import about_targets, rename
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
+from fastfs.cli.wrapper import WrapperOptions, wrap
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
 _ROWS_SHOWN = 20
@@ -112,6 +113,7 @@ def score(
     method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
     source: Input,
     output: Output,
+    wrapper: WrapperOptions,
     options: MethodOptions,
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
@@ -120,13 +122,14 @@ def score(
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
     chosen = METHODS[word]
     _check_outputs(chosen, source, output)
-    selector = make_selector(chosen, options)
+    scorer = make_selector(chosen, options)
+    selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source)
     with progress(f"reading {source.file.name}") as report:
         data = _read(source, targets)
-        if chosen.selects and output.top is not None:
+        if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
-        selector.set_params(**_of_the_table(selector, data))
+        scorer.set_params(**_of_the_table(scorer, data))
         with _names_of_the_file(data, source.transpose):
             try:
                 selector.set_params(verbose=report or False).fit(data.table.X, data.table.y)
@@ -136,7 +139,7 @@ def score(
                 raise ValueError(str(error)) from error
     samples_of = {} if targets else _samples_of(data.table.y)
     with signals_as_exits():
-        written = _write(chosen, selector, data, samples_of, output)
+        written = _write(chosen, selector, data, samples_of, output, wrapper)
     say(_summary(chosen, selector, data, samples_of) + (f"; wrote {' and '.join(written)}." if written else "."))
 
 
@@ -224,8 +227,7 @@ def _names_of_the_file(data: _Data, transposed: bool) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        of_targets = any(place.kind == "matrix" and place.number == 1 for place in places(error))
-        names = data.targets if of_targets else data.table.feature_names
+        names = data.targets if about_targets(error) else data.table.feature_names
         row, column = ("sample", "feature") if transposed else ("row", "column")
         rename(error, {"row": lambda i: f"{row} {i}", "column": lambda j: f"{column} {j} '{names[j]}'"})
         raise
@@ -237,12 +239,21 @@ def _samples_of(labels: Any) -> dict[str, int]:
     return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
 
 
-def _write(method: Method, selector: Any, data: _Data, samples_of: dict[str, int], output: Output) -> list[str]:
+def _write(
+    method: Method,
+    selector: Any,
+    data: _Data,
+    samples_of: dict[str, int],
+    output: Output,
+    wrapper: WrapperOptions,
+) -> list[str]:
     """Write or print what was found, and return what was written."""
     names = data.table.feature_names
     n_samples, n_features = data.table.X.shape
     top = output.top
-    about = {"method": method.word, "parameters": results.parameters(selector), "version": fastfs.__version__}
+    about: dict[str, Any] = {"method": method.word}
+    about |= {name: value for name, value in asdict(wrapper).items() if value is not None}
+    about |= {"parameters": results.parameters(selector), "version": fastfs.__version__}
     about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
     about |= {"classes": samples_of} | results.form(selector) | results.rules(selector)
     pairs = results.pairs(selector, names)
@@ -284,5 +295,8 @@ def _summary(method: Method, selector: Any, data: _Data, samples_of: dict[str, i
         how += f", with sigma = {selector.sigma_:.4g}"
     if (n_selected := getattr(selector, "n_selected_", None)) is not None:
         how += f" and selected {n_selected}"
+    if (removed_at := getattr(selector, "removed_at_", None)) is not None:
+        how += f" and kept {np.count_nonzero(removed_at == 0)}"
     n_samples, n_features = data.table.X.shape
-    return f"{method.estimator} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}"
+    title = results.title(method, selector)
+    return f"{title} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}"

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fastfs import io
 from fastfs._methods import Method
+from fastfs.cli.results import title
 from fastfs.cli.terminal import output
 
 # Pairs of features in the terminal.
@@ -70,6 +71,6 @@ def draw(path: Path, method: Method, selector: Any, feature_names: Sequence[str]
         left, right = figure.subplots(1, 2, width_ratios=(8, 5))
         getattr(pl, picture.function)(selector, ax=right, title=picture.title)
     how = {"ranks": selector.ranking_, "n_selected": getattr(selector, "n_selected_", None)}
-    pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=f"{method.estimator}: {source}", **how)
+    pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=f"{title(method, selector)}: {source}", **how)
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)

@@ -1,4 +1,4 @@
-"""What TuRF and VLS share: scikit-learn's rules, what they hand to the estimator, what they say of bad input."""
+"""What the wrappers share: scikit-learn's rules, what they hand to the estimator, what they say of bad input."""
 
 import pickle
 import re
@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
-from fastfs import IM4E, VLS, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
+from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
+from fastfs._machine.errors import about_targets, places
 from reference.data import exclusive_or
 
 RNG = np.random.default_rng(0)
@@ -69,7 +70,12 @@ def both(estimator, **options):
     return turf(VLS(estimator, subset_size=5, n_subsets=6), **options)
 
 
+def iterative(estimator, **options):
+    return IterativeRelief(estimator, n_iter=4, n_features_to_select=4, **options)
+
+
 every = pytest.mark.parametrize("wrap", [turf, vls, both])
+around_relief = pytest.mark.parametrize("wrap", [turf, vls, both, iterative])
 
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
@@ -90,6 +96,7 @@ def guesses_not(estimator):
         VLS(MultiSURF()),
         VLS(ManiFeSt(), subsets="pairs"),
         TuRF(VLS(ReliefF(), subset_size=1)),
+        IterativeRelief(ReliefF()),
     ],
     expected_failed_checks=lambda wrapper: NOT_GUESSED if guesses_not(wrapper.estimator) else {},
 )
@@ -97,7 +104,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("wrapper", [TuRF, VLS])
+@pytest.mark.parametrize("wrapper", [TuRF, VLS, IterativeRelief])
 def test_parameters_are_stored_untouched(wrapper):
     given = {name: object() for name in wrapper(None).get_params(deep=False)}
     estimator = wrapper(**given)
@@ -105,7 +112,7 @@ def test_parameters_are_stored_untouched(wrapper):
     assert estimator.get_params() == given
 
 
-@every
+@around_relief
 def test_the_estimator_is_left_as_it_is(wrap):
     inner = ReliefF(n_neighbors=3)
     model = wrap(inner).fit(X, Y)
@@ -117,7 +124,7 @@ def test_the_estimator_is_left_as_it_is(wrap):
     assert repr(twin) == repr(model)
 
 
-@every
+@around_relief
 def test_pickles_hold_the_fit(wrap):
     model = wrap(ReliefF()).fit(X, Y)
     twin = pickle.loads(pickle.dumps(model))
@@ -125,7 +132,7 @@ def test_pickles_hold_the_fit(wrap):
     np.testing.assert_array_equal(twin.transform(X), X[:, model.get_support()])
 
 
-@every
+@around_relief
 def test_in_a_pipeline_and_a_grid(wrap):
     model = wrap(ReliefF())
     inner = "estimator__estimator" if wrap is both else "estimator"
@@ -171,7 +178,7 @@ def values_of(table):
     return np.asarray(table, dtype=object).tolist()
 
 
-@every
+@around_relief
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_frames_stay_frames(wrap, frame):
     table = frame(dict(zip(NAMES, X.T, strict=True)))
@@ -355,6 +362,27 @@ def test_bad_input(wrap, mistake):
 
 
 @every
+@pytest.mark.parametrize("inner", [ReliefF(), IM4E(), ManiFeSt()])
+def test_a_bad_value_has_the_row_and_column_of_the_whole_table(wrap, inner):
+    data = X.copy()
+    data[3, 10] = np.nan
+    with pytest.raises(ValueError, match=r"row 3, column 10 \(counted from 0\)") as caught:
+        wrap(inner).fit(data, Y)
+    numbers = {place.kind: place.number for place in places(caught.value)}
+    assert (numbers["row"], numbers["column"]) == (3, 10)
+
+
+@pytest.mark.parametrize("column", [2, 5])
+def test_a_bad_target_has_its_own_column(column):
+    """Its number isn't that of a column of the subset."""
+    targets = RNG.normal(size=(60, 6))
+    targets[7, column] = np.nan
+    with pytest.raises(ValueError, match=rf"in subset 0: Y contains .* row 7, column {column} \(") as caught:
+        VLS(ProjSe(1), subsets="pairs", subset_size=4).fit(X, targets)
+    assert about_targets(caught.value)
+
+
+@around_relief
 def test_iterators_are_refused(wrap):
     with pytest.raises(TypeError, match=r"^X is an iterator of row chunks, .* scores it several times: give it as one"):
         wrap(ReliefF()).fit(iter([X]), Y)
@@ -368,7 +396,7 @@ def test_a_bad_number_of_features_is_refused_before_the_work(wrap, number):
     assert Recorder.seen == []
 
 
-@every
+@around_relief
 def test_a_fit_that_is_stopped_changes_nothing(wrap):
     model = wrap(ReliefF()).fit(X, Y)
     before = dict(vars(model))
@@ -393,7 +421,7 @@ def test_progress(wrap):
     assert shares[-1] == 1
 
 
-@every
+@around_relief
 def test_permutations_and_subsamples(wrap):
     test = fastfs.permutation_test(wrap(ReliefF()), X, Y, n_permutations=19)
     assert test.pvalue == 0.05

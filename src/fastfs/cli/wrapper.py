@@ -1,0 +1,59 @@
+"""TuRF and VLS around the estimator of a method."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+import fastfs
+from fastfs._methods import METHODS, Method
+
+
+@dataclass(frozen=True)
+class WrapperOptions:
+    turf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEP",
+            help="Take out the worst features, score the others again, and so on, until --top are left (default: half "
+            "of them). STEP: features to take out each round, or a share of all such as 0.1.",
+        ),
+    ] = None
+    vls: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SUBSETS",
+            help="Score subsets of the features, and take each feature's best score. SUBSETS: pairs, or numbers such "
+            "as 200x1000 for 200 random subsets of 1000 features.",
+        ),
+    ] = None
+
+
+def wrap(method: Method, selector: Any, given: WrapperOptions) -> Any:
+    """Return the estimator inside those that the options ask for: TuRF around VLS around the method."""
+    if (given.turf is not None or given.vls is not None) and not method.only_ranks:
+        words = " or ".join(word for word, other in METHODS.items() if other.only_ranks)
+        raise ValueError(f"--turf and --vls are for methods that do nothing but rank: choose --method {words}")
+    if given.vls is not None:
+        selector = fastfs.VLS(selector, **_subsets(given.vls))
+    if given.turf is not None:
+        selector = fastfs.TuRF(selector, step=_step(given.turf))
+    return selector
+
+
+def _subsets(text: str) -> dict[str, Any]:
+    if text == "pairs":
+        return {"subsets": "pairs"}
+    numbers = re.fullmatch(r"([0-9]+)x([0-9]+)", text)
+    if numbers is None:
+        raise ValueError(f"--vls needs pairs, or a number of subsets and their size such as 200x1000, not '{text}'")
+    return {"n_subsets": int(numbers[1]), "subset_size": int(numbers[2])}
+
+
+def _step(text: str) -> int | float:
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    raise ValueError(f"--turf needs a number of features, or a share of them such as 0.1, not '{text}'")
