@@ -436,6 +436,11 @@ void relief(const Margin& margin, const Target& target, const fastfs_relief_opti
             result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
         }
     }
+    require(
+        target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,
+        "sample weights must add up to at least 2, or numbers have no standard deviation by which samples are near; "
+        "these add up to ",
+        target.total_weight(), ": give the number of samples that each stands for");
     Scores(margin, target, options, run).compute(result);
     if (options.closed_form) normalize_closed_form(margin.X().n_cols(), result);
 }

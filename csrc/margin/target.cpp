@@ -49,8 +49,8 @@ Target::Target(const double* y, const std::int32_t* events, const Numbers& weigh
         const double offset = (y_[j] - y_[0]) / range_ - sum / total;
         squares += weights[j] * offset * offset;
     }
-    require(total > 1, "sample weights must add up to more than 1 for numbers as targets, not to " + text(total));
-    near_ = range_ * std::sqrt(squares / (total - 1));
+    total_weight_ = total;
+    near_ = range_ * std::sqrt(squares / std::max(total - 1, 0.0));
 }
 
 double Target::difference(std::int64_t n, std::int64_t j) const {

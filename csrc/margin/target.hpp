@@ -34,6 +34,8 @@ class Target {
         return scratch.data();
     }
 
+    double total_weight() const { return total_weight_; }
+
     // How far apart numbers or times are, from 0 to 1.
     double difference(std::int64_t n, std::int64_t j) const;
 
@@ -41,7 +43,8 @@ class Target {
     std::optional<Classes> classes_;
     Numbers y_;                // with events the share of samples that had one by then: 1 - Kaplan and Meier's survival
     std::vector<char> event_;  // empty: no times
-    double near_ = 0;          // the standard deviation of y
+    double near_ = 0;          // the standard deviation of y, of repeated samples
+    double total_weight_ = 0;
     double range_ = 1;
 };
 

@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import Tags
 
 from fastfs._estimators.relief import _Rounds
 from fastfs._estimators.rounds import _Wrapper
@@ -52,8 +51,8 @@ class IterativeRelief(_Wrapper):
     Raises
     ------
     ValueError
-        A parameter out of range; a sparse X, ``missing="ignore"`` or distances of your own, which can't be weighed by
-        features; what the estimator raises.
+        A parameter out of range; ``missing="ignore"`` or distances of your own, which can't be weighed by features;
+        what the estimator raises.
     TypeError
         The estimator isn't one of the RELIEF family, or is :class:`fastfs.Relief`; a parameter is of another type; X is
         an iterator.
@@ -111,8 +110,8 @@ class IterativeRelief(_Wrapper):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Whatever the estimator takes, unless it is sparse.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            Whatever the estimator takes.
         y : array-like
             The same.
         **fit_params
@@ -156,8 +155,3 @@ class IterativeRelief(_Wrapper):
             self.weights_ = weights
             self.n_iter_ = number
         return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags

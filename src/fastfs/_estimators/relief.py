@@ -96,8 +96,6 @@ class _Rounds:
         return found.scores[columns]
 
     def _require_weighable(self) -> None:
-        if hasattr(self.samples.X, "tocsr"):
-            raise ValueError("X is sparse, but distances can be weighed of dense values only: give X.toarray()")
         if self.samples.distances is not None:
             raise ValueError("distances of your own can't be weighed by features: leave distances out")
         # The core divides by the number of features that two samples share, and not by their weight.

@@ -160,7 +160,6 @@ def test_estimators_that_cannot_weigh(inner):
 
 
 BAD = {
-    "sparse": ({}, sp.csr_array(X), {}, "X is sparse, but distances can be weighed of dense values only"),
     "ignore": ({"estimator__missing": "ignore"}, GAPS, {}, "missing='ignore' has no weighted distances: impute, or"),
     "distances": ({}, X, {"distances": np.ones((N, N)) - np.eye(N)}, "distances of your own can't be weighed"),
     "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1, but is 0"),
@@ -189,3 +188,11 @@ def test_progress():
     seen = []
     IterativeRelief(MultiSURF(), n_iter=4, verbose=lambda step, share: seen.append((step, share))).fit(X, Y)
     assert seen == [(f"round {k} of 4", k / 4) for k in range(1, 5)]
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
+def test_sparse(container):
+    data = np.where(np.abs(X) < 1, 0.0, X)
+    dense, sparse = (IterativeRelief(MultiSURF(), n_iter=4).fit(given, Y) for given in (data, container(data)))
+    np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=0, atol=ROUNDING)
+    assert np.ptp(sparse.weights_) > 0.1
