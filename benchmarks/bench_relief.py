@@ -76,12 +76,13 @@ def ours(method: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return fastfs.multisurf_scores(X, y, n_threads=1)
 
 
-def distance_seconds(X: np.ndarray, keep: str, repeats: int) -> Timing:
+def distance_seconds(X: np.ndarray, keep: str, repeats: int, **options: Any) -> Timing:
     """CPU times of all distances: of the label-free stage with them, less without."""
+    options = {"scaling": "range"} | options
     t = harness.compare(
         {
-            "all": lambda: Stage(X, "range", Run(1), keep).core,
-            "rest": lambda: Stage(X, "range", Run(1)).core,
+            "all": lambda: Stage(X, options, Run(1), keep).core,
+            "rest": lambda: Stage(X, options, Run(1)).core,
         },
         repeats,
     )
