@@ -15,6 +15,8 @@ from fastfs._machine.run import Run
 from fastfs._types import Array
 
 FROM_DTYPE = "from_dtype"
+# Codes that are taken as they are; what is tried at once stays in a cache.
+_MOST_CODES, _VALUES_AT_ONCE = 1 << 15, 1 << 16
 _DECLARE = "convert it to numbers, drop it, or declare it in categorical_features"
 # Types of columns that hold categories, as pandas, Arrow and Polars spell them.
 _CATEGORIES = re.compile(
@@ -59,6 +61,11 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     if hasattr(X, "tocsr"):
         return Table(X, mask.astype(np.int64))  # which the core refuses
     X = _as_columns(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        values = as_floats(as_array(X, run, advice=_DECLARE))
+        levels = _levels_of_codes(values, mask)
+        if levels is not None:
+            return Table(values, levels)
     describe, numbers = describing(X), np.flatnonzero(~mask)
     dtype = _type_of_codes(X)
     if len(numbers):
@@ -73,6 +80,22 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
         codes, known = _encode(np.asarray(_column(X, column)), describe(column))
         values[:, column], levels[column] = codes, max(1, len(known))
     return Table(values, levels)
+
+
+def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
+    """Return the levels of columns that hold codes already, whole numbers from 0 on, some perhaps unused; or None."""
+    rows = max(1, _VALUES_AT_ONCE // values.shape[1])
+    high = np.full(values.shape[1], -np.inf)
+    for first in range(0, len(values), rows):
+        part = values[first : first + rows]
+        if not mask.all():
+            part = np.where(mask, part, 0)
+        with np.errstate(invalid="ignore"):  # casts of NaN, and of what is out of range
+            whole = part.astype(np.int32) == part
+        if not np.all((whole & (part >= 0) & (part < _MOST_CODES)) | np.isnan(part)):
+            return None
+        high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    return np.where(mask, np.where(np.isfinite(high), high, 0) + 1, 0).astype(np.int64)
 
 
 def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
