@@ -8,6 +8,8 @@ import pytest
 import fastfs
 from reference import relief_family as reference
 
+pytestmark = pytest.mark.slow  # these check the oracle; the library is checked by test_relief_family
+
 RADIUS_CORES = {
     "surf": ("surf", {}),
     "surf far": ("surf", {"far": True}),

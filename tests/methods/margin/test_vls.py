@@ -239,3 +239,16 @@ def test_subsets_do_not_become_too_small_in_turf(subset_size, smallest):
 def test_given_subsets_lose_the_features_that_turf_takes_out():
     seen = rounds_of_turf(VLS(Counter(), subsets=[[0, 1, 4], [2, 3, 1], [5, 4]]), 6, 2, 2)
     assert seen == [[0, 1, 4], [1, 2, 3], [4, 5], [0, 1], [1, 2, 3], [0, 1], [1]]
+
+
+def test_turf_in_each_subset():
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 2, size=(200, 60)).astype(float)
+    y = X[:, 0] != X[:, 1]
+    turf = fastfs.TuRF(fastfs.MultiSURF(), n_features_to_select=4, step=0.3)
+    model = fastfs.VLS(turf, n_subsets=15, subset_size=20).fit(X, y)
+    expected = np.full(60, -np.inf)
+    for subset in model.subsets_:
+        expected[subset] = np.fmax(expected[subset], turf.fit(X[:, subset], y).scores_)
+    np.testing.assert_allclose(model.scores_, expected, rtol=0, atol=1e-12)
+    assert set(model.ranking_[:2].tolist()) == {1, 2}
