@@ -78,8 +78,8 @@ class VLS(_Wrapper):
     -----
     A fit to each subset. By default these have as many values together as eight fits to all features, with
     ``subsets="pairs"`` nine; what a fit costs apart from that comes on top of it. "pairs" is the better choice in
-    :class:`fastfs.TuRF`, which takes out features that don't meet in one of its rounds. The other way round, TuRF runs in
-    each subset, and what it takes out there has a tier of TuRF's as its score.
+    :class:`fastfs.TuRF`, which takes out features that don't meet in one of its rounds. The other way round, TuRF runs
+    in each subset, and what it takes out there has a tier of TuRF's as its score.
 
     References
     ----------
