@@ -227,12 +227,12 @@ void column_moments(const T* __restrict from, const double* __restrict weights, 
     for (std::int64_t r = 0; r < n_rows; ++r, from += row_stride) {
         const double weight = weights[r];
         for (std::int64_t k = 0; k < n; ++k) {
-            const double x = (static_cast<double>(from[k]) - origin[k]) * factor[k];
-            const bool known = x == x;
-            const double w = known ? weight : 0.0, value = known ? x : 0.0;
+            const double difference = static_cast<double>(from[k]) - origin[k];
+            const bool known = difference == difference;
+            const double w = known ? weight : 0.0, d = known ? difference : 0.0, x = d * factor[k];
             counts[k] += w;
-            sums[k] += w * value;
-            squares[k] += (w * value) * value;
+            sums[k] += d * (w * factor[k]);
+            squares[k] += (w * x) * x;
         }
     }
 }
