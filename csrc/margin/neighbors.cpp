@@ -150,9 +150,13 @@ void NeighborRule::keep_lowest(std::size_t group, const double* keys) {
             left -= rows[size].weight;
         }
         rows.resize(size);
+        found_few_ = found_few_ || left > 1e-9 * static_cast<double>(options_.n_neighbors);
         return;
     }
-    if (rows.size() < k) return;
+    if (rows.size() < k) {
+        found_few_ = true;
+        return;
+    }
     std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k) - 1, rows.end(), lower);
     rows.resize(k);
     limits_[group] = keys[rows.back().j];

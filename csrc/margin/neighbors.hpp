@@ -42,6 +42,9 @@ class NeighborRule {
     // Returns whether a sample is near. distances: to all samples, NaN where there is none.
     bool find(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
 
+    // Whether a group of a target had fewer than n_neighbors, by weight.
+    bool found_few() const { return found_few_; }
+
     // By group, from the weights of its neighbors, 0 for a group that has none.
     void factors(std::int64_t n, const double* weights, double* factors) const;
 
@@ -66,6 +69,7 @@ class NeighborRule {
     std::int64_t n_samples_, n_groups_;
     Numbers priors_;  // of the groups, not normalised
     Moments all_;
+    bool found_few_ = false;
     // Scratch.
     std::vector<std::int64_t> groups_;
     std::vector<std::vector<Kept>> kept_;

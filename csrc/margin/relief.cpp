@@ -96,6 +96,7 @@ class Scores {
     const std::unique_ptr<const ExpectedDifferences> expected_;
     const double* kept_;
     bool listed_, drawn_, by_target_;
+    bool found_few_ = false;
     bool stored_ = false;
     std::int64_t block_ = 0;   // targets at once
     double total_weight_ = 0;  // of the targets
@@ -198,6 +199,7 @@ Findings Scores::find(std::int64_t first, std::int64_t last, double* rows) {
             }
         }
     });
+    for (const NeighborRule& rule : rules) found_few_ = found_few_ || rule.found_few();
     Findings found;
     for (auto& some : of_task) found.add(some);
     return found;
@@ -360,6 +362,7 @@ void Scores::compute(fastfs_relief_result& result) {
         if (!drawn_) differences_.sums(listed.pairs, sums_squares(), by_target_, sums_.data(), run_);
     }
 
+    if (found_few_ && !rule_.by_totals()) result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
     if (listed.n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
     if (listed.n_apart > 0) result.warnings |= FASTFS_MARGIN_APART;
     result.n_alone = listed.n_alone;
@@ -429,13 +432,7 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
 
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             fastfs_relief_result& result) {
-    if (const Classes* classes = target.classes()) {
-        result.warnings = margin.warnings(*classes);
-        const bool of_each_class = options.method == FASTFS_RELIEFF || options.method == FASTFS_MU_RELIEF;
-        if (of_each_class && classes->smallest() <= options.n_neighbors) {
-            result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
-        }
-    }
+    if (const Classes* classes = target.classes()) result.warnings = margin.warnings(*classes);
     require(
         target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,
         "sample weights must add up to at least 2, or numbers have no standard deviation by which samples are near; "

@@ -605,7 +605,7 @@ typedef struct fastfs_relief_options {
 
 enum {                                  /* warnings of the margin methods, added up */
        FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */
-       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF, MU_RELIEF: a class has fewer neighbours than n_neighbors */
+       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF, MU_RELIEF: a sample has fewer hits or misses than n_neighbors */
        FASTFS_MARGIN_NO_WEIGHT = 4,     /* IM4E, IMMIGRATE: no direction has a positive margin: the last weights stay */
        FASTFS_MARGIN_UNEVEN = 8,        /* not scaled, and standard deviations lie more than 1e3 apart */
        FASTFS_MARGIN_NO_NEIGHBORS = 16, /* no sample has a near hit or miss */
