@@ -1,8 +1,10 @@
 #include "margin/differences.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "engines/adjacent_rows.hpp"
@@ -57,6 +59,7 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       columns_(std::move(columns)),
       dense_(&X) {
     if (X.is_sparse()) split_sparse(weights, run);
+    if (weights) weights_.assign(weights, weights + columns_.size());
     if (!scales.incomplete.empty()) find_gaps(run);
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
@@ -200,25 +203,44 @@ void Differences::find_gaps(Run& run) {
     }
 }
 
-// From sums over the features that both samples have to n_features times the mean.
+// The weight of the features whose bits are set.
+double Differences::missing_weight(const std::uint64_t* words) const {
+    double weight = 0;
+    for (std::int64_t word = 0; word < n_words_; ++word) {
+        for (std::uint64_t bits = words[word]; bits != 0; bits &= bits - 1) {
+            weight += weights_[at(word * 64 + std::countr_zero(bits))];
+        }
+    }
+    return weight;
+}
+
+// From sums over the features that both samples have to their (weighted) mean times that of all features.
 void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                   std::int64_t ld, Run& run) const {
     const std::int64_t n = X_->n_rows(), A = n_features();
     const auto both_missing = margin_kernels<float>().shared_bits;
     const bool triangle = targets.all() && t0 == 0 && t1 == n;
+    const double total =
+        weights_.empty() ? static_cast<double>(A) : std::accumulate(weights_.begin(), weights_.end(), 0.0);
     parallel_for(run, t1 - t0, [&](std::int64_t t, int) {
         const std::int64_t i = targets.row(t0 + t);
+        const std::uint64_t* of_i = missing_.data() + i * n_words_;
+        std::vector<std::uint64_t> either(weights_.empty() ? 0 : at(n_words_));
         double* row = out + t * ld;
         for (std::int64_t j = triangle ? i : 0; j < n; ++j) {
-            const std::int64_t shared =
-                A - n_missing_[at(i)] - n_missing_[at(j)] +
-                both_missing(missing_.data() + i * n_words_, missing_.data() + j * n_words_, n_words_);
-            // Multiplied before it is divided, so that equal shares of differing categories stay ties.
-            if (shared == 0) {
-                row[j] = std::numeric_limits<double>::quiet_NaN();
-            } else if (shared < A) {
-                row[j] = row[j] * static_cast<double>(A) / static_cast<double>(shared);
+            const std::uint64_t* of_j = missing_.data() + j * n_words_;
+            const std::int64_t n_shared =
+                A - n_missing_[at(i)] - n_missing_[at(j)] + both_missing(of_i, of_j, n_words_);
+            if (n_shared == A) continue;
+            auto shared = static_cast<double>(n_shared);
+            if (!weights_.empty()) {
+                for (std::int64_t word = 0; word < n_words_; ++word) either[at(word)] = of_i[word] | of_j[word];
+                shared = total - missing_weight(either.data());
             }
+            // Less than rounding leaves is no weight. Multiplied before it is divided, so that equal shares of
+            // differing categories stay ties.
+            const bool any = n_shared > 0 && shared > 1e-12 * total;
+            row[j] = any ? row[j] * total / shared : std::numeric_limits<double>::quiet_NaN();
         }
     });
     if (!triangle) return;

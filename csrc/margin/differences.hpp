@@ -89,6 +89,7 @@ class Differences {
     void split_sparse(const double* weights, Run& run);
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
+    double missing_weight(const std::uint64_t* words) const;
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                          Run& run) const;
 
@@ -111,6 +112,7 @@ class Differences {
     std::int64_t n_words_ = 0;
     std::vector<std::uint64_t> missing_;
     std::vector<std::int64_t> n_missing_;
+    Numbers weights_;  // of columns_ in distances; empty: 1 each
 };
 
 }  // namespace fastfs::core

@@ -101,11 +101,13 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
     std::vector<std::int64_t> used;
     Numbers weights_used;
     for (std::size_t k = 0; k < columns.size(); ++k) {
-        if (scales_.factor[at(columns[k])] == 0 || (weights && weights[k] == 0)) continue;
+        if (scales_.factor[at(columns[k])] == 0) continue;
         used.push_back(columns[k]);
         if (weights) weights_used.push_back(weights[k]);
     }
-    require(!used.empty(), "the columns in use need one that varies and has weight");
+    const bool weighs = weights == nullptr ||
+                        std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
+    require(!used.empty() && weighs, "the columns in use need one that varies and has weight");
     // Made before anything is given up: it may lack memory.
     auto differences =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);

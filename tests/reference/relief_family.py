@@ -146,13 +146,15 @@ def ramped(D, Z, categories, ramp, w):
     return D
 
 
-def distances_of(D):
-    """A times the mean over the features that both rows have; NaN if there are none, and for a row and itself.
+def distances_of(D, weights=None):
+    """A times the (weighted) mean over the features that both rows have; NaN if there are none, and for a row itself.
 
     Multiplied before divided: so rounding keeps ties of categories, such as differences in 2 of 5 and in 4 of 10.
     """
-    shared, total, n_features = np.sum(~np.isnan(D), axis=2), np.nansum(D, axis=2), D.shape[2]
-    distances = np.where(shared == n_features, total, ratio(n_features * total, shared))
+    weights = np.ones(D.shape[2]) if weights is None else weights
+    known = ~np.isnan(D)
+    shared, total = np.sum(known * weights, axis=2), np.nansum(D * weights, axis=2)
+    distances = np.where(known.all(axis=2), total, ratio(weights.sum() * total, shared))
     distances[shared == 0] = np.nan
     np.fill_diagonal(distances, np.nan)
     return distances

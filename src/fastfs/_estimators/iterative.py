@@ -51,8 +51,7 @@ class IterativeRelief(_Wrapper):
     Raises
     ------
     ValueError
-        A parameter out of range; ``missing="ignore"`` or distances of your own, which can't be weighed by features;
-        what the estimator raises.
+        A parameter out of range; distances of your own, which can't be weighed by features; what the estimator raises.
     TypeError
         The estimator isn't one of the RELIEF family, or is :class:`fastfs.Relief`; a parameter is of another type; X is
         an iterator.

@@ -18,8 +18,8 @@ from fastfs._functions.relief import (
     Samples,
     SURFOptions,
     SWRFOptions,
-    TableOptions,
     fit,
+    in_words_of_the_caller,
     read_samples,
 )
 from fastfs._inference.permutation import Scorer
@@ -73,10 +73,6 @@ class _ReliefFamily(_Selector):
         return self._OPTIONS.of(self).response(y, *shape).strata
 
 
-# The core gives no score to columns of weight 0. This one alters no distance, and is a normal number in float32, too.
-_LEAST_WEIGHT = 1e-30
-
-
 class _Rounds:
     """Scores for one set of columns after another: distances are kept, and change with the columns."""
 
@@ -88,21 +84,12 @@ class _Rounds:
         self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
         """Return a score for each of these columns; weights, one for each, multiply the differences in distances."""
-        if weights is not None:
-            self._require_weighable()
-            weights = np.maximum(weights, _LEAST_WEIGHT)
-        self.stage.core.use(columns, weights, self.stage.run)
+        if weights is not None and self.samples.distances is not None:
+            raise ValueError("distances of your own can't be weighed by features: leave distances out")
+        with in_words_of_the_caller(self.samples, self.options):
+            self.stage.core.use(columns, weights, self.stage.run)
         found = fit(self.stage, self.samples, self.samples.response, self.options).deliver()
         return found.scores[columns]
-
-    def _require_weighable(self) -> None:
-        if self.samples.distances is not None:
-            raise ValueError("distances of your own can't be weighed by features: leave distances out")
-        # The core divides by the number of features that two samples share, and not by their weight.
-        if isinstance(self.options, TableOptions) and self.options.missing == "ignore":
-            raise ValueError(
-                "missing='ignore' has no weighted distances: impute, or choose missing='class' if y holds classes"
-            )
 
 
 class _TableSelector(_ReliefFamily):
@@ -471,7 +458,7 @@ class SURF(_TableSelector):
     Warns
     -----
     fastfs.DataWarning
-        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
         standard deviations lie more than 1000 times apart.
 
     Notes
@@ -585,7 +572,7 @@ class MultiSURF(_TableSelector):
     Warns
     -----
     fastfs.DataWarning
-        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
         standard deviations lie more than 1000 times apart.
 
     Notes
@@ -701,7 +688,7 @@ class SWRF(_TableSelector):
     Warns
     -----
     fastfs.DataWarning
-        A class has one sample; samples have no near neighbour; two samples have no feature in common; without scaling,
+        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
         standard deviations lie more than 1000 times apart.
 
     Notes

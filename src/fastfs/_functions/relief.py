@@ -241,11 +241,6 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
         weights = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"sample_weight must hold numbers, not {given.dtype}") from None
-    bad = np.flatnonzero(~((weights == 0) | ((weights >= 1e-100) & (weights <= 1e100))))
-    if len(bad):
-        raise ValueError(
-            f"sample_weight must be 0 or a number from 1e-100 to 1e+100, but is {weights[bad[0]]:g} for sample {bad[0]}"
-        )
     if not weights.any():
         raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
     return weights
@@ -269,10 +264,10 @@ def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptio
     given = options.core() | response.core()
     if isinstance(options, ReliefFOptions) and options.priors is not None:
         given["priors"] = class_priors(options.priors, response.classes)
-    with _in_words_of_the_caller(samples, options):
+    with in_words_of_the_caller(samples, options):
         found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
     result = FamilyResult(found["scores"], found["scores_sd"], algorithm(found))
-    return Outcome(result, family_messages(found, response, options))
+    return Outcome(result, family_messages(found, response, samples.weights, options))
 
 
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
@@ -292,7 +287,7 @@ def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.
 
 
 @contextmanager
-def _in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
+def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
     """Let errors of the core count rows as the caller does, and say what to do with missing values."""
     try:
         yield
@@ -307,7 +302,9 @@ def _in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
         raise
 
 
-def family_messages(found: dict[str, Any], response: Response, options: FamilyOptions) -> list[str]:
+def family_messages(
+    found: dict[str, Any], response: Response, weights: npt.NDArray[np.float64] | None, options: FamilyOptions
+) -> list[str]:
     """Return the warnings of the core in words."""
     from fastfs import _core
 
@@ -318,18 +315,12 @@ def family_messages(found: dict[str, Any], response: Response, options: FamilyOp
         if classes is None or labels is None:
             said.append(f"n_neighbors = {k} is more than the hits or the misses of some samples, so all were used")
         else:
-            sizes = np.bincount(labels, minlength=len(classes))
-            small = [f"class {c} ({n})" for c, n in zip(classes, sizes, strict=True) if n <= k]
-            said.append(
-                f"n_neighbors = {k} is more than some classes have to offer, so all their samples were used: "
-                + some_of(small)
-            )
+            sizes = np.bincount(labels, weights, minlength=len(classes))
+            small = [f"class {c} ({n:g})" for c, n in zip(classes, sizes, strict=True) if n <= k]
+            text = f"n_neighbors = {k} is more than some classes have to offer, so all their samples were used"
+            said.append(f"{text}: {some_of(small)}" if small else text)
     if flags & _core.MARGIN_NO_NEIGHBORS:
-        n, n_targets = found["n_alone"], options.n_targets or len(response.values)
-        if n == n_targets:
-            said.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
-        else:
-            said.append(f"{n} of {n_targets} samples have no neighbour nearer than their threshold, and count as 0")
+        said.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
     if flags & _core.MARGIN_APART:
         said.append(
             f"{found['n_apart']} pairs of samples have no feature that both know, so that they can't be neighbours: "

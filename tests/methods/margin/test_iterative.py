@@ -36,7 +36,9 @@ def weighed_distances(data, weights, missing, y, categorical, sample_weight):
     categories = oracle.mask(categorical, data.shape[1])[varies]
     Z = oracle.scaled(data[:, varies], categories, "range", w)
     D = oracle.differences(Z, categories, y if missing == "class" else None, w)
-    return np.sum(D * weights[varies], axis=2)
+    weights = weights[varies]
+    shared = np.sum(~np.isnan(D) * weights, axis=2)
+    return np.nansum(D * weights, axis=2) * weights.sum() / shared
 
 
 def brute_force(
@@ -84,13 +86,14 @@ def test_agrees_with_the_oracle(core, n_iter, rate):
 
 
 @cores
-def test_categories_gaps_and_sample_weights(core):
+@pytest.mark.parametrize("missing", ["ignore", "class"])
+def test_categories_gaps_and_sample_weights(core, missing):
     """Weights multiply differences of categories, and expected differences; not those that scores are made of."""
     method, options = CORES[core]
-    method = type(method)(**{**method.get_params(), "categorical_features": CATEGORIES, "missing": "class"})
+    method = type(method)(**{**method.get_params(), "categorical_features": CATEGORIES, "missing": missing})
     sample_weight = RNG.uniform(0.5, 2, N)
     model = IterativeRelief(method, n_iter=4, rate=0.3).fit(GAPS, Y, sample_weight=sample_weight)
-    given = {"missing": "class", "categorical": CATEGORIES, "sample_weight": sample_weight}
+    given = {"missing": missing, "categorical": CATEGORIES, "sample_weight": sample_weight}
     assert_agrees(model, brute_force(GAPS, Y, core.rstrip("*"), 4, 0.3, **given, **options))
 
 
@@ -160,7 +163,6 @@ def test_estimators_that_cannot_weigh(inner):
 
 
 BAD = {
-    "ignore": ({"estimator__missing": "ignore"}, GAPS, {}, "missing='ignore' has no weighted distances: impute, or"),
     "distances": ({}, X, {"distances": np.ones((N, N)) - np.eye(N)}, "distances of your own can't be weighed"),
     "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1, but is 0"),
     "rate 2": ({"rate": 2.0}, X, {}, "rate must be above 0 and at most 1, but is 2.0"),

@@ -323,7 +323,7 @@ def test_a_stage_that_lacks_memory_stays_as_it_is(keep):
 @pytest.mark.parametrize("keep", ["manhattan", "none"])
 @pytest.mark.parametrize("name, table", OF_STAGES)
 def test_weights_of_features(name, table, keep):
-    """They multiply differences in distances, not in scores; a feature of weight 0 is not there."""
+    """They multiply differences in distances, not in scores; a feature of weight 0 is scored, too."""
     case = without_distances(name, table, 3)
     stage, columns = Stage(case, keep), np.array([0, 1, 2, 4, 5, 6, 7, 8])
     weights = np.random.default_rng(4).uniform(0.2, 2, 8)
@@ -332,7 +332,7 @@ def test_weights_of_features(name, table, keep):
     found = stage.scores()
     assert_close(found, weighted(case, columns, weights), 1e-12, case)
     plain = Stage(case, keep)
-    plain.use(columns[weights > 0])
+    plain.use(columns)
     assert np.abs(found - plain.scores()).max() > 1e-4 * np.abs(found).max()
 
 
@@ -340,16 +340,16 @@ def weighted(case, columns, weights):
     """The reference with weights of features."""
     o = {"missing": "error", "ramp": None, "categorical": np.zeros(9, dtype=bool), "target_type": "class"}
     o |= {"sample_weight": np.ones(N)} | case.options
-    w, used = o.pop("sample_weight"), np.zeros(9)
-    used[columns] = weights
+    w, of_feature = o.pop("sample_weight"), np.zeros(9)
+    of_feature[columns] = weights
     kept, scaling, missing, ramp = w > 0, o.pop("scaling"), o.pop("missing"), o.pop("ramp")
     X, y, w = case.X[kept], case.y[kept], w[kept]
-    varies = [a for a in np.flatnonzero(used) if len(np.unique(X[~np.isnan(X[:, a]), a])) > 1]
+    varies = [a for a in columns if len(np.unique(X[~np.isnan(X[:, a]), a])) > 1]
     categories = o.pop("categorical")[varies]
     Z = reference.scaled(X[:, varies], categories, scaling, w)
     D = reference.differences(Z, categories, y if missing == "class" else None, w)
     known = np.ones(Z.shape, dtype=bool) if missing == "class" else ~np.isnan(Z)
-    G = reference.pair_weights(case.core, reference.distances_of(D * used[varies]), y, w=w, known=known, **o)
+    G = reference.pair_weights(case.core, reference.distances_of(D, of_feature[varies]), y, w=w, known=known, **o)
     found = np.zeros(9)
     found[varies] = np.sum(G * np.nan_to_num(reference.ramped(D, Z, categories, ramp, w)), axis=(0, 1))
     return found

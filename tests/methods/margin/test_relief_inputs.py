@@ -470,9 +470,9 @@ def test_errors_count_rows_of_the_whole_table(method):
 
 
 BAD_WEIGHTS = {
-    "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["-1", "sample 4"]),
-    "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "sample 4"]),
-    "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "sample 4"]),
+    "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["-1", "row 4"]),
+    "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "row 4"]),
+    "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "row 4"]),
     "all 0": (np.zeros(N), ValueError, ["zero for all samples"]),
     "one class": (1.0 - Y, ValueError, ["only one class"]),
     "short": (np.ones(N - 1), ValueError, ["60", "(59,)"]),
@@ -480,8 +480,9 @@ BAD_WEIGHTS = {
     "columns": (np.ones((N, 2)), ValueError, ["60", "(60, 2)"]),
     "words": (["much"] * N, TypeError, ["numbers"]),
     "complex": (np.ones(N, dtype=complex), TypeError, ["complex"]),
-    "too small": (np.where(np.arange(N) == 4, 1e-300, 1.0), ValueError, ["1e-300", "sample 4"]),
-    "too large": (np.where(np.arange(N) == 4, 1e300, 1.0), ValueError, ["1e+300", "sample 4"]),
+    "too small": (np.where(np.arange(N) == 4, 1e-300, 1.0), ValueError, ["1e-300", "row 4"]),
+    "too large": (np.where(np.arange(N) == 4, 1e300, 1.0), ValueError, ["1e+300", "row 4"]),
+    "after a row of weight 0": (np.where(np.arange(N) == 4, np.nan, np.arange(N) > 0), ValueError, ["nan", "row 4"]),
 }
 
 
@@ -654,3 +655,17 @@ def test_stability_of_numbers_and_times(y):
     found = fastfs.stability(RReliefF(2), X, y, n_subsamples=6)
     assert [len(part) for part in found.selected] == [2] * 6
     assert found.relevance_correlation > 0
+
+
+def test_few_hits_of_numbers_are_said():
+    """One outlier has no sample within a standard deviation."""
+    y = np.r_[np.linspace(0, 1, 39), 30.0]
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.warns(fastfs.DataWarning, match="more than the hits or the misses of some samples"):
+        fastfs.ReliefF(n_neighbors=3).fit(X, y)
+
+
+def test_few_neighbors_are_counted_by_weight():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    with pytest.warns(fastfs.DataWarning, match=r"n_neighbors = 10 .*: class 0 \(3\), class 1 \(3\)"):
+        fastfs.ReliefF().fit(X, y, sample_weight=np.full(60, 0.1))
