@@ -31,10 +31,13 @@ class Genotypes:
     table in place of an array. ``G[samples, snps]`` and ``G[samples]`` select by positions, slices or masks, without a
     copy of the genotypes; ``numpy.asarray(G)`` decodes to float32.
 
-    Attributes
+    Parameters
     ----------
-    shape : tuple of two ints
-        Samples, SNPs.
+    bits : ndarray of uint8, shape (n_all_snps, n_bytes)
+        The genotypes of each SNP, four samples a byte, the first one in its lowest bits: 00 two copies, 01 missing,
+        10 one copy, 11 none.
+    rows, columns : ndarray of int64, shape (n_samples,) and (n_snps,)
+        The samples and SNPs that are in the table.
     samples : ndarray of str, shape (n_samples,)
         Their names: those within a family, or with the family and a colon before them if they aren't unique.
     names : ndarray of str, shape (n_snps,)
@@ -59,7 +62,7 @@ class Genotypes:
     >>> from fastfs.io import pack_genotypes
     >>> G = pack_genotypes(np.array([[0, 1, 2], [2, np.nan, 1]]), names=["rs1", "rs2", "rs3"])
     >>> G.shape, np.asarray(G[1:, [0, 2]]).tolist(), G[:, :2].names.tolist()
-    ((2, 2), [[2.0, 1.0]], ['rs1', 'rs2'])
+    ((2, 3), [[2.0, 1.0]], ['rs1', 'rs2'])
     """
 
     ndim = 2
