@@ -22,6 +22,9 @@ COUNTED_BELOW = 10**6
 # Rounds of swaps in a walk of the star sampler.
 _N_ROUNDS = 50
 
+# The most other units on each side of a unit in its cell with which it is compared to fit the classes' probabilities.
+_N_PARTNERS = 20
+
 # Of the seeds that have one parent, the last one: that of the hub of the star.
 _HUB = (1 << 32) - 1
 
@@ -298,14 +301,19 @@ class Design:
         from sklearn.linear_model import LogisticRegression
 
         n_classes = len(self._kinds)
-        if len(self._bounds) > 2:
-            Z = np.hstack([Z, self._cells[:, None] == np.arange(1, len(self._bounds) - 1)])
+        # Of two units of a cell with different labels, the odds that they have them this way round: what all units of a
+        # cell have in common cancels, so that cells may be as small as pairs.
+        i, j = self._pairs()
+        labels = np.eye(n_classes)[self._codes]
+        terms = ((labels[i] - labels[j])[:, :, None] * (Z[i] - Z[j])[:, None, :]).reshape(len(i), -1)
+        sizes = np.diff(self._bounds)[self._cells[i]]
+        weights = 1 / np.minimum(sizes - 1, 2 * _N_PARTNERS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = LogisticRegression(C=1e4, max_iter=1000).fit(Z, self._codes)
-        logits = fitted.decision_function(Z)
-        if n_classes == 2:
-            logits = np.stack([np.zeros(len(Z)), logits], axis=1)
+            fitted = LogisticRegression(C=1e4, fit_intercept=False, max_iter=1000).fit(
+                np.vstack([terms, -terms]), np.repeat([1, 0], len(i)), np.tile(weights, 2)
+            )
+        logits = Z @ fitted.coef_.reshape(n_classes, -1).T
         # The swap of two labels that is most likely, from the best unit of each label for each other label.
         gains = logits - logits[np.arange(len(Z)), self._codes][:, None]
         best = np.full((len(self._bounds) - 1, n_classes, n_classes), -np.inf)
@@ -318,6 +326,19 @@ class Design:
                 "covariates that separate the classes"
             )
         self._logits = logits
+
+    def _pairs(self) -> tuple[Integers, Integers]:
+        """Return pairs of units of one cell with different labels: all, or those of each unit with some others."""
+        lefts, rights = [], []
+        for begin, end in itertools.pairwise(self._bounds.tolist()):
+            half = (end - begin) // 2
+            for step in np.unique(np.linspace(1, half, min(half, _N_PARTNERS)).astype(int)).tolist():
+                n = half if 2 * step == end - begin else end - begin  # opposite units meet once
+                lefts.append(begin + np.arange(n))
+                rights.append(begin + (np.arange(n) + step) % (end - begin))
+        i, j = np.concatenate(lefts), np.concatenate(rights)
+        differ = self._codes[i] != self._codes[j]
+        return i[differ], j[differ]
 
     def _fit_numbers(self, Z: Floats) -> None:
         """Split numbers in their fit to the covariates and the cells, which stays, and residuals, which move."""
@@ -339,10 +360,7 @@ class Design:
 
     def _walk(self, codes: Integers, rng: np.random.Generator) -> Integers:
         """Return the codes after rounds of swaps between random pairs of each cell."""
-        logits = self._logits
-        assert logits is not None
-        n_classes = logits.shape[1]
-        flat = logits.ravel()
+        assert self._logits is not None
         sizes = np.diff(self._bounds)
         places = np.arange(len(codes)) - np.repeat(self._bounds[:-1], sizes)
         left = np.flatnonzero((places % 2 == 0) & (places + 1 < np.repeat(sizes, sizes)))
@@ -350,13 +368,14 @@ class Design:
         lefts, rights = orders[:, left], orders[:, left + 1]
         thresholds = rng.logistic(size=lefts.shape)
         codes = codes.copy()
-        for i, j, threshold in zip(lefts, rights, thresholds, strict=True):
+        differences = (self._logits[lefts] - self._logits[rights]).reshape(_N_ROUNDS, -1)
+        first = np.arange(len(left)) * self._logits.shape[1]
+        for i, j, difference, threshold in zip(lefts, rights, differences, thresholds, strict=True):
             a, b = codes[i], codes[j]
-            at_i, at_j = i * n_classes, j * n_classes
-            gain = flat[at_i + b] - flat[at_i + a] + flat[at_j + a] - flat[at_j + b]
-            swapped = threshold < gain
-            codes[i] = np.where(swapped, b, a)
-            codes[j] = np.where(swapped, a, b)
+            gain = difference[first + b] - difference[first + a]
+            change = (b - a) * (threshold < gain)
+            codes[i] = a + change
+            codes[j] = b - change
         return codes
 
 
