@@ -37,7 +37,7 @@ struct Known {
     std::int64_t j, of_class;
 };
 
-// Ascending by x, one byte of its bits after the other: a third of what std::sort takes.
+// Ascending by x, one byte of its bits after the other.
 void sort_by_value(std::vector<Known>& known) {
     struct Key {
         std::uint64_t bits;
