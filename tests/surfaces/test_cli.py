@@ -791,6 +791,57 @@ def test_numbers_are_explained(wine, tmp_path, capsys):
     assert "rrelieff explains numbers: give --targets in place of --label" in capsys.readouterr().err
 
 
+@pytest.fixture
+def study(tmp_path):
+    """Features, and columns about the samples."""
+    rng = np.random.default_rng(0)
+    X, weights, times = rng.normal(size=(60, 4)), rng.uniform(0.5, 2, 60).round(3), rng.exponential(size=60)
+    died, donors = rng.random(60) < 0.7, np.arange(60) // 5
+    y = np.where(X[:, 1] > 0, "a", "b")
+    lines = ["f0,f1,weight,f2,f3,months,died,donor,state"]
+    for row, w, t, d, donor, label in zip(X, weights, times, died, donors, y, strict=True):
+        first, second, *others = map(repr, row.tolist())
+        lines.append(
+            ",".join([first, second, repr(w.item()), *others, repr(t.item()), str(int(d)), f"d{donor}", label])
+        )
+    file = tmp_path / "study.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file, X, y, weights, np.rec.fromarrays([died, times], names=["event", "time"])
+
+
+def test_weights_of_samples(study, tmp_path, capsys):
+    file, X, y, weights, _ = study
+    arguments = ["score", str(file), "--label", "state", "--weights", "weight", "--out", str(tmp_path / "r.csv")]
+    arguments += [part for name in ("months", "died", "donor") for part in ("--ignore", name)]
+    assert fastfs.cli.run([*arguments, "--method", "multisurf"]) == 0
+    scores = fastfs.MultiSURF().fit(X, y, sample_weight=weights).scores_
+    np.testing.assert_allclose([float(row["score"]) for row in read_csv(tmp_path / "r.csv")], np.sort(scores)[::-1])
+    assert fastfs.cli.run([*arguments, "--method", "multisurf", "--turf", "1"]) == 0
+    model = fastfs.TuRF(fastfs.MultiSURF(), step=1).fit(X, y, sample_weight=weights)
+    assert [int(row["index"]) for row in read_csv(tmp_path / "r.csv")] == np.argsort(model.ranking_).tolist()
+    capsys.readouterr()
+    assert fastfs.cli.run([*arguments, "--method", "manifest"]) == 2
+    assert "Method 'manifest' has no use for --weights" in capsys.readouterr().err
+    arguments[arguments.index("weight")] = "donor"
+    assert fastfs.cli.run([*arguments[:-2], "--method", "multisurf"]) == 2
+    assert "Column 'donor'" in capsys.readouterr().err
+
+
+def test_times_to_an_event(study, tmp_path, capsys):
+    file, X, _, _, times = study
+    arguments = ["score", str(file), "--targets", "months", "--out", str(tmp_path / "r.csv")]
+    arguments += [part for name in ("weight", "donor", "state") for part in ("--ignore", name)]
+    assert fastfs.cli.run([*arguments, "--method", "rrelieff", "--event", "died"]) == 0
+    scores = fastfs.RReliefF().fit(X, times).scores_
+    np.testing.assert_allclose([float(row["score"]) for row in read_csv(tmp_path / "r.csv")], np.sort(scores)[::-1])
+    capsys.readouterr()
+    assert fastfs.cli.run([*arguments, "--method", "surf", "--event", "died"]) == 2
+    assert "--event is for --method rrelieff with one column of --targets" in capsys.readouterr().err
+    assert fastfs.cli.run([*arguments, "--method", "rrelieff", "--event", "f1"]) == 2
+    assert "Column 'f1' of" in (said := capsys.readouterr().err)
+    assert "must hold 0 or 1 only" in said
+
+
 def test_codes_and_missing_values(tmp_path, capsys):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, 3))

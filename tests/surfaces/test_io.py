@@ -284,7 +284,7 @@ def test_transposed_table_with_rows_and_columns_to_ignore(write):
         (TRANSPOSED.replace("b,", "a,"), "status", [], "2 rows 'a'"),
         (TRANSPOSED + "status,u,v,u\n", "status", [], "2 rows 'status'"),
         (TRANSPOSED.replace("s2", "s1"), "status", [], "2 columns 's1'"),
-        (TRANSPOSED.replace("v", ""), "status", [], "Label row 'status' .* no value in column 's2'"),
+        (TRANSPOSED.replace("v", ""), "status", [], "Row 'status' .* no value in column 's2'"),
         (TRANSPOSED.replace("4", "four"), "status", [], "Column 's2' .* row 'b' has 'four'"),
         (TRANSPOSED + "batch,x,y,x\n", "status", [], r"Row 'batch' .* column 's1' has 'x'; .* ignore=\['batch'\]"),
         ("gene,s1,s2\n", "status", [], "no features below"),
@@ -385,6 +385,54 @@ def test_classes(write):
     assert (kept.y.tolist(), kept.X.tolist()) == ([10, 30, 10], [[1], [3], [4]])
     with pytest.raises(ValueError, match=r"no class '11' \(it has 10, 20, 30\)"):
         io.keep_classes(table, ["10", "11"])
+
+
+VALUES = np.array([[1.5, 2], [3, 4], [5, 6]])
+ANNOTATED = "gene,s1,s2,s3\na,1.5,3,5\ndonor,x,y,x\nb,2,4,6\nstatus,u,v,u\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "transposed csv", "parquet", "transposed parquet", "npz", "h5ad", "labels"])
+def test_annotations_are_no_features(tmp_path, write, kind):
+    donors, options = ["x", "y", "x"], {"annotations": ["donor"]}
+    if kind == "csv":
+        path = write(",a,donor,b,status\ns1,1.5,x,2,u\ns2,3,y,4,v\ns3,5,x,6,u\n")
+    elif kind == "transposed csv":
+        path, options["transpose"] = write(ANNOTATED), True
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        pandas = pytest.importorskip("pandas")
+        columns = {"a": VALUES[:, 0], "donor": donors, "b": VALUES[:, 1], "status": ["u", "v", "u"]}
+        path = parquet(tmp_path, pandas.DataFrame(columns))
+    elif kind == "transposed parquet":
+        pytest.importorskip("pyarrow")
+        pandas = pytest.importorskip("pandas")
+        rows = [line.split(",") for line in ANNOTATED.split()]
+        path = parquet(tmp_path, pandas.DataFrame(rows[1:], columns=rows[0]).set_index("gene"))
+        options["transpose"] = True
+    elif kind == "npz":
+        path = save(tmp_path, X=VALUES, status=np.array([*"uvu"]), donor=np.array(donors), feature_names=["a", "b"])
+    elif kind == "h5ad":
+        anndata = pytest.importorskip("anndata")
+        pandas = pytest.importorskip("pandas")
+        obs = pandas.DataFrame({"donor": donors, "status": ["u", "v", "u"]}, index=["s1", "s2", "s3"])
+        path = h5ad(tmp_path, anndata.AnnData(VALUES, obs, pandas.DataFrame(index=["a", "b"])))
+    else:
+        path = write(",a,b\ns1,1.5,2\ns2,3,4\ns3,5,6\n")
+        options["labels"] = write("id,donor,status\ns3,x,u\ns2,y,v\ns1,x,u\n", "l.csv")
+    table = read_table(path, "status", **options)
+    assert (table.feature_names, table.y.tolist()) == (["a", "b"], [*"uvu"])
+    np.testing.assert_array_equal(table.X, VALUES)
+    assert {name: values.tolist() for name, values in table.annotations.items()} == {"donor": donors}
+    assert io.keep_classes(table, ["u"]).annotations["donor"].tolist() == ["x", "x"]
+    with pytest.raises(ValueError, match="'dono'"):
+        read_table(path, "status", **options | {"annotations": ["dono"]})
+
+
+def test_bad_annotations(write):
+    with pytest.raises(ValueError, match=r"Column 'donor' of '.*' has no value in row 1"):
+        read_table(write("a,donor,y\n1,x,u\n2,,v\n"), "y", annotations=["donor"])
+    with pytest.raises(ValueError, match=r"must be a table with the column 'donor': choose its labels with label="):
+        read_table(write("a\n1\n2\n"), labels=write("u\nv\n", "l.txt"), annotations=["donor"])
 
 
 # Parquet

@@ -140,6 +140,74 @@ class _TableSelector(_ReliefFamily):
         return tags
 
 
+class _NearestSelector(_TableSelector):
+    """A selector with so many neighbours of each class."""
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        n_neighbors: int = 10,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        priors: str | Mapping[Any, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_neighbors = n_neighbors
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.priors = priors
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+
+class _RadiusSelector(_TableSelector):
+    """A selector whose neighbours lie within a distance; those beyond another one may count, too."""
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        far: bool = False,
+        categorical_features: Any = None,
+        missing: str = "error",
+        target_type: str = "auto",
+        ramp: str | tuple[float, float] | None = None,
+        n_targets: int | None = None,
+        scaling: str | None = "range",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        max_memory: int | str | None = None,
+        verbose: bool | Progress = False,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.far = far
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.target_type = target_type
+        self.ramp = ramp
+        self.n_targets = n_targets
+        self.scaling = scaling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.verbose = verbose
+
+
 class Relief(_ReliefFamily):
     """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
@@ -269,7 +337,7 @@ class Relief(_ReliefFamily):
         return tags
 
 
-class ReliefF(_TableSelector):
+class ReliefF(_NearestSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
     The nearest hits of each sample and its nearest misses in each other class are found by Manhattan distance over all
@@ -371,41 +439,10 @@ class ReliefF(_TableSelector):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_neighbors: int = 10,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        priors: str | Mapping[Any, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "range",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.priors = priors
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
-
     _OPTIONS = ReliefFOptions
 
 
-class SURF(_TableSelector):
+class SURF(_RadiusSelector):
     """Select features by SURF: ReliefF with all samples as neighbours that are nearer than the mean distance.
 
     The mean is that of all pairs of samples. :class:`fastfs.MultiSURF` has a threshold for each sample.
@@ -485,39 +522,10 @@ class SURF(_TableSelector):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        far: bool = False,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "range",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.far = far
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
-
     _OPTIONS = SURFOptions
 
 
-class MultiSURF(_TableSelector):
+class MultiSURF(_RadiusSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
@@ -596,35 +604,6 @@ class MultiSURF(_TableSelector):
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        far: bool = False,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "range",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.far = far
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
 
     _OPTIONS = MultiSURFOptions
 
@@ -749,7 +728,7 @@ class SWRF(_TableSelector):
     _OPTIONS = SWRFOptions
 
 
-class MuRelief(_TableSelector):
+class MuRelief(_NearestSelector):
     """Select features by mu-Relief: ReliefF with the most unusual samples of each class in place of the nearest ones.
 
     Of each class, the samples are taken whose distance differs most from the mean distance to that class.
@@ -823,37 +802,6 @@ class MuRelief(_TableSelector):
     >>> fastfs.MuRelief(1).fit(X, X[:, 3] > 0).get_support(indices=True).tolist()
     [3]
     """
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_neighbors: int = 10,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        priors: str | Mapping[Any, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "range",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.priors = priors
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
 
     _OPTIONS = MuReliefOptions
 

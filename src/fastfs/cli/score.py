@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.utils.validation import has_fit_parameter
 
 import fastfs
 from fastfs import io
@@ -69,6 +70,18 @@ class Input:
             help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
         ),
     ] = None
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For rrelieff with a time as the one column of --targets: 1 where the event happened, 0 where the "
+            "observation ended before.",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples, which is no feature."),
+    ] = None
     layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None
     ignore: Annotated[
         list[str] | None,
@@ -125,6 +138,7 @@ def score(
     scorer = make_selector(chosen, options)
     selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source)
+    _check_annotations(chosen, scorer, source, targets)
     with progress(f"reading {source.file.name}") as report:
         data = _read(source, targets)
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
@@ -132,7 +146,9 @@ def score(
         scorer.set_params(**_of_the_table(scorer, data))
         with _names_of_the_file(data, source.transpose):
             try:
-                selector.set_params(verbose=report or False).fit(data.table.X, data.table.y)
+                selector.set_params(verbose=report or False).fit(
+                    data.table.X, data.table.y, **_of_samples(source, data)
+                )
             except TypeError as error:
                 if not options.method_option:  # the types of all others are right
                     raise
@@ -150,9 +166,39 @@ def _of_the_table(selector: Any, data: _Data) -> dict[str, Any]:
     for f in FLAGS:
         if f.columns and isinstance(columns := given.get(f.name), list):
             found[f.name] = column_numbers(flag(f.name), columns, len(known), known).tolist()
-    if data.targets and given.get("target_type") == "auto":
+    if data.targets and given.get("target_type") == "auto" and data.table.y.dtype.names is None:
         found["target_type"] = "number"
     return found
+
+
+def _check_annotations(method: Method, scorer: Any, source: Input, targets: list[str]) -> None:
+    """Refuse columns about the samples that the method has no use for."""
+    if source.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
+        raise ValueError(f"Method '{method.word}' has no use for --weights: they are for the RELIEF family")
+    if source.event is not None and (method.classes or len(targets) != 1):
+        raise ValueError("--event is for --method rrelieff with one column of --targets, the time")
+
+
+def _of_samples(source: Input, data: _Data) -> dict[str, Any]:
+    """What a fit takes beside X and y."""
+    return {} if source.weights is None else {"sample_weight": _numbers(data.table, source.weights)}
+
+
+def _times(table: io.Table, event: str) -> Any:
+    """Records of whether the event happened, and the time."""
+    happened = _numbers(table, event)
+    if not np.isin(happened, (0, 1)).all():
+        raise ValueError(f"Column '{event}' of '{table.source}' must hold 0 or 1 only: 1 where the event happened")
+    records = np.empty(len(happened), [("event", bool), ("time", np.float64)])
+    records["event"], records["time"] = happened == 1, table.y[:, 0]
+    return records
+
+
+def _numbers(table: io.Table, name: str) -> Any:
+    try:
+        return table.annotations[name].astype(np.float64)
+    except ValueError:
+        raise ValueError(f"Column '{name}' of '{table.source}' must hold numbers") from None
 
 
 def _check_outputs(method: Method, source: Input, output: Output) -> None:
@@ -193,6 +239,7 @@ def _read(source: Input, targets: list[str]) -> _Data:
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer}
+    reading["annotations"] = [name for name in (source.weights, source.event) if name is not None]
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading)
     if source.classes is not None:
@@ -201,6 +248,8 @@ def _read(source: Input, targets: list[str]) -> _Data:
     if targets:
         reading["targets"] = targets
         table = io.take_targets(table, targets)
+        if source.event is not None:
+            table = replace(table, y=_times(table, source.event))
     else:
         _require_classes(table.y)
     return _Data(table, reading, targets)

@@ -42,7 +42,7 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
     if not readable or X is None:
         layer = Parameter("layer")
         raise TableError(f"'{path}' has no X; choose a layer with ", layer, f" (layers: {some_of(layers)})")
-    y = _obs_labels(obs, wanted.label, path) if wanted.has_labels else None
+    of_samples = _of_samples(obs, wanted, path)
     X = as_csr_or_csc(X, path) if hasattr(X, "tocsr") else as_float(np.asarray(X), path)
     if X.shape != (len(obs), len(var)):
         raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}")
@@ -50,15 +50,19 @@ def read_h5ad(path: Path, wanted: Wanted) -> Content:
         raise ValueError(f"'{path}' has no samples")
     names = [str(feature) for feature in var.index]
     keep = features_of(names, wanted.ignore, path, "feature")
-    return Content(columns_of(X, keep), y, [names[j] for j in keep], [str(sample) for sample in obs.index])
+    sample_names = [str(sample) for sample in obs.index]
+    return Content(columns_of(X, keep), [names[j] for j in keep], sample_names, of_samples)
 
 
-def _obs_labels(obs: Any, label: str | None, path: Path) -> np.ndarray:
+def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, np.ndarray]:
     columns = [str(name) for name in obs.columns]
-    if label is None:
+    if wanted.has_labels and wanted.label is None:
         needed = f"'{path}' needs a label column: choose one of obs with "
         raise TableError(needed, Parameter("label"), f" ({some_of(columns)})")
-    if label not in columns:
-        raise unknown("column of obs", label, columns, path)
-    column = obs[label]
-    return as_labels(column.astype(object).where(column.notna(), None).tolist(), f"'{label}' in obs of '{path}'")
+    found = {}
+    for name in wanted.aside:
+        if name not in columns:
+            raise unknown("column of obs", name, columns, path)
+        values = obs[name].astype(object).where(obs[name].notna(), None).tolist()
+        found[name] = as_labels(values, f"'{name}' in obs of '{path}'")
+    return found

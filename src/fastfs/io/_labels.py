@@ -1,6 +1,7 @@
-"""Labels in a file of their own."""
+"""Labels, and other columns about samples, in a file of their own."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,16 @@ from fastfs.io._layout import Content
 from fastfs.io._text import open_table, read_lines, stripped
 
 
-def read_labels(path: Path, label: str | None, content: Content, data: Path) -> np.ndarray:
-    """One label for each sample of `content`, which was read from `data`."""
+def read_labels(
+    path: Path, label: str | None, annotations: Sequence[str], content: Content, data: Path
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The label and the annotations of each sample of `content`, which was read from `data`."""
+    others: dict[str, list[str]] = {}
     if label is None:
         rows = read_lines(path)
+        if annotations:
+            message = f"'{path}' must be a table with the column '{annotations[0]}': choose its labels with "
+            raise TableError(message, Parameter("label"))
         for row in rows:
             if len(row) > 1:
                 found = f"'{path}' has the columns {some_of(rows[0])}: choose one of them with "
@@ -23,13 +30,14 @@ def read_labels(path: Path, label: str | None, content: Content, data: Path) -> 
         labels = [row[0] for row in rows]
     else:
         with open_table(path, "samples") as (header, lines):
-            if label not in header:
-                raise unknown("column", label, header, path)
+            for name in (label, *annotations):
+                if name not in header:
+                    raise unknown("column", name, header, path)
             rows = [stripped(row) for row in lines]
-        label_at = header.index(label)
-        if label_at > 0:
+        if header.index(label) > 0:
             rows = _by_name(rows, content.sample_names, path, data)
-        labels = [row[label_at] for row in rows]
+        labels = [row[header.index(label)] for row in rows]
+        others = {name: [row[header.index(name)] for row in rows] for name in annotations}
     n_samples, n_features = content.X.shape
     if len(labels) != n_samples:
         hint: list[str | Parameter] = []
@@ -38,7 +46,8 @@ def read_labels(path: Path, label: str | None, content: Content, data: Path) -> 
         elif len(labels) == n_features:
             hint = ["; are its features in rows? Then add ", TRANSPOSE, ", or leave it out if it's there"]
         raise TableError(f"'{path}' has {len(labels)} labels for the {n_samples} samples of '{data}'", *hint)
-    return as_labels(labels, f"'{path}'" if label is None else f"Column '{label}' of '{path}'")
+    y = as_labels(labels, f"'{path}'" if label is None else f"Column '{label}' of '{path}'")
+    return y, {name: as_labels(values, f"Column '{name}' of '{path}'") for name, values in others.items()}
 
 
 def _by_name(rows: list[list[str]], samples: list[str] | None, path: Path, data: Path) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,17 @@ class Wanted:
     """The parameters of `read_table` that the readers of the formats need."""
 
     label: str | None
-    has_labels: bool  # False: they come from a file of their own
+    annotations: tuple[str, ...]
+    has_labels: bool  # False: they come from a file of their own, and annotations with them
     ignore: frozenset[str]
     transpose: bool
     feature_names: Path | None
     layer: str | None
+
+    @property
+    def aside(self) -> list[str]:
+        """The columns that tell about samples: the label, if it has a name, and the annotations."""
+        return list(dict.fromkeys([*([] if self.label is None else [self.label]), *self.annotations]))
 
 
 @dataclass(frozen=True)
@@ -37,9 +43,9 @@ class Content:
     """The result of a reader: samples in rows, the wanted features in columns."""
 
     X: Any
-    y: np.ndarray | None
     feature_names: list[str]
     sample_names: list[str] | None = None
+    aside: dict[str, np.ndarray] = field(default_factory=dict)  # by name, with a value for each sample
 
 
 def feature_columns(
@@ -50,25 +56,26 @@ def feature_columns(
     `index` are the columns that hold row names according to the file; `first_cells` reads the first column, to look for
     the label there.
     """
-    label = wanted.label
-    if wanted.has_labels and label is None:
+    if wanted.has_labels and wanted.label is None:
         found = f" (columns: {some_of(header)})"
         raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *_OR_LABELS)
-    if label is not None and label not in header:
-        if label in first_cells():
-            raise TableError(f"'{path}' has '{label}' as a row, not as a column: add ", TRANSPOSE)
+    for name in wanted.aside:
+        if name in header:
+            continue
+        if name in first_cells():
+            raise TableError(f"'{path}' has '{name}' as a row, not as a column: add ", TRANSPOSE)
         if len(header) == 1:
             raise ValueError(
-                f"'{path}' has no column '{label}', only '{short(header[0])}': is it a table with commas, semicolons "
+                f"'{path}' has no column '{name}', only '{short(header[0])}': is it a table with commas, semicolons "
                 "or tabs between its columns?"
             )
-        raise unknown("column", label, header, path)
+        raise unknown("column", name, header, path)
     if not index and header[0] in _ROW_NAMES:
         index = [0]
-    index = [j for j in index if header[j] != label]
+    index = [j for j in index if header[j] not in wanted.aside]
     names_at = index[0] if index else 0 if header[0] in wanted.ignore else None
     named = [j for j, name in enumerate(header) if name and (j not in index or name in wanted.ignore)]
-    left_out = wanted.ignore if label is None else wanted.ignore | {label}
+    left_out = wanted.ignore.union(wanted.aside)
     return names_at, [named[k] for k in features_of([header[j] for j in named], left_out, path)]
 
 
@@ -77,8 +84,9 @@ def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path
     if wanted.has_labels and wanted.label is None:
         raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *_OR_LABELS)
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
-    if wanted.label is not None and wanted.label in (header[j] for j in left[1:]):
-        raise TableError(f"'{path}' has '{wanted.label}' as a column, not as a row: leave out ", TRANSPOSE)
+    for name in wanted.aside:
+        if name in (header[j] for j in left[1:]):
+            raise TableError(f"'{path}' has '{name}' as a column, not as a row: leave out ", TRANSPOSE)
     names_at, keep = (index[0], left) if index else (left[0], left[1:]) if left else (0, [])
     if not keep:
         raise ValueError(f"'{path}' has no sample column: its columns are {some_of(header)}")
@@ -88,8 +96,9 @@ def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path
 
 def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
     """With features in rows: all names that the caller gave exist, none occurs twice, and there is a feature."""
-    if wanted.label is not None and wanted.label not in aside:
-        raise unknown("row", wanted.label, [*aside, *names], path)
+    for name in wanted.aside:
+        if name not in aside:
+            raise unknown("row", name, [*aside, *names], path)
     for name in sorted(wanted.ignore):
         if name not in aside and name not in header:
             raise unknown("row or column", name, [*header, *aside, *names], path)

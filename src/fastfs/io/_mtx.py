@@ -52,7 +52,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     samples = read_names(samples_file) if samples_file is not None else None
     if samples is not None and len(samples) != n_samples:
         raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}")
-    return Content(columns_of(X, keep), None, [names[j] for j in keep], samples)
+    return Content(columns_of(X, keep), [names[j] for j in keep], samples)
 
 
 class _Guarded(io.RawIOBase):

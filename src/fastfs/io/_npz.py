@@ -44,16 +44,16 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             raise ValueError(f"Array 'X' of '{path}' must be samples x features; it has {X.ndim} dimension(s)")
         X = X.T if wanted.transpose else X
 
-        label = wanted.label or "y"
-        y = array(label) if wanted.has_labels else None
-        if y is not None and y.dtype.kind == "f" and np.isnan(y).any():
-            raise ValueError(f"Label array '{label}' of '{path}' is NaN in row {np.isnan(y).argmax()} (0-based)")
+        of_samples = {name: array(name) for name in wanted.aside}
+        for name, values in of_samples.items():
+            if values.dtype.kind == "f" and np.isnan(values).any():
+                raise ValueError(f"Array '{name}' of '{path}' is NaN in row {np.isnan(values).argmax()} (0-based)")
         # Any other label array than y has classes of its own.
-        if y is not None and label == "y" and "class_names" in archive.files:
-            class_names = array("class_names")
+        if wanted.label == "y" and "class_names" in archive.files:
+            class_names, y = array("class_names"), of_samples["y"]
             if y.dtype.kind not in "iu" or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):
                 raise ValueError(f"Array 'y' of '{path}' must hold indices into its {len(class_names)} class_names")
-            y = class_names[y]
+            of_samples["y"] = class_names[y]
 
         n_features = X.shape[1]
         if n_features > MOST_COLUMNS:
@@ -64,4 +64,4 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
         if len(names) != n_features:
             raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
     keep = features_of(names, wanted.ignore, path, "feature")
-    return Content(columns_of(X, keep), y, [names[j] for j in keep])
+    return Content(columns_of(X, keep), [names[j] for j in keep], None, of_samples)

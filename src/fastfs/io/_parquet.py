@@ -41,11 +41,11 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
             X[:, k] = _as_numbers(table.column(j))
         except NotANumber as error:
             raise column_not_numeric(path, header[j], error.position, text(j)[error.position], j == 0) from None
-    y = None
-    if wanted.label is not None:
-        labels = table.column(header.index(wanted.label)).to_pylist()
-        y = as_labels(labels, f"Label column '{wanted.label}' of '{path}'")
-    return Content(X, y, [header[j] for j in keep], None if names_at is None else text(names_at))
+    of_samples = {
+        name: as_labels(table.column(header.index(name)).to_pylist(), f"Column '{name}' of '{path}'")
+        for name in wanted.aside
+    }
+    return Content(X, [header[j] for j in keep], None if names_at is None else text(names_at), of_samples)
 
 
 def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[int]) -> Content:
@@ -56,7 +56,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
     aside: dict[str, int] = {}
     rows = []
     for i, name in enumerate(row_names):
-        if name != wanted.label and name not in wanted.ignore:
+        if name not in wanted.aside and name not in wanted.ignore:
             rows.append(i)
         elif name in aside:
             raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
@@ -75,11 +75,11 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
                 "" if cell is None else str(cell) for cell in features.slice(error.position, 1).to_pylist()[0].values()
             ]
             raise row_not_numeric(path, names[error.position], samples, [cells[i] for i in keep], k) from None
-    y = None
-    if wanted.label is not None:
-        labels = [table.column(j)[aside[wanted.label]].as_py() for j in keep]
-        y = as_labels(labels, f"Label row '{wanted.label}' of '{path}'", samples)
-    return Content(X, y, names, samples)
+    of_samples = {
+        name: as_labels([table.column(j)[aside[name]].as_py() for j in keep], f"Row '{name}' of '{path}'", samples)
+        for name in wanted.aside
+    }
+    return Content(X, names, samples, of_samples)
 
 
 def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:

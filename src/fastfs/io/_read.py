@@ -35,6 +35,7 @@ def read_table(
     label: str | None = None,
     *,
     labels: str | os.PathLike[str] | None = None,
+    annotations: Collection[str] = (),
     ignore: Collection[str] = (),
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
@@ -63,6 +64,9 @@ def read_table(
     labels : path, optional
         A text file with the labels, if they stand apart from the features: one a line, or with `label` a table. If the
         first column of that table holds the sample names, labels are looked up by them, else they count in order.
+    annotations : collection of str
+        Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
+        no features: they are returned in the table's `annotations`.
     ignore : collection of str
         Columns (of H5AD, MatrixMarket and NPZ: features; with `transpose`: rows or columns) to leave out.
     transpose : bool
@@ -110,12 +114,15 @@ def read_table(
             Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
         )
     names_file = None if feature_names is None else Path(feature_names)
-    wanted = Wanted(None if labels else label, labels is None, frozenset(ignore), transpose, names_file, layer)
+    if reader is read_npz and labels is None:
+        label = label or "y"
+    here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
-        content = reader(path, wanted)
-    y = content.y
-    if labels is not None:
+        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer))
+    if labels is None:
+        assert label is not None  # or the reader would have asked for it
+        y, found = content.aside[label], {name: content.aside[name] for name in annotations}
+    else:
         with naming(Path(labels)):
-            y = read_labels(Path(labels), label, content, path)
-    assert y is not None
-    return Table(content.X, y, content.feature_names, str(path))
+            y, found = read_labels(Path(labels), label, tuple(annotations), content, path)
+    return Table(content.X, y, content.feature_names, str(path), found)

@@ -1,7 +1,7 @@
 """Tables: samples, features and labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Table:
     feature_names : list of str
     source : str
         The path that was read.
+    annotations : dict of str to ndarray of shape (n_samples,)
+        Other columns about the samples, such as donors or batches.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Table:
     y: np.ndarray
     feature_names: list[str]
     source: str
+    annotations: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
@@ -46,7 +49,8 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
         if name not in present:
             raise unknown("class", name, present, table.source)
     chosen = np.isin(labels, classes)
-    return replace(table, X=table.X[chosen], y=table.y[chosen])
+    annotations = {name: values[chosen] for name, values in table.annotations.items()}
+    return replace(table, X=table.X[chosen], y=table.y[chosen], annotations=annotations)
 
 
 def take_targets(table: Table, names: Sequence[str]) -> Table:
@@ -68,4 +72,4 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
     others = others.toarray() if hasattr(others, "toarray") else others
     kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
     feature_names = [table.feature_names[j] for j in kept]
-    return Table(table.X[:, kept], np.column_stack([first, others]), feature_names, table.source)
+    return replace(table, X=table.X[:, kept], y=np.column_stack([first, others]), feature_names=feature_names)

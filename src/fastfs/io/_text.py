@@ -27,9 +27,10 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
     """Samples in rows, features in columns."""
     names_at, keep = feature_columns(header, [], wanted, path, lambda: [row[0].strip() for row in rows])
     pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
-    label_at = None if wanted.label is None else header.index(wanted.label)
+    aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
+    aside_at = [(header.index(name), cells) for name, cells in aside.items()]
 
-    values, sample_names, labels = array("d"), [], []
+    values, sample_names = array("d"), []
     for sample, row in enumerate(rows):
         cells = pick(row)[:-1]
         try:
@@ -39,11 +40,11 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
             raise column_not_numeric(path, header[j], sample, cells[error.position], j == 0) from None
         if names_at is not None:
             sample_names.append(row[names_at].strip())
-        if label_at is not None:
-            labels.append(row[label_at].strip())
+        for j, found in aside_at:
+            found.append(row[j].strip())
     X = np.frombuffer(values).reshape(-1, len(keep))
-    y = None if label_at is None else as_labels(labels, f"Label column '{wanted.label}' of '{path}'")
-    return Content(X, y, [header[j] for j in keep], sample_names or None)
+    of_samples = {name: as_labels(found, f"Column '{name}' of '{path}'") for name, found in aside.items()}
+    return Content(X, [header[j] for j in keep], sample_names or None, of_samples)
 
 
 def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
@@ -56,7 +57,7 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
     aside: dict[str, Sequence[str]] = {}
     for row in rows:
         name, cells = row[names_at].strip(), pick(row)[:-1]
-        if name == wanted.label or name in wanted.ignore:
+        if name in wanted.aside or name in wanted.ignore:
             if name in aside:
                 raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
             aside[name] = cells
@@ -64,19 +65,18 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
         try:
             values.extend(numbers(cells))
         except NotANumber as error:
-            if wanted.label is not None and wanted.label not in aside:
-                # A label that was mistyped shows up here, as a row that is no feature.
-                later = [row[names_at].strip() for row in rows]
-                if wanted.label not in later:
-                    raise unknown("row", wanted.label, [*names, name, *later], path) from None
+            # A name that was mistyped shows up here, as a row that is no feature.
+            later = [row[names_at].strip() for row in rows]
+            for mistyped in (wanted_name for wanted_name in wanted.aside if wanted_name not in [*aside, *later]):
+                raise unknown("row", mistyped, [*names, name, *later], path) from None
             raise row_not_numeric(path, name, sample_names, cells, error.position) from None
         names.append(name)
     check_rows(names, aside, header, wanted, path)
     X = np.frombuffer(values).reshape(len(names), len(keep)).T
-    y = None
-    if wanted.label is not None:
-        y = as_labels(stripped(aside[wanted.label]), f"Label row '{wanted.label}' of '{path}'", sample_names)
-    return Content(X, y, names, sample_names)
+    of_samples = {
+        name: as_labels(stripped(aside[name]), f"Row '{name}' of '{path}'", sample_names) for name in wanted.aside
+    }
+    return Content(X, names, sample_names, of_samples)
 
 
 @contextmanager
