@@ -158,7 +158,7 @@ def test_nothing_to_compare():
         fastfs.stability(fastfs.ReliefF(3), X, y[:-1])
 
 
-# ----------------------------------------------------------------------------------- blocks, groups, complementary pairs
+# ---------------------------------------------------------------------------------- blocks, groups, complementary pairs
 
 
 def drawn(X, y, **parameters):
