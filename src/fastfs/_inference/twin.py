@@ -125,7 +125,8 @@ def shuffled_twin(
         raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y)
-    design = Design(labels, blocks, groups, covariates, names=np.asarray(y) if labels.dtype.kind == "i" else None)
+    names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
+    design = Design(labels, blocks, groups, covariates, names=names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of p-values
         design.check()
