@@ -177,6 +177,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         choose("ranking", ranking, ("score", "z"))
         if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
             raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+        covariates = None if covariates is None else list(covariates)
         if not n_permutations and (ranking == "z" or batch or donors or covariates):
             raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
         if not isinstance(key_added, str | None):
@@ -202,7 +203,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "n_permutations": n_permutations,
             "batch": batch,
             "donors": donors,
-            "covariates": None if covariates is None else list(covariates),
+            "covariates": covariates,
             "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
