@@ -365,14 +365,16 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     parallel_for(run, tiles_down, [&](std::int64_t i, int) {
         for (std::int64_t j = one_triangle ? i : 0; j < tiles_across; ++j) {
             T* to = weights.data() + tile_at(i, j) * kSide * kSide;
+            std::fill_n(to, kSide * kSide, T(0));
             unsigned used = 0;
-            for (std::int64_t r = 0; r < kSide; ++r) {
-                for (std::int64_t c = 0; c < kSide; ++c, ++to) {
-                    const std::int64_t row = i * kSide + r, column = j * kSide + c;
-                    *to = T(0);
-                    if (row >= n_left || column >= n_right || (one_triangle && row >= column)) continue;
-                    *to = static_cast<T>(g[row * ld + column] + (one_triangle ? g[column * ld + row] : 0.0));
-                    if (*to != T(0)) used |= 1u << r;
+            const std::int64_t n_columns = std::min(kSide, n_right - j * kSide);
+            for (std::int64_t r = 0; r < std::min(kSide, n_left - i * kSide); ++r) {
+                const std::int64_t row = i * kSide + r;
+                for (std::int64_t c = one_triangle && i == j ? r + 1 : 0; c < n_columns; ++c) {
+                    const std::int64_t column = j * kSide + c;
+                    T& weight = to[r * kSide + c];
+                    weight = static_cast<T>(g[row * ld + column] + (one_triangle ? g[column * ld + row] : 0.0));
+                    used |= static_cast<unsigned>(weight != T(0)) << r;
                 }
             }
             rows_used[tile_at(i, j)] = static_cast<std::uint8_t>(used);

@@ -27,10 +27,12 @@ bool is_code(T value, std::int64_t levels) {
     return inside == static_cast<T>(static_cast<std::int32_t>(inside));
 }
 
+// broken[c] becomes 1 if a value from 0 to below limits[c] isn't whole.
 template <class T>
-void find_wrong_codes(const T* values, std::int64_t n, const std::int64_t* levels, char* wrong) {
+void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __restrict limits, T* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
-        wrong[c] |= levels[c] > 0 && values[c] == values[c] && !is_code(values[c], levels[c]);
+        const T inside = (values[c] >= T(0)) & (values[c] < limits[c]) ? values[c] : T(0);
+        broken[c] = inside == static_cast<T>(static_cast<std::int32_t>(inside)) ? broken[c] : T(1);
     }
 }
 
@@ -94,11 +96,18 @@ Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const Table
             refused[c] = poison[c] != T(0) && (!rules.missing || (infinite && lowest[c] <= highest[c]));
         }
         if (rules.levels) {
+            T limits[kColumns], broken[kColumns] = {};
+            std::copy_n(rules.levels + first, n, limits);
             for_rows([&](const T* from, std::int64_t, std::int64_t n_rows) {
                 for (std::int64_t r = 0; r < n_rows; ++r, from += rows.stride()) {
-                    find_wrong_codes(from, n, rules.levels + first, refused.data() + first);
+                    find_broken_codes(from, n, limits, broken);
                 }
             });
+            for (std::int64_t c = 0; c < n; ++c) {
+                const T low = lowest[first + c], high = highest[first + c];
+                refused[first + c] |=
+                    limits[c] > 0 && (broken[c] != 0 || low < 0 || (low <= high && high >= limits[c]));
+            }
         }
         if (scaling == Scaling::kRange && !rules.deviations) return;
         double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];

@@ -1,42 +1,89 @@
 #include "margin/expected.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "engines/adjacent_rows.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
 
-// Features at a time, whose tables are held together.
-constexpr std::int64_t kFeaturesAtOnce = 32;
+// Features whose tables are held together, and targets whose sums are.
+constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// row[j] = E|x_j - Z| of the samples in `order`, by ascending x, Z being one of the donors by weight.
-void expected_distances(const Numbers& x, const std::vector<std::int64_t>& order, const Numbers& donor_weights,
-                        double* row) {
-    double total = 0, sum = 0, below = 0, sum_below = 0;
-    for (const std::int64_t j : order) {
-        total += donor_weights[at(j)];
-        sum += donor_weights[at(j)] * x[at(j)];
+// to += the sum of some rows of n values.
+void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
+    std::size_t r = 0;
+    for (; r + 4 <= rows.size(); r += 4) {
+        const double *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+        for (std::int64_t j = 0; j < n; ++j) to[j] += (a[j] + b[j]) + (c[j] + d[j]);
     }
-    for (const std::int64_t j : order) {
-        row[j] = (x[at(j)] * (2 * below - total) + sum - 2 * sum_below) / total;
-        below += donor_weights[at(j)];
-        sum_below += donor_weights[at(j)] * x[at(j)];
+    for (; r < rows.size(); ++r) {
+        for (std::int64_t j = 0; j < n; ++j) to[j] += rows[r][j];
+    }
+}
+
+// In the place of a class.
+constexpr std::int64_t kAll = -1;
+
+// A value that isn't missing, of a sample and its class.
+struct Known {
+    double x, weight;
+    std::int64_t j, of_class;
+};
+
+// Ascending by x, one byte of its bits after the other: a third of what std::sort takes.
+void sort_by_value(std::vector<Known>& known) {
+    struct Key {
+        std::uint64_t bits;
+        std::size_t place;
+    };
+    constexpr int kBytes = 8;
+    std::array<std::array<std::uint32_t, 256>, kBytes> begins{};
+    std::vector<Key> keys(known.size()), moved(known.size());
+    for (std::size_t k = 0; k < known.size(); ++k) {
+        const auto bits = std::bit_cast<std::uint64_t>(known[k].x), sign = bits >> 63;
+        keys[k] = {bits ^ ((std::uint64_t{0} - sign) | std::uint64_t{1} << 63), k};  // of negative numbers, all bits
+        for (int b = 0; b < kBytes; ++b) ++begins[at(b)][keys[k].bits >> 8 * b & 255];
+    }
+    for (int b = 0; b < kBytes; ++b) {
+        std::exclusive_scan(begins[at(b)].begin(), begins[at(b)].end(), begins[at(b)].begin(), std::uint32_t{0});
+        for (const Key& key : keys) moved[begins[at(b)][key.bits >> 8 * b & 255]++] = key;
+        keys.swap(moved);
+    }
+    const std::vector<Known> before = known;
+    std::transform(keys.begin(), keys.end(), known.begin(), [&](const Key& key) { return before[key.place]; });
+}
+
+// A distribution of values: their weight, and their weighted sum.
+struct Donors {
+    double weight = 0, sum = 0;
+};
+
+// row[j] = E|x_j - Z| of values in ascending order, Z being one of the donors, by weight: those of a class, or all.
+void expected_distances(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors, double* row) {
+    double below = 0, sum_below = 0;
+    for (const Known& one : known) {
+        row[one.j] = (one.x * (2 * below - donors.weight) + donors.sum - 2 * sum_below) / donors.weight;
+        const double weight = of_class == kAll || one.of_class == of_class ? one.weight : 0.0;
+        below += weight;
+        sum_below += weight * one.x;
     }
 }
 
 // row[j] = P(Z differs from the code x_j).
-void expected_mismatches(const Numbers& x, const std::vector<std::int64_t>& known, const Numbers& donor_weights,
+void expected_mismatches(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors,
                          std::int64_t n_levels, double* row) {
     Numbers share(at(n_levels));
-    double total = 0;
-    for (const std::int64_t j : known) {
-        share[static_cast<std::size_t>(x[at(j)])] += donor_weights[at(j)];
-        total += donor_weights[at(j)];
+    for (const Known& one : known) {
+        if (of_class == kAll || one.of_class == of_class) share[static_cast<std::size_t>(one.x)] += one.weight;
     }
-    for (const std::int64_t j : known) row[j] = 1 - share[static_cast<std::size_t>(x[at(j)])] / total;
+    for (const Known& one : known) row[one.j] = 1 - share[static_cast<std::size_t>(one.x)] / donors.weight;
 }
 
 }  // namespace
@@ -56,81 +103,133 @@ ExpectedDifferences::ExpectedDifferences(const Matrix& X, const FeatureScales& s
     }
 }
 
-std::int64_t ExpectedDifferences::memory() const {
-    const std::int64_t at_once = std::min(kFeaturesAtOnce, static_cast<std::int64_t>(incomplete_.size()));
-    return at_once * X_.n_rows() * (classes_.n_classes() + 8) * 8;
+std::int64_t ExpectedDifferences::memory(int n_threads) const {
+    const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
+    const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes(),
+                       at_once = std::min(kFeaturesAtOnce, n_incomplete);
+    const std::int64_t n_tasks = std::min<std::int64_t>(n_threads, ceil_div(n_incomplete, kFeaturesAtOnce));
+    const std::int64_t features = at_once * n * (n_classes + 2);
+    const std::int64_t of_distances = features + n_threads * kTargetsAtOnce * (2 * n + at_once * n_classes);
+    const std::int64_t of_sums = n_tasks * (features + kTargetsAtOnce * n);
+    return 8 * std::max(of_distances, of_sums);
 }
 
-template <class T>
-ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t k, const T* values) const {
+// The scaled values of some of the incomplete features, one after the other.
+Numbers ExpectedDifferences::read(std::int64_t first, std::int64_t size) const {
     const fastfs_matrix& m = X_.description();
-    const std::int64_t n = m.n_rows, n_classes = classes_.n_classes(), c = columns_[at(k)];
-    const std::int64_t levels = levels_ ? levels_[c] : 0;
+    Numbers x(at(size * m.n_rows));
+    std::vector<std::int64_t> columns;
+    for (std::int64_t f = first; f < first + size; ++f) columns.push_back(columns_[at(incomplete_[at(f)])]);
+    visit_dense(m, [&]<class T>(const T*) {
+        AdjacentRows<T> rows(m, columns.data(), size);
+        for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
+            const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
+            const T* from = rows.read(r, last);
+            for (std::int64_t f = 0; f < size; ++f) {
+                const auto c = at(columns[at(f)]);
+                for (std::int64_t i = r; i < last; ++i) {
+                    const auto value = static_cast<double>(from[(i - r) * rows.stride() + f]);
+                    x[at(f * m.n_rows + i)] = (value - scales_.shift[c]) * scales_.factor[c];
+                }
+            }
+        }
+    });
+    return x;
+}
+
+ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t f, const double* x) const {
+    const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
+    const std::int64_t levels = levels_ ? levels_[columns_[at(incomplete_[at(f)])]] : 0;
     OfFeature found{{}, numbers(n_classes * n)};
-    Numbers x(at(n)), known_weight(at(n_classes));
-    std::vector<std::int64_t> known;
+    std::vector<Donors> donors(at(n_classes));
+    std::vector<Known> known;
+    known.reserve(at(n));
+    Donors all;
     for (std::int64_t j = 0; j < n; ++j) {
-        const auto value = static_cast<double>(values[j * m.row_stride + c * m.col_stride]);
-        x[at(j)] = (value - scales_.shift[at(c)]) * scales_.factor[at(c)];
-        (std::isnan(value) ? found.missing : known).push_back(j);
-        if (!std::isnan(value)) known_weight[at(classes_.of(j))] += sample_weights_[at(j)];
-    }
-    if (levels == 0) {
-        std::sort(known.begin(), known.end(), [&](std::int64_t a, std::int64_t b) { return x[at(a)] < x[at(b)]; });
-    }
-    Numbers donor_weights(at(n)), sums(at(n_classes));
-    for (std::int64_t of_class = 0; of_class < n_classes; ++of_class) {
-        const bool any = known_weight[at(of_class)] > 0;
-        for (const std::int64_t j : known) {
-            donor_weights[at(j)] = !any || classes_.of(j) == of_class ? sample_weights_[at(j)] : 0.0;
+        if (std::isnan(x[j])) {
+            found.missing.push_back(j);
+            continue;
         }
-        double* row = found.to_class.data() + of_class * n;
+        const Known one{x[j], sample_weights_[at(j)], j, classes_.of(j)};
+        known.push_back(one);
+        for (Donors* of : {&all, &donors[at(one.of_class)]}) {
+            of->weight += one.weight;
+            of->sum += one.weight * one.x;
+        }
+    }
+    if (levels == 0) sort_by_value(known);
+    Numbers sums(at(n_classes));
+    for (std::int64_t c = 0; c < n_classes; ++c) {
+        const bool any = donors[at(c)].weight > 0;
+        double* row = found.to_class.data() + c * n;
         if (levels > 0) {
-            expected_mismatches(x, known, donor_weights, levels, row);
+            expected_mismatches(known, any ? c : kAll, any ? donors[at(c)] : all, levels, row);
         } else {
-            expected_distances(x, known, donor_weights, row);
+            expected_distances(known, any ? c : kAll, any ? donors[at(c)] : all, row);
         }
-        // A missing value has the mean of its donors, both being missing independently.
+        // A missing value has the mean of its donors, both being missing independently. Half of it, for either sample
+        // adds it.
         std::fill(sums.begin(), sums.end(), 0.0);
-        double all = 0, all_weights = 0;
-        for (const std::int64_t j : known) {
-            sums[at(classes_.of(j))] += sample_weights_[at(j)] * row[j];
-            all += sample_weights_[at(j)] * row[j];
-            all_weights += sample_weights_[at(j)];
-        }
+        for (const Known& one : known) sums[at(one.of_class)] += one.weight * row[one.j];
+        const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
         for (const std::int64_t j : found.missing) {
-            const double weight = known_weight[at(classes_.of(j))];
-            row[j] = weight > 0 ? sums[at(classes_.of(j))] / weight : all / all_weights;
+            const Donors& own = donors[at(classes_.of(j))];
+            row[j] = (own.weight > 0 ? sums[at(classes_.of(j))] / own.weight : sum / all.weight) / 2;
         }
     }
     return found;
 }
 
-ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t k) const {
-    return visit_dense(X_.description(), [&](auto* values) { return of_feature(k, values); });
-}
-
 void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                            Run& run) const {
-    const std::int64_t n = X_.n_rows(), n_incomplete = static_cast<std::int64_t>(incomplete_.size());
-    run.require_memory(memory(), "expected differences", "raise max_memory");
+    const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
+    const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
+    run.require_memory(memory(run.n_threads()), "expected differences", "raise max_memory");
     for (std::int64_t first = 0; first < n_incomplete; first += kFeaturesAtOnce) {
         const std::int64_t size = std::min(kFeaturesAtOnce, n_incomplete - first);
+        const Numbers x = read(first, size);
         std::vector<OfFeature> features(at(size));
-        parallel_for(run, size, [&](std::int64_t i, int) { features[at(i)] = of_feature(incomplete_[at(first + i)]); });
-        parallel_for(run, t1 - t0, [&](std::int64_t t, int) {
-            const std::int64_t i = targets.row(t0 + t);
-            double* row = out + t * n;
-            for (std::int64_t f = 0; f < size; ++f) {
-                const OfFeature& feature = features[at(f)];
-                const double w = feature_weights_.empty() ? 1.0 : feature_weights_[at(incomplete_[at(first + f)])];
-                if (std::binary_search(feature.missing.begin(), feature.missing.end(), i)) {
-                    const double* expected = feature.to_class.data() + classes_.of(i) * n;
-                    for (std::int64_t j = 0; j < n; ++j) row[j] += w * expected[j];
-                } else {
-                    for (const std::int64_t j : feature.missing) {
-                        row[j] += w * feature.to_class[at(classes_.of(j) * n + i)];
+        parallel_for(run, size, [&](std::int64_t f, int) {
+            features[at(f)] = of_feature(first + f, x.data() + f * n);
+            if (feature_weights_.empty()) return;
+            for (double& expected : features[at(f)].to_class) {
+                expected *= feature_weights_[at(incomplete_[at(first + f)])];
+            }
+        });
+        std::vector<std::vector<std::int64_t>> missing(at(n));  // features of each sample
+        for (std::int64_t f = 0; f < size; ++f) {
+            for (const std::int64_t j : features[at(f)].missing) missing[at(j)].push_back(f);
+        }
+        parallel_for(run, ceil_div(t1 - t0, kTargetsAtOnce), [&](std::int64_t task, int) {
+            const std::int64_t start = task * kTargetsAtOnce, n_targets = std::min(kTargetsAtOnce, t1 - t0 - start);
+            // What targets lack, and then, by sample, what others lack to the targets.
+            Numbers of_targets(at(n_targets * n)), of_others(at(n * n_targets)),
+                columns(at(size * n_classes * n_targets));
+            double* to = columns.data();
+            for (const OfFeature& feature : features) {
+                for (std::int64_t c = 0; c < n_classes; ++c) {
+                    for (std::int64_t t = start; t < start + n_targets; ++t) {
+                        *to++ = feature.to_class[at(c * n + targets.row(t0 + t))];
                     }
+                }
+            }
+            std::vector<const double*> rows;
+            for (std::int64_t t = 0; t < n_targets; ++t) {
+                const std::int64_t i = targets.row(t0 + start + t);
+                rows.clear();
+                for (const auto f : missing[at(i)]) rows.push_back(&features[at(f)].to_class[at(classes_.of(i) * n)]);
+                add_rows(rows, n, of_targets.data() + t * n);
+            }
+            for (std::int64_t j = 0; j < n; ++j) {
+                rows.clear();
+                for (const auto f : missing[at(j)]) {
+                    rows.push_back(columns.data() + (f * n_classes + classes_.of(j)) * n_targets);
+                }
+                add_rows(rows, n_targets, of_others.data() + j * n_targets);
+            }
+            for (std::int64_t j = 0; j < n; ++j) {
+                for (std::int64_t t = 0; t < n_targets; ++t) {
+                    out[(start + t) * n + j] += of_targets[at(t * n + j)] + of_others[at(j * n_targets + t)];
                 }
             }
         });
@@ -139,23 +238,51 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
 
 void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g,
                                       double* sums, Run& run) const {
-    const std::int64_t n = X_.n_rows();
-    parallel_for(run, static_cast<std::int64_t>(incomplete_.size()), [&](std::int64_t f, int) {
-        const OfFeature feature = of_feature(incomplete_[at(f)]);
-        double sum = 0;
-        for (std::int64_t t = 0; t < t1 - t0; ++t) {
-            const std::int64_t i = targets.row(t0 + t);
-            const double* row = g + t * n;
-            if (std::binary_search(feature.missing.begin(), feature.missing.end(), i)) {
-                const double* expected = feature.to_class.data() + classes_.of(i) * n;
-                for (std::int64_t j = 0; j < n; ++j) sum += row[j] * expected[j];
-            } else {
-                for (const std::int64_t j : feature.missing) {
-                    sum += row[j] * feature.to_class[at(classes_.of(j) * n + i)];
+    const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
+    const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
+    run.require_memory(memory(run.n_threads()), "expected differences", "raise max_memory");
+    parallel_for(run, ceil_div(n_incomplete, kFeaturesAtOnce), [&](std::int64_t task, int) {
+        const std::int64_t first = task * kFeaturesAtOnce, size = std::min(kFeaturesAtOnce, n_incomplete - first);
+        const Numbers x = read(first, size);
+        std::vector<std::vector<std::int64_t>> missing(at(size));  // samples of each feature
+        for (std::int64_t f = 0; f < size; ++f) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                if (std::isnan(x[at(f * n + j)])) missing[at(f)].push_back(j);
+            }
+        }
+        // The weights by which the expected differences of each feature are summed.
+        Numbers weights(at(size * n_classes * n)), columns(at(n * kTargetsAtOnce)), column(at(kTargetsAtOnce));
+        std::vector<std::vector<const double*>> of_targets(at(n_classes)), of_others(at(n_classes));
+        for (std::int64_t start = t0; start < t1; start += kTargetsAtOnce) {
+            const std::int64_t n_targets = std::min(kTargetsAtOnce, t1 - start);
+            const double* rows = g + (start - t0) * n;
+            for (std::int64_t j = 0; j < n; ++j) {
+                for (std::int64_t t = 0; t < n_targets; ++t) columns[at(j * n_targets + t)] = rows[t * n + j];
+            }
+            for (std::int64_t f = 0; f < size; ++f) {
+                for (auto& pointers : of_targets) pointers.clear();
+                for (auto& pointers : of_others) pointers.clear();
+                for (std::int64_t t = 0; t < n_targets; ++t) {
+                    const std::int64_t i = targets.row(start + t);
+                    if (std::isnan(x[at(f * n + i)])) of_targets[at(classes_.of(i))].push_back(rows + t * n);
+                }
+                for (const std::int64_t j : missing[at(f)]) {
+                    of_others[at(classes_.of(j))].push_back(columns.data() + j * n_targets);
+                }
+                for (std::int64_t c = 0; c < n_classes; ++c) {
+                    double* to = weights.data() + (f * n_classes + c) * n;
+                    add_rows(of_targets[at(c)], n, to);
+                    std::fill(column.begin(), column.end(), 0.0);
+                    add_rows(of_others[at(c)], n_targets, column.data());
+                    for (std::int64_t t = 0; t < n_targets; ++t) to[targets.row(start + t)] += column[at(t)];
                 }
             }
         }
-        sums[incomplete_[at(f)]] += sum;
+        for (std::int64_t f = 0; f < size; ++f) {
+            const Numbers expected = of_feature(first + f, x.data() + f * n).to_class;
+            sums[incomplete_[at(first + f)]] +=
+                std::inner_product(expected.begin(), expected.end(), weights.begin() + f * n_classes * n, 0.0);
+        }
     });
 }
 

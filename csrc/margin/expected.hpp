@@ -29,16 +29,16 @@ class ExpectedDifferences {
     void add_to_sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
                      Run& run) const;
 
-    std::int64_t memory() const;
+    std::int64_t memory(int n_threads) const;
 
   private:
     struct OfFeature {
         std::vector<std::int64_t> missing;  // samples, ascending
-        Numbers to_class;                   // row c: the expected difference of each sample to a value of class c
+        // Row c: the expected difference of each sample to a value of class c; of those that miss it, half of it.
+        Numbers to_class;
     };
-    template <class T>
-    OfFeature of_feature(std::int64_t k, const T* values) const;
-    OfFeature of_feature(std::int64_t k) const;
+    Numbers read(std::int64_t first, std::int64_t size) const;
+    OfFeature of_feature(std::int64_t f, const double* x) const;
 
     const Matrix& X_;
     const FeatureScales& scales_;

@@ -135,14 +135,11 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
 
 // At most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in ascending
 // order, so one that is at the limit has lost.
-void NeighborRule::keep_lowest(std::size_t group, const double* keys) {
+void NeighborRule::keep_lowest(std::size_t group) {
     auto& rows = kept_[group];
-    const auto lower = [&](const Kept& a, const Kept& b) {
-        return keys[a.j] != keys[b.j] ? keys[a.j] < keys[b.j] : a.j < b.j;
-    };
     const auto k = static_cast<std::size_t>(options_.n_neighbors);
     if (weighted_) {  // up to a weight of n_neighbors in all, the last one cut
-        std::sort(rows.begin(), rows.end(), lower);
+        std::sort(rows.begin(), rows.end());
         double left = static_cast<double>(options_.n_neighbors);
         std::size_t size = 0;
         for (; size < rows.size() && left > 0; ++size) {
@@ -157,9 +154,9 @@ void NeighborRule::keep_lowest(std::size_t group, const double* keys) {
         found_few_ = true;
         return;
     }
-    std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k) - 1, rows.end(), lower);
+    std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k) - 1, rows.end());
     rows.resize(k);
-    limits_[group] = keys[rows.back().j];
+    limits_[group] = rows.back().key;
 }
 
 void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups) {
@@ -170,10 +167,10 @@ void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t
     for (std::int64_t j = 0; j < n_samples_; ++j) {
         const std::size_t group = groups ? at(groups[j]) : 0;
         if (!(keys[j] < limits_[group]) || j == n) continue;
-        kept_[group].push_back({j, weights_[at(j)]});
-        if (kept_[group].size() == full) keep_lowest(group, keys);
+        kept_[group].push_back({keys[j], j, weights_[at(j)]});
+        if (kept_[group].size() == full) keep_lowest(group);
     }
-    for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group, keys);
+    for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group);
 }
 
 void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
@@ -194,44 +191,51 @@ void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, s
     }
     select(n, distances, groups, n_groups_);
     for (std::int64_t group = 0; group < n_groups_; ++group) {
-        for (const auto& [j, weight] : kept_[at(group)]) found.push_back({j, group, weight, weight});
+        for (const auto& [key, j, weight] : kept_[at(group)]) found.push_back({j, group, weight, weight});
     }
 }
 
 void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
     select(n, distances, nullptr, 1);
     auto& rows = kept_[0];
-    std::sort(rows.begin(), rows.end(), [&](const Kept& a, const Kept& b) {
-        return distances[a.j] != distances[b.j] ? distances[a.j] < distances[b.j] : a.j < b.j;
-    });
+    std::sort(rows.begin(), rows.end());
     // o is proportional to exp(-(rank / sigma)^2); that of the first, taken out, can't vanish.
     double rank = 0, first = 0, sum = 0;
-    for (auto& [j, weight] : rows) {
+    for (auto& [key, j, weight] : rows) {
         rank += weight;
         const double exponent = rank / options_.sigma * (rank / options_.sigma);
         if (sum == 0) first = exponent;
         weight *= std::exp(first - exponent);
         sum += weight;
     }
-    for (const auto& [j, weight] : rows) {
+    for (const auto& [key, j, weight] : rows) {
         const double o = weights_[at(n)] * weight / sum, tau = target_.difference(n, j);
         found.push_back({j, 0, o * tau, o * tau});
         found.push_back({j, 1, o * (1 - tau), o * (1 - tau)});
     }
 }
 
-// ---- factors
-// ---------------------------------------------------------------------------------------------------------
+// ---- factors -------------------------------------------------------------------------------------------------------
 
-void NeighborRule::factors(std::int64_t n, const double* weights, double* factors) const {
+void NeighborRule::factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features,
+                           std::int64_t ld) const {
+    // Of a group, from its weight in each feature and what is in the place of the factor.
+    const auto set = [&](std::int64_t group, auto&& factor) {
+        const double* from = weights + group * ld;
+        double* to = factors + group * ld;
+        for (std::int64_t k = 0; k < n_features; ++k) {
+            const double found = factor(from[k], k);
+            to[k] = from[k] > 0 ? found : 0.0;
+        }
+    };
     if (by_totals()) {
-        factors[0] = weights[0] > 0 ? 1 / weights[0] : 0.0;
-        factors[1] = weights[1] > 0 ? -1 / weights[1] : 0.0;
+        set(0, [](double weight, std::int64_t) { return 1 / weight; });
+        set(1, [](double weight, std::int64_t) { return -1 / weight; });
         return;
     }
     if (options_.method == FASTFS_RELIEF) {
-        factors[0] = -1;
-        factors[1] = 1;
+        std::fill_n(factors, n_features, -1.0);
+        std::fill_n(factors + ld, n_features, 1.0);
         return;
     }
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
@@ -240,22 +244,26 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
     for (std::int64_t c = 0; by_prior && c < n_classes; ++c) of_others += c == own ? 0.0 : priors_[at(c)];
     for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
         const double sign = first == 0 ? 1 : -1;
-        double misses = 0;
-        for (std::int64_t c = 0; c < n_classes; ++c) misses += c == own ? 0.0 : weights[first + c];
+        double* misses = factors + (first + own) * ld;  // until the factor of the hits is put there
+        std::fill_n(misses, n_features, 0.0);
+        for (std::int64_t c = 0; c < n_classes && !by_prior; ++c) {
+            const double* of_class = weights + (first + c) * ld;
+            for (std::int64_t k = 0; k < n_features && c != own; ++k) misses[k] += of_class[k];
+        }
         for (std::int64_t c = 0; c < n_classes; ++c) {
-            const double weight = weights[first + c];
-            double factor = 0;
-            if (c == own) {
-                factor = -1.0 / weight;
-            } else if (by_prior) {  // p_c / (1 - p_own), and the mean
-                factor = priors_[at(c)] / of_others / weight;
+            if (c == own) continue;
+            if (by_prior) {  // p_c / (1 - p_own), and the mean
+                const double share = priors_[at(c)] / of_others;
+                set(first + c, [=](double weight, std::int64_t) { return sign * (share / weight); });
             } else {
                 // A class's sum is weighed by its share of the misses times the number of classes missed: with two
                 // classes, each gets the mean.
-                factor = weight / misses * static_cast<double>(n_classes - 1) / misses;
+                const auto n_missed = static_cast<double>(n_classes - 1);
+                set(first + c,
+                    [=](double weight, std::int64_t k) { return sign * (weight / misses[k] * n_missed / misses[k]); });
             }
-            factors[first + c] = weight > 0 ? sign * factor : 0.0;
         }
+        set(first + own, [=](double weight, std::int64_t) { return sign * (-1.0 / weight); });
     }
 }
 

@@ -45,8 +45,9 @@ class NeighborRule {
     // Whether a group of a target had fewer than n_neighbors, by weight.
     bool found_few() const { return found_few_; }
 
-    // By group, from the weights of its neighbors, 0 for a group that has none.
-    void factors(std::int64_t n, const double* weights, double* factors) const;
+    // By group, from the weights of its neighbors, 0 for a group that has none: rows of n_features values, ld apart.
+    void factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features = 1,
+                 std::int64_t ld = 1) const;
 
   private:
     void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& found) const;
@@ -57,10 +58,13 @@ class NeighborRule {
     void find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
 
     struct Kept {
+        double key;
         std::int64_t j;
         double weight;
+
+        bool operator<(const Kept& other) const { return key != other.key ? key < other.key : j < other.j; }
     };
-    void keep_lowest(std::size_t group, const double* keys);
+    void keep_lowest(std::size_t group);
 
     fastfs_relief_options options_;
     const Target& target_;

@@ -247,21 +247,25 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
                              const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
         const std::int64_t n = targets_.row(t);
         const double w = weights[at(n)];
-        Numbers group_weights(at(n_groups)), factors(at(n_groups));
-        for (std::int64_t k = 0; k < n_features; ++k) {
-            if (rule_.by_totals()) {
+        if (rule_.by_totals()) {
+            for (std::int64_t k = 0; k < n_features; ++k) {
                 const double u[kTotals] = {sums[k], counts[k], sums[ld + k], counts[ld + k]};
                 double* to = out + k;
                 for (std::int64_t i = 0; i < kTotals; ++i, to += out_ld) *to += u[i];
                 for (std::int64_t i = 0; i < kTotals && drawn_; ++i) {
                     for (std::int64_t j = 0; j <= i; ++j, to += out_ld) *to += u[i] * u[j];
                 }
-                continue;
             }
-            for (std::int64_t group = 0; group < n_groups; ++group) group_weights[at(group)] = counts[group * ld + k];
-            rule_.factors(n, group_weights.data(), factors.data());
-            double part = 0;
-            for (std::int64_t group = 0; group < n_groups; ++group) part += factors[at(group)] * sums[group * ld + k];
+            return;
+        }
+        Numbers factors(at(n_groups * ld)), parts(at(n_features));
+        rule_.factors(n, counts, factors.data(), n_features, ld);
+        for (std::int64_t group = 0; group < n_groups; ++group) {
+            const double *factor = factors.data() + group * ld, *sum = sums + group * ld;
+            for (std::int64_t k = 0; k < n_features; ++k) parts[at(k)] += factor[k] * sum[k];
+        }
+        for (std::int64_t k = 0; k < n_features; ++k) {
+            const double part = parts[at(k)];
             out[k] += w * part;
             if (!drawn_) continue;
             out[out_ld + k] += w * w * part;
@@ -287,7 +291,7 @@ void Scores::ask_for_memory() {
                             (listed_ ? targets_.size() * rule_.most() * bytes_of_pair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
                             (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
-                            (expected_ ? expected_->memory() : 0) +
+                            (expected_ ? expected_->memory(run_.n_threads()) : 0) +
                             (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
                         "looking up neighbors", hint);
 }

@@ -51,8 +51,8 @@ inline typename Vector<T>::Type hidden_one() {
 
 enum class Term { kAbsolute, kSquare, kKnown, kDiffer, kRamp, kGaussian };
 
-// The term of a difference d in features k..; parameters: of kDiffer top, of kRamp low, high and top, of kGaussian the
-// weights. A NaN leaves 0 in kKnown, kDiffer and kRamp: a comparison with it is false.
+// The term of a difference d in features k..; parameters: of kRamp low, high and top, of kGaussian the weights. A NaN
+// leaves 0 in kKnown and kRamp: a comparison with it is false.
 template <class T, Term kTerm>
 inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* const* parameters, std::int64_t k) {
     using V = typename Vector<T>::Type;
@@ -62,14 +62,22 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* con
         return d * d;
     } else if constexpr (kTerm == Term::kKnown) {
         return known<T>(d);
-    } else if constexpr (kTerm == Term::kDiffer) {
-        const V zero{};
-        return absolute<T>(d) > zero ? load(parameters[0] + k) : zero;
     } else if constexpr (kTerm == Term::kRamp) {
         const V a = absolute<T>(d), within = positive<T>(a - load(parameters[0] + k));
         return a > load(parameters[1] + k) ? load(parameters[2] + k) : within;
     } else {
         return load(parameters[0] + k) * exp_of<T, V, typename Vector<T>::Ints>(-d * d);
+    }
+}
+
+// The same of two values; parameters of kDiffer: top.
+template <class T, Term kTerm>
+inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vector<T>::Type y,
+                                        const T* const* parameters, std::int64_t k) {
+    if constexpr (kTerm == Term::kDiffer) {
+        return differing<T>(x, y, load(parameters[0] + k));
+    } else {
+        return term_of<T, kTerm>(x - y, parameters, k);
     }
 }
 
@@ -90,9 +98,9 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
             const V y = load(b[j] + k);
             for (int i = 0; i < kTileRows; ++i) {
                 // A maximum keeps the units of additions busy, too, so half of the differences are left to the others.
-                const V d = kTerm == Term::kKnown && i % 2 ? x[i] * one - y : x[i] - y;
-                const V term = term_of<T, kTerm>(d, parameters, k);
-                if constexpr (kTerm == Term::kSquare || kTerm == Term::kGaussian) {
+                const V from = kTerm == Term::kKnown && i % 2 ? x[i] * one : x[i];
+                const V term = term_of<T, kTerm>(from, y, parameters, k);
+                if constexpr (kTerm == Term::kSquare || kTerm == Term::kDiffer || kTerm == Term::kGaussian) {
                     sum[i * kTileCols + j] += term;
                 } else {
                     sum[i * kTileCols + j] += term * one;
@@ -126,7 +134,7 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
         for (int j = 0; j < kTileCols; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kRows; ++i) {
-                sum[j % 2] += term_of<T, kTerm>(x[i] - y, parameters, k) * weight[i][j];
+                sum[j % 2] += term_of<T, kTerm>(x[i], y, parameters, k) * weight[i][j];
             }
         }
         store(sums + k, load(sums + k) + (sum[0] + sum[1]));
@@ -161,8 +169,8 @@ void known_sums(const T* left, const T* const* right, const T* g, const T* w, co
         V sum[2] = {}, count[2] = {};
         const V x = load(left + k), zero{};
         for (int j = 0; j < kTileCols; ++j) {
-            const V d = x - load(b[j] + k);
-            sum[j % 2] += term_of<T, kTerm>(d, parameters, k) * strength[j];
+            const V y = load(b[j] + k), d = x - y;
+            sum[j % 2] += term_of<T, kTerm>(x, y, parameters, k) * strength[j];
             count[j % 2] += d == d ? weight[j] : zero;
         }
         store(sums + k, load(sums + k) + (sum[0] + sum[1]));

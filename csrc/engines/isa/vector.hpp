@@ -95,6 +95,25 @@ inline typename Vector<T>::Type known(typename Vector<T>::Type x) {
 #endif
 }
 
+// top where x and y differ, otherwise 0, also for NaN.
+template <class T>
+inline typename Vector<T>::Type differing(typename Vector<T>::Type x, typename Vector<T>::Type y,
+                                          typename Vector<T>::Type top) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float)) {
+        return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, y, _CMP_NEQ_OQ), top);
+    } else {
+        return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(x, y, _CMP_NEQ_OQ), top);
+    }
+#elif defined(__AVX2__)
+    if constexpr (sizeof(T) == sizeof(float)) return _mm256_and_ps(_mm256_cmp_ps(x, y, _CMP_NEQ_OQ), top);
+    if constexpr (sizeof(T) == sizeof(double)) return _mm256_and_pd(_mm256_cmp_pd(x, y, _CMP_NEQ_OQ), top);
+#else
+    const typename Vector<T>::Type zero{};
+    return absolute<T>(x - y) > zero ? top : zero;
+#endif
+}
+
 template <class T>
 inline typename Vector<T>::Type load(const T* from) {
     return *reinterpret_cast<const typename Vector<T>::InMemory*>(from);

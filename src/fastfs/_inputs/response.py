@@ -120,7 +120,15 @@ def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
                 f"y must hold numbers, but has {str(value)[:30]!r} for sample {sample}: give numbers, or labels with "
                 "target_type='class'"
             )
-    return np.ascontiguousarray(values, dtype=np.float64)
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    _require_finite(numbers, "number")
+    return numbers
+
+
+def _require_finite(numbers: Array, what: str) -> None:
+    if (infinite := np.isinf(numbers)).any():
+        sample = int(infinite.argmax())
+        raise ValueError(f"y must hold finite {what}s, but has {numbers[sample]} for sample {sample}")
 
 
 def _as_times(y: Any, n_samples: int) -> Array:
@@ -149,4 +157,5 @@ def _as_times(y: Any, n_samples: int) -> Array:
     times["event"], times["time"] = values[event], values[time]
     if (unknown := np.isnan(times["time"])).any():
         raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}")
+    _require_finite(times["time"], "time")
     return times

@@ -85,16 +85,19 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
 def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
     """Return the levels of columns that hold codes already, whole numbers from 0 on, some perhaps unused; or None."""
     rows = max(1, _VALUES_AT_ONCE // values.shape[1])
-    high = np.full(values.shape[1], -np.inf)
+    low, high = np.full(values.shape[1], np.inf), np.full(values.shape[1], -np.inf)
     for first in range(0, len(values), rows):
         part = values[first : first + rows]
         if not mask.all():
             part = np.where(mask, part, 0)
         with np.errstate(invalid="ignore"):  # casts of NaN, and of what is out of range
             whole = part.astype(np.int32) == part
-        if not np.all((whole & (part >= 0) & (part < _MOST_CODES)) | np.isnan(part)):
+        if not whole.all() and not (whole | np.isnan(part)).all():
             return None
+        low = np.fmin(low, np.fmin.reduce(part, axis=0))
         high = np.fmax(high, np.fmax.reduce(part, axis=0))
+    if np.any(low < 0) or np.any(high >= _MOST_CODES):
+        return None
     return np.where(mask, np.where(np.isfinite(high), high, 0) + 1, 0).astype(np.int64)
 
 

@@ -36,7 +36,7 @@ class Input:
     file: Annotated[
         Path,
         typer.Argument(
-            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad or .npz.",
+            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad, .npz or .bed.",
             show_default=False,
         ),
     ]

@@ -4,6 +4,8 @@ from fastfs.io._errors import Parameter as Parameter
 from fastfs.io._errors import TableError as TableError
 from fastfs.io._files import check_output as check_output
 from fastfs.io._files import replacing as replacing
+from fastfs.io._genotypes import Genotypes, pack_genotypes
+from fastfs.io._plink import read_plink
 from fastfs.io._read import read_table
 from fastfs.io._table import Table
 from fastfs.io._table import keep_classes as keep_classes
@@ -12,4 +14,4 @@ from fastfs.io._write import RANKING_ENDINGS as RANKING_ENDINGS
 from fastfs.io._write import write_ranking
 
 # The others are for the command line and the demo.
-__all__ = ["Table", "read_table", "write_ranking"]
+__all__ = ["Genotypes", "Table", "pack_genotypes", "read_plink", "read_table", "write_ranking"]

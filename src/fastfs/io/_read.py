@@ -12,6 +12,7 @@ from fastfs.io._layout import Content, Wanted
 from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
+from fastfs.io._plink import PHENOTYPE, read_bed
 from fastfs.io._table import Table
 from fastfs.io._text import read_text
 
@@ -27,7 +28,12 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
     ".mtx": read_mtx,
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
+    ".bed": read_bed,
 }
+
+
+# The label of formats that have one of their own.
+_OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_bed: PHENOTYPE}
 
 
 def read_table(
@@ -47,7 +53,7 @@ def read_table(
     ----------
     path : path
         By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, each also with ``.gz``; ``.parquet``,
-        ``.h5ad``, ``.npz``.
+        ``.h5ad``, ``.npz``, ``.bed``.
 
         Text tables and Parquet have a row per sample. A first column without a name (what pandas and R write for row
         names, or in Parquet pandas' index) holds sample names and is left out; every other column is the label,
@@ -56,7 +62,8 @@ def read_table(
         An H5AD file has features in `var`, labels in `obs` (extra ``[h5ad]``). A MatrixMarket file holds the matrix
         alone; beside ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
-        optionally ``feature_names``.
+        optionally ``feature_names``. Beside PLINK's ``.bed`` stand ``.bim`` and ``.fam``; the label is the phenotype of
+        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`.
     label : str, optional
         The label's column of a text table, of Parquet, or of `obs`; with `labels`, of that table; the name of the
         label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in ``class_names`` if the
@@ -114,8 +121,8 @@ def read_table(
             Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
         )
     names_file = None if feature_names is None else Path(feature_names)
-    if reader is read_npz and labels is None:
-        label = label or "y"
+    if labels is None:
+        label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
         content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer))

@@ -15,7 +15,7 @@ class Table:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), or CSR or CSC container of SciPy
+    X : ndarray of shape (n_samples, n_features), CSR or CSC container of SciPy, or Genotypes
         float32 or float64. Missing values are NaN.
     y : ndarray of shape (n_samples,)
         The labels as they stand in the file: strings, numbers or bools.

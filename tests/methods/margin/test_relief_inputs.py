@@ -335,7 +335,7 @@ def test_numbers_in_any_unit(method):
 BAD_NUMBERS = {
     "equal": (np.full(N, 2.0), ["2"]),
     "NaN": (changed(NUMBERS, 7, 1, np.nan)[:, 1], ["sample 7", "nan"]),
-    "infinity": (changed(NUMBERS, 7, 1, np.inf)[:, 1], ["inf"]),
+    "infinity": (changed(NUMBERS, 7, 1, np.inf)[:, 1], ["inf for sample 7"]),
     "classes": (np.array(["a", "b"])[Y], ["'a'", "sample 0"]),
     "columns": (NUMBERS[:, :2], ["1-D", "2-D"]),
     "short": (NUMBERS[:-1, 1], ["60", "59"]),

@@ -1,0 +1,266 @@
+"""Genotypes at two bits each, as PLINK's .bed files have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# The first bytes of a .bed file whose SNPs stand one after the other.
+MAGIC = b"\x6c\x1b\x01"
+
+# Copies of allele 1 by the two bits of a genotype, the lower one first: both are 0, missing, heterozygous, neither.
+_DOSAGES = np.array([2, np.nan, 1, 0], dtype=np.float32)
+_MISSING = 0b01
+
+# The four dosages of a byte, whose lowest bits are the first sample's.
+_OF_BYTE = _DOSAGES[np.arange(256)[:, None] >> np.array([0, 2, 4, 6]) & 3]
+
+# Genotypes that are decoded at once.
+_BLOCK = 1 << 22
+
+
+class Genotypes:
+    """A table of samples x SNPs at two bits a genotype, from :func:`fastfs.io.read_plink` or `pack_genotypes`.
+
+    A genotype is how many copies of allele 1 a sample has: 0, 1, 2, or NaN if it is missing. Every method takes the
+    table in place of an array. ``G[samples, snps]`` and ``G[samples]`` select by positions, slices or masks, without a
+    copy of the genotypes; ``numpy.asarray(G)`` decodes to float32.
+
+    Parameters
+    ----------
+    bits : ndarray of uint8, shape (n_all_snps, n_bytes)
+        The genotypes of each SNP, four samples a byte, the first one in its lowest bits: 00 two copies, 01 missing,
+        10 one copy, 11 none.
+    rows, columns : ndarray of int64, shape (n_samples,) and (n_snps,)
+        The samples and SNPs that are in the table.
+    samples : ndarray of str, shape (n_samples,)
+        Their names: those within a family, or with the family and a colon before them if they aren't unique.
+    names : ndarray of str, shape (n_snps,)
+    alleles : ndarray of str, shape (n_snps, 2)
+        Allele 1, which is counted, and allele 2.
+    chromosome : ndarray of str, shape (n_snps,)
+    position : ndarray of int64, shape (n_snps,)
+        In base pairs.
+    phenotype : ndarray of float64, shape (n_samples,)
+        NaN if it is unknown.
+    path : str or None
+        The .bed file, if they are one's.
+
+    Notes
+    -----
+    The file is memory-mapped: its pages are read when they are used, and are shared between processes. It must not
+    change meanwhile; its size is checked at each use. Pickling writes the path and the selection, not the genotypes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastfs.io import pack_genotypes
+    >>> G = pack_genotypes(np.array([[0, 1, 2], [2, np.nan, 1]]), names=["rs1", "rs2", "rs3"])
+    >>> G.shape, np.asarray(G[1:, [0, 2]]).tolist(), G[:, :2].names.tolist()
+    ((2, 3), [[2.0, 1.0]], ['rs1', 'rs2'])
+    """
+
+    ndim = 2
+    dtype = np.dtype(np.float32)  # of what `numpy.asarray` returns
+
+    def __init__(
+        self,
+        bits: npt.NDArray[np.uint8],
+        rows: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.int64],
+        *,
+        samples: npt.NDArray[np.str_],
+        names: npt.NDArray[np.str_],
+        alleles: npt.NDArray[np.str_],
+        chromosome: npt.NDArray[np.str_],
+        position: npt.NDArray[np.int64],
+        phenotype: npt.NDArray[np.float64],
+        path: str | None = None,
+    ) -> None:
+        self._bits, self._rows, self._columns = bits, rows, columns
+        self.samples, self.phenotype = samples, phenotype
+        self.names, self.alleles, self.chromosome, self.position = names, alleles, chromosome, position
+        self.path = path
+        self._size = 0 if path is None else os.path.getsize(path)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self._rows), len(self._columns)
+
+    @property
+    def size(self) -> int:
+        return len(self._rows) * len(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
+
+    def __getitem__(self, key: Any) -> Genotypes:
+        by_sample, by_snp = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        rows = _chosen(by_sample, self.shape[0], "samples")
+        columns = _chosen(by_snp, self.shape[1], "SNPs")
+        return Genotypes(
+            self._bits,
+            self._rows[rows],
+            self._columns[columns],
+            samples=self.samples[rows],
+            phenotype=self.phenotype[rows],
+            names=self.names[columns],
+            alleles=self.alleles[columns],
+            chromosome=self.chromosome[columns],
+            position=self.position[columns],
+            path=self.path,
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError("genotypes are decoded into a new array, so copy must not be False")
+        self._check_file()
+        n_samples, n_snps = self.shape
+        found = np.empty((n_samples, n_snps), np.float32 if dtype is None else dtype)
+        step = max(1, _BLOCK // max(1, 4 * self._bits.shape[1]))
+        for begin in range(0, n_snps, step):
+            bits = self._bits[self._columns[begin : begin + step]]
+            dosages = _OF_BYTE[bits].reshape(len(bits), -1)
+            found[:, begin : begin + step] = dosages[:, self._rows].T
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A memory map would be pickled as its values.
+        return self.__dict__ if self.path is None else self.__dict__ | {"_bits": self._bits.shape}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.path is not None:
+            self._check_file()
+            self._bits = map_bits(self.path, *state["_bits"])
+
+    def _check_file(self) -> None:
+        if self.path is not None and (size := os.path.getsize(self.path)) != self._size:
+            raise ValueError(
+                f"'{self.path}' had {self._size} bytes when it was opened, but has {size} now: read it again"
+            )
+
+
+def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8]:
+    """Return the genotypes of a .bed file: the bytes of each SNP in a row."""
+    return np.memmap(path, np.uint8, "r", len(MAGIC), (n_snps, stride))
+
+
+def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
+    """Return positions below n."""
+    if key is Ellipsis:
+        key = slice(None)
+    if not isinstance(key, slice):
+        key = np.asarray(key)
+        if key.size == 0 and key.dtype.kind == "f":  # an empty list
+            key = key.astype(np.int64)
+    try:
+        found: npt.NDArray[np.int64] = np.arange(n)[key]
+    except IndexError as error:
+        raise IndexError(f"{what} must be chosen among {n} by positions, a slice or a mask, but {error}") from None
+    if found.ndim != 1:
+        raise IndexError(f"{what} must be chosen by a 1-D list of positions, a slice or a mask, not by {key!r}")
+    return found
+
+
+def pack_genotypes(
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    samples: Sequence[str] | None = None,
+    alleles: Sequence[tuple[str, str]] | None = None,
+    chromosome: Sequence[str] | None = None,
+    position: Sequence[int] | None = None,
+    phenotype: Sequence[float] | None = None,
+) -> Genotypes:
+    """Pack genotypes into two bits each.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_snps)
+        Copies of allele 1: 0, 1 or 2. NaN or a negative number is missing.
+    names, samples, alleles, chromosome, position, phenotype : array-like, optional
+        See :class:`Genotypes`. Default: ``snp0`` and so on, ``sample0`` and so on, "1" and "2", "0", 0, NaN.
+
+    Returns
+    -------
+    Genotypes
+
+    Raises
+    ------
+    ValueError
+        Other numbers, such as dosages of imputed genotypes: the first one is named. A parameter of another length.
+
+    Notes
+    -----
+    One pass, in blocks of samples; the copy takes n_samples / 4 bytes a SNP.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastfs.io import pack_genotypes
+    >>> G = pack_genotypes(np.array([[0, 1], [2, -9]], dtype=np.int8))
+    >>> np.asarray(G).tolist()
+    [[0.0, 1.0], [2.0, nan]]
+    """
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be a 2-D array of samples x SNPs, not {X.ndim}-D")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers of copies of allele 1, not {X.dtype}")
+    n_samples, n_snps = X.shape
+    bits = np.empty((n_snps, -(-n_samples // 4)), np.uint8)
+    step = 4 * max(1, _BLOCK // max(1, 4 * n_snps))
+    for block in range(0, n_samples, step):
+        rows = X[block : block + step]
+        missing = np.isnan(rows) | (rows < 0)
+        bad = ~(missing | (rows == 0) | (rows == 1) | (rows == 2))
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            hint = ": dosages of imputed genotypes need an array of floats" if rows[i, j] < 2 else ""
+            raise ValueError(
+                f"X must hold 0, 1, 2, or for missing genotypes NaN or a negative number, but is {rows[i, j]} for "
+                f"sample {block + i} and SNP {j}{hint}"
+            )
+        codes = np.full((-(-len(rows) // 4) * 4, n_snps), 0, np.uint8)
+        codes[: len(rows)] = np.where(
+            missing, _MISSING, np.array([3, 2, 0], np.uint8)[np.where(missing, 0, rows).astype(int)]
+        )
+        packed = codes.reshape(-1, 4, n_snps)
+        bits[:, block // 4 : block // 4 + len(packed)] = (
+            packed[:, 0] | packed[:, 1] << 2 | packed[:, 2] << 4 | packed[:, 3] << 6
+        ).T
+    return Genotypes(
+        bits,
+        np.arange(n_samples),
+        np.arange(n_snps),
+        samples=_texts("samples", samples, n_samples, "sample"),
+        names=_texts("names", names, n_snps, "snp"),
+        alleles=np.tile(["1", "2"], (n_snps, 1))
+        if alleles is None
+        else _fact("alleles", alleles, (n_snps, 2), np.str_),
+        chromosome=np.full(n_snps, "0") if chromosome is None else _fact("chromosome", chromosome, (n_snps,), np.str_),
+        position=np.zeros(n_snps, np.int64) if position is None else _fact("position", position, (n_snps,), np.int64),
+        phenotype=np.full(n_samples, np.nan)
+        if phenotype is None
+        else _fact("phenotype", phenotype, (n_samples,), np.float64),
+    )
+
+
+def _texts(name: str, given: Any, n: int, stem: str) -> npt.NDArray[Any]:
+    return np.array([f"{stem}{i}" for i in range(n)], np.str_) if given is None else _fact(name, given, (n,), np.str_)
+
+
+def _fact(name: str, given: Any, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+    values = np.asarray(given)
+    if values.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, but has {values.shape}")
+    return values.astype(dtype)

@@ -1,0 +1,185 @@
+"""PLINK's files: .bed, and .bim and .fam beside it."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from fastfs._machine.run import warn
+from fastfs.io._errors import Parameter, TableError, short, unknown
+from fastfs.io._files import check_input, naming
+from fastfs.io._genotypes import MAGIC, Genotypes, map_bits
+from fastfs.io._layout import Content, Wanted, features_of
+from fastfs.io._matrices import columns_of
+
+_SAMPLE_MAJOR = b"\x6c\x1b\x00"
+
+_FAM = "family, sample, father, mother, sex, phenotype"
+_BIM = "chromosome, name, centimorgans, position, allele 1, allele 2"
+
+# What the last column of .fam is called as a label.
+PHENOTYPE = "phenotype"
+
+# Phenotypes that stand for an unknown one, as text.
+_UNKNOWN = ("-9", "NA", "nan", "NaN")
+
+
+def read_plink(path: str | os.PathLike[str]) -> Genotypes:
+    """Open a PLINK file of genotypes.
+
+    Parameters
+    ----------
+    path : path
+        The .bed file, or its name without the ending; .bim and .fam must stand beside it.
+
+    Returns
+    -------
+    Genotypes
+        Memory-mapped. Its phenotype is that of .fam, where -9 and NA are NaN, and 0 if all others are 1 and 2.
+
+    Raises
+    ------
+    FileNotFoundError
+        One of the three files doesn't exist.
+    ValueError
+        The file is no .bed, stands sample by sample (``plink --make-bed`` turns it), or is longer or shorter than .bim
+        and .fam say; a line of these has too few columns or no number where one should be.
+
+    Notes
+    -----
+    O(n_samples + n_snps) time and memory: the genotypes are read when they are used. Genotypes count allele 1 of
+    .bim, as PLINK's ``--export A`` does. Other formats of genotypes: ``plink2 --make-bed``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from fastfs.io import read_plink
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "toy.bed").write_bytes(bytes([0x6C, 0x1B, 0x01, 0b111000]))
+    >>> _ = (folder / "toy.bim").write_text("1 rs1 0 1000 A G\\n")
+    >>> _ = (folder / "toy.fam").write_text("f1 s1 0 0 0 1\\nf2 s2 0 0 0 2\\nf3 s3 0 0 0 -9\\n")
+    >>> G = read_plink(folder / "toy.bed")
+    >>> np.asarray(G).tolist(), G.phenotype.tolist(), G.alleles.tolist()
+    ([[2.0], [1.0], [0.0]], [1.0, 2.0, nan], [['A', 'G']])
+    """
+    given = Path(path)
+    stem = given.with_suffix("") if given.suffix.lower() == ".bed" else given
+    bed = given if given.suffix.lower() == ".bed" else given.with_name(given.name + ".bed")
+    fam, bim = stem.with_name(stem.name + ".fam"), stem.with_name(stem.name + ".bim")
+    for file in (bed, bim, fam):
+        check_input(file)
+    with naming(bed), bed.open("rb") as opened:
+        first = opened.read(len(MAGIC))
+    if first == _SAMPLE_MAJOR:
+        raise ValueError(f"'{bed}' has its genotypes sample by sample: turn it with plink --make-bed")
+    if first != MAGIC:
+        raise ValueError(
+            f"'{bed}' is no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not {first.hex(' ')}"
+        )
+
+    samples, phenotype = _read_fam(fam)
+    chromosome, names, position, alleles = _read_bim(bim)
+    n_samples, n_snps = len(samples), len(names)
+    stride = -(-n_samples // 4)
+    size, expected = bed.stat().st_size, len(MAGIC) + n_snps * stride
+    if size != expected:
+        raise ValueError(
+            f"'{bed}' must have {expected} bytes for the {n_snps} SNPs of '{bim.name}' and the {n_samples} samples of "
+            f"'{fam.name}', but has {size}: it is damaged, or these aren't its own"
+        )
+    return Genotypes(
+        map_bits(bed, n_snps, stride),
+        np.arange(n_samples),
+        np.arange(n_snps),
+        samples=samples,
+        names=names,
+        alleles=alleles,
+        chromosome=chromosome,
+        position=position,
+        phenotype=phenotype,
+        path=str(bed.resolve()),
+    )
+
+
+def read_bed(path: Path, wanted: Wanted) -> Content:
+    """A PLINK file as a table; samples without a phenotype are left out if that is the label."""
+    if wanted.transpose:
+        raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
+    genotypes = read_plink(path)
+    for name in wanted.aside:
+        if name != PHENOTYPE:
+            raise TableError(
+                *unknown("column about samples", name, [PHENOTYPE], path.with_suffix(".fam")).args,
+                ": give a table of them with ",
+                Parameter("labels"),
+            )
+    of_samples = {}
+    if wanted.has_labels:
+        known = np.isfinite(genotypes.phenotype)
+        if n_unknown := int(np.count_nonzero(~known)):
+            warn([f"{n_unknown} of {len(known)} samples of '{path}' have no phenotype, and are left out"])
+            genotypes = genotypes[known]
+        phenotype = genotypes.phenotype
+        is_whole = bool(np.all(phenotype == np.floor(phenotype)))
+        of_samples[PHENOTYPE] = phenotype.astype(np.int64) if is_whole else phenotype
+    names = _unique_names(genotypes)
+    keep = features_of(names, wanted.ignore, path, "SNP")
+    return Content(columns_of(genotypes, keep), [names[j] for j in keep], genotypes.samples.tolist(), of_samples)
+
+
+def _unique_names(genotypes: Genotypes) -> list[str]:
+    """Return the names of the SNPs; those that several have, such as a dot, are made of place and alleles."""
+    names: list[str] = genotypes.names.tolist()
+    count = Counter(names)
+    if len(count) == len(names):
+        return names
+    places = zip(genotypes.chromosome, genotypes.position, *genotypes.alleles.T, strict=True)
+    return [name if count[name] == 1 else ":".join(map(str, place)) for name, place in zip(names, places, strict=True)]
+
+
+def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the names of the samples, and their phenotypes."""
+    rows = list(_lines(path, 6, _FAM))
+    names = [row[1] for row in rows]
+    if max(Counter(names).values()) > 1:
+        names = [f"{row[0]}:{row[1]}" for row in rows]
+    phenotype = np.array([np.nan if row[5] in _UNKNOWN else _number(path, i, row[5]) for i, row in enumerate(rows)])
+    if np.isin(phenotype[~np.isnan(phenotype)], (0, 1, 2)).all():
+        phenotype[phenotype == 0] = np.nan
+    return np.array(names), phenotype
+
+
+def _read_bim(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return chromosomes, names, positions, and pairs of alleles."""
+    rows = list(_lines(path, 6, _BIM))
+    position = np.array([int(_number(path, i, row[3])) for i, row in enumerate(rows)], np.int64)
+    return (
+        np.array([row[0] for row in rows]),
+        np.array([row[1] for row in rows]),
+        position,
+        np.array([row[4:6] for row in rows]),
+    )
+
+
+def _lines(path: Path, n_columns: int, columns: str) -> Iterator[list[str]]:
+    with naming(path), path.open(encoding="utf-8") as file:
+        try:
+            for i, line in enumerate(file):
+                row = line.split()
+                if len(row) != n_columns:
+                    raise ValueError(
+                        f"line {i + 1} of '{path}' must have {n_columns} columns ({columns}), but has {len(row)}"
+                    )
+                yield row
+        except UnicodeDecodeError as error:
+            raise ValueError(f"'{path}' must be UTF-8 text, but {error}") from error
+
+
+def _number(path: Path, line: int, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"line {line + 1} of '{path}' must have a number, but has '{short(text)}'") from None

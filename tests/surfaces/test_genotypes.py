@@ -1,0 +1,322 @@
+"""Genotypes at two bits each: packed, sliced, decoded, and read from PLINK's files."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fastfs
+import fastfs.cli
+from fastfs.io import Genotypes, pack_genotypes, read_plink, read_table
+
+RNG = np.random.default_rng(0)
+
+# Copies of allele 1 by the two bits, from PLINK's description of the format.
+PLINK = {0b00: 2.0, 0b01: np.nan, 0b10: 1.0, 0b11: 0.0}
+
+
+def table(n_samples, n_snps, missing=0.1):
+    X = RNG.integers(0, 3, (n_samples, n_snps)).astype(float)
+    X[RNG.random(X.shape) < missing] = np.nan
+    return X
+
+
+def write_plink(folder, X, name="study", *, samples=None, bim=None):
+    """The three files, written genotype by genotype; bits after the last sample are garbage."""
+    code = {2.0: 0b00, 1.0: 0b10, 0.0: 0b11}
+    n_samples, n_snps = X.shape
+    content = bytearray(b"\x6c\x1b\x01")
+    for snp in X.T:
+        for begin in range(0, n_samples, 4):
+            byte = 0b11010100 << 8
+            codes = [code.get(value, 0b01) for value in snp[begin : begin + 4]]
+            byte = 0b11010100
+            for k, c in enumerate(codes):
+                byte = byte & ~(0b11 << 2 * k) | c << 2 * k
+            content.append(byte)
+    (folder / f"{name}.bed").write_bytes(content)
+    bim = bim or [f"{1 + j % 22} rs{j} 0 {1000 + j} A G" for j in range(n_snps)]
+    samples = samples or [f"f{i} s{i} 0 0 0 {1 + i % 2}" for i in range(n_samples)]
+    (folder / f"{name}.bim").write_text("\n".join(bim) + "\n")
+    (folder / f"{name}.fam").write_text("\n".join(samples) + "\n")
+    return folder / f"{name}.bed"
+
+
+SHAPES = [(1, 1), (3, 5), (4, 4), (5, 3), (9, 257), (255, 31), (256, 2), (257, 1)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_packed_genotypes_come_back(shape):
+    X = table(*shape)
+    G = pack_genotypes(X)
+    assert G.shape == X.shape
+    np.testing.assert_array_equal(np.asarray(G), X.astype(np.float32))
+    assert np.asarray(G).dtype == np.float32
+    assert np.asarray(G, dtype=np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_file_is_read_as_plink_describes_it(tmp_path, shape):
+    X = table(*shape)
+    G = read_plink(write_plink(tmp_path, X))
+    np.testing.assert_array_equal(np.asarray(G), X.astype(np.float32))
+    bits = np.fromfile(tmp_path / "study.bed", np.uint8)[3:].reshape(shape[1], -1)
+    i, j = shape[0] - 1, shape[1] - 1
+    np.testing.assert_array_equal(np.asarray(G)[i, j], np.float32(PLINK[int(bits[j, i // 4]) >> 2 * (i % 4) & 3]))
+    assert (G.samples[0], G.names[-1], G.alleles[0].tolist()) == ("s0", f"rs{j}", ["A", "G"])
+    assert (G.chromosome[0], G.position[-1]) == ("1", 1000 + j)
+    assert G.phenotype.tolist() == [1.0 + i % 2 for i in range(shape[0])]
+
+
+@pytest.mark.parametrize("name", ["study.bed", "study"])
+def test_the_ending_may_be_left_out(tmp_path, name):
+    write_plink(tmp_path, table(5, 3))
+    assert read_plink(tmp_path / name).shape == (5, 3)
+
+
+def test_facts_of_packed_genotypes():
+    X = table(3, 2)
+    G = pack_genotypes(X, names=["a", "b"], samples=[1, 2, 3], alleles=["AC", "GT"][:0] or [["A", "C"], ["G", "T"]],
+                       chromosome=[1, "X"], position=[5, 6], phenotype=[1, 2, np.nan])  # fmt: skip
+    assert (G.names.tolist(), G.samples.tolist(), G.alleles.tolist()) == (
+        ["a", "b"],
+        ["1", "2", "3"],
+        [["A", "C"], ["G", "T"]],
+    )
+    assert (G.chromosome.tolist(), G.position.tolist()) == (["1", "X"], [5, 6])
+    assert pack_genotypes(X).names.tolist() == ["snp0", "snp1"]
+    with pytest.raises(ValueError, match=r"names must have the shape \(2,\), but has \(1,\)"):
+        pack_genotypes(X, names=["a"])
+
+
+SLICES = [
+    (slice(None), slice(None)),
+    (slice(1, None, 2), slice(None, None, -1)),
+    ([3, 0, 3], [2]),
+    (np.arange(7) % 2 == 0, np.array([True, False, True, True, False])),
+    (np.array([], dtype=int), slice(None)),
+    ([], [0]),
+    (Ellipsis, [-1]),
+]
+
+
+@pytest.mark.parametrize("rows, columns", SLICES)
+def test_slices(tmp_path, rows, columns):
+    X = table(7, 5)
+    G = read_plink(write_plink(tmp_path, X))
+    part = G[rows, columns]
+    at_rows = np.arange(7)[
+        rows if isinstance(rows, slice) or rows is Ellipsis else np.array(rows, dtype=getattr(rows, "dtype", int))
+    ]
+    at_columns = np.arange(5)[columns]
+    np.testing.assert_array_equal(np.asarray(part), X[np.ix_(at_rows, at_columns)].astype(np.float32))
+    assert part.names.tolist() == G.names[at_columns].tolist()
+    assert part.samples.tolist() == G.samples[at_rows].tolist()
+    np.testing.assert_array_equal(np.asarray(part[::-1]), np.asarray(part)[::-1])
+    assert part._bits is G._bits
+
+
+@pytest.mark.parametrize("key", [7, ([9],), [0.5], np.eye(2, dtype=int), (slice(None), [True])])
+def test_bad_slices(key):
+    with pytest.raises(IndexError, match="must be chosen"):
+        pack_genotypes(table(7, 5))[key]
+
+
+def test_pickles_hold_no_genotypes(tmp_path):
+    X = table(40, 3000)
+    path = write_plink(tmp_path, X)
+    G = read_plink(path)[5:, ::2]
+    text = pickle.dumps(G)
+    assert str(path).encode() in text
+    np.testing.assert_array_equal(np.asarray(pickle.loads(text)), np.asarray(G))
+    assert len(pickle.dumps(read_plink(path)[:, :1])) < 5000
+    packed = pickle.loads(pickle.dumps(pack_genotypes(X)))
+    np.testing.assert_array_equal(np.asarray(packed), X.astype(np.float32))
+
+
+def test_a_file_that_changes_is_refused(tmp_path):
+    path = write_plink(tmp_path, table(9, 4))
+    G = read_plink(path)
+    text = pickle.dumps(G)
+    path.write_bytes(path.read_bytes()[:-1])
+    for use in (lambda: np.asarray(G), lambda: pickle.loads(text), lambda: fastfs.ReliefF().fit(G, np.arange(9) % 2)):
+        with pytest.raises(ValueError, match="had 15 bytes when it was opened, but has 14 now"):
+            use()
+
+
+@pytest.mark.parametrize("value", [3, 0.5, np.inf])
+def test_other_numbers_than_genotypes_are_named(value):
+    X = table(9, 4, missing=0)
+    X[7, 2] = value
+    with pytest.raises(ValueError, match=f"but is {value}.* for sample 7 and SNP 2") as raised:
+        pack_genotypes(X)
+    assert ("dosages" in str(raised.value)) == (value == 0.5)
+
+
+def test_other_tables_than_genotypes_are_refused():
+    with pytest.raises(ValueError, match="2-D array of samples x SNPs, not 1-D"):
+        pack_genotypes([0, 1])
+    with pytest.raises(ValueError, match="numbers of copies of allele 1, not <U1"):
+        pack_genotypes([["A", "C"]])
+    assert np.asarray(pack_genotypes(np.array([[-1, 2]], dtype=np.int8))).tolist() == [
+        [pytest.approx(np.nan, nan_ok=True), 2]
+    ]
+
+
+def test_phenotypes(tmp_path):
+    def phenotypes(*values):
+        samples = [f"f s{i} 0 0 0 {value}" for i, value in enumerate(values)]
+        return read_plink(write_plink(tmp_path, table(len(values), 2), samples=samples)).phenotype.tolist()
+
+    nan = pytest.approx(np.nan, nan_ok=True)
+    assert phenotypes("1", "2", "0", "-9", "NA") == [1, 2, nan, nan, nan]
+    assert phenotypes("0", "1.5", "-9") == [0, 1.5, nan]
+
+
+def test_samples_that_share_a_name_are_told_apart_by_family(tmp_path):
+    path = write_plink(tmp_path, table(2, 2), samples=["a s 0 0 0 1", "b s 0 0 0 2"])
+    assert read_plink(path).samples.tolist() == ["a:s", "b:s"]
+
+
+def damaged(folder, how):
+    path = write_plink(folder, table(9, 4))
+    content = path.read_bytes()
+    if how == "short":
+        path.write_bytes(content[:-1])
+    elif how == "long":
+        path.write_bytes(content + b"\0")
+    elif how == "magic":
+        path.write_bytes(b"\x6c\x1c" + content[2:])
+    elif how == "text":
+        path.write_text("rs1 rs2\n")
+    elif how == "sample by sample":
+        path.write_bytes(b"\x6c\x1b\x00" + content[3:])
+    elif how == "no bim":
+        path.with_suffix(".bim").unlink()
+    elif how == "empty fam":
+        path.with_suffix(".fam").write_text("")
+    elif how == "ragged bim":
+        path.with_suffix(".bim").write_text("1 rs0 0 1 A G\n1 rs1 0 2 A\n")
+    elif how == "position":
+        path.with_suffix(".bim").write_text("1 rs0 0 here A G\n")
+    elif how == "other bim":
+        path.with_suffix(".bim").write_text("1 rs0 0 1 A G\n")
+    return path
+
+
+DAMAGE = {
+    "short": "must have 15 bytes for the 4 SNPs of 'study.bim' and the 9 samples of 'study.fam', but has 14",
+    "long": "must have 15 bytes .* but has 16",
+    "magic": "no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not 6c 1c 01",
+    "text": "no .bed file of PLINK",
+    "sample by sample": "sample by sample: turn it with plink --make-bed",
+    "no bim": r"There is no file '.*study.bim'",
+    "empty fam": r"study.fam' is empty",
+    "ragged bim": r"line 2 of '.*study.bim' must have 6 columns \(chromosome, .*\), but has 5",
+    "position": "line 1 of '.*study.bim' must have a number, but has 'here'",
+    "other bim": "must have 6 bytes for the 1 SNPs",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_damaged_files(tmp_path, how):
+    with pytest.raises((ValueError, FileNotFoundError), match=DAMAGE[how]):
+        read_plink(damaged(tmp_path, how))
+
+
+METHODS = {
+    "MultiSURF": fastfs.MultiSURF(scaling=None),
+    "ReliefF": fastfs.ReliefF(),
+    "Relief": fastfs.Relief(),
+    "IM4E": fastfs.IM4E(),
+    "ManiFeSt": fastfs.ManiFeSt(),
+    "ProjSe": fastfs.ProjSe(),
+    "DiSC": fastfs.DiSC(n_components=3, bandwidth_neighbors=5),
+    "IKDR": fastfs.IKDR(),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_takes_genotypes(name):
+    X, y = table(40, 12, missing=0), np.arange(40) % 2
+    G, model = pack_genotypes(X), METHODS[name]
+    found = model.fit(G, y)
+    scores = found.scores_.copy()
+    np.testing.assert_array_equal(scores, model.fit(X.astype(np.float32), y).scores_)
+    np.testing.assert_array_equal(model.fit(G, y).transform(G), X.astype(np.float32)[:, model.get_support()])
+
+
+def test_missing_genotypes_are_missing_values():
+    X, y = table(40, 12), np.arange(40) % 2
+    with pytest.raises(ValueError, match="NaN"):
+        fastfs.MultiSURF().fit(pack_genotypes(X), y)
+    found = fastfs.MultiSURF(missing="ignore", scaling=None).fit(pack_genotypes(X), y).scores_
+    np.testing.assert_array_equal(
+        found, fastfs.MultiSURF(missing="ignore", scaling=None).fit(X.astype(np.float32), y).scores_
+    )
+
+
+def test_folds_of_genotypes():
+    """Subsamples and permutations slice the table."""
+    X, y = table(40, 12, missing=0), np.arange(40) % 2
+    model = fastfs.ReliefF(3)
+    found = fastfs.stability(model, pack_genotypes(X), y, n_subsamples=4)
+    expected = fastfs.stability(model, X.astype(np.float32), y, n_subsamples=4)
+    np.testing.assert_array_equal(found.frequencies, expected.frequencies)
+
+
+def test_another_reader_agrees(tmp_path):
+    bed_reader = pytest.importorskip("bed_reader")
+    X = table(13, 37)
+    path = write_plink(tmp_path, X)
+    with bed_reader.open_bed(path) as bed:
+        np.testing.assert_array_equal(np.asarray(read_plink(path)), bed.read(dtype="float32"))
+    bed_reader.to_bed(tmp_path / "theirs.bed", X)
+    np.testing.assert_array_equal(np.asarray(read_plink(tmp_path / "theirs.bed")), X.astype(np.float32))
+
+
+def test_repr():
+    assert repr(pack_genotypes(table(3, 2))) == "Genotypes of 3 samples x 2 SNPs"
+    assert isinstance(pack_genotypes(table(3, 2))[:1], Genotypes)
+
+
+# ----------------------------------------------------------------------------------------------------- as a table
+
+
+def test_a_file_as_a_table(tmp_path):
+    X = table(9, 4)
+    samples = [f"f s{i} 0 0 0 {phenotype}" for i, phenotype in enumerate([1, 2, -9, 1, 0, 2, 1, 2, 1])]
+    path = write_plink(tmp_path, X, samples=samples)
+    with pytest.warns(fastfs.DataWarning, match="2 of 9 samples of '.*' have no phenotype, and are left out"):
+        read = read_table(path, ignore=["rs1"])
+    known = [0, 1, 3, 5, 6, 7, 8]
+    assert (read.y.tolist(), read.feature_names) == ([1, 2, 1, 2, 1, 2, 1], ["rs0", "rs2", "rs3"])
+    np.testing.assert_array_equal(read.X, X[np.ix_(known, [0, 2, 3])].astype(np.float32))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("sample,donor,state\n" + "".join(f"s{i},d{i},{'ab'[i % 2]}\n" for i in reversed(range(9))))
+    read = read_table(path, "state", labels=labels, annotations=["donor"])
+    assert ("".join(read.y), read.annotations["donor"].tolist()) == ("ababababa", [f"d{i}" for i in range(9)])
+    with pytest.raises(ValueError, match="no column about samples 'sex'"):
+        read_table(path, "sex")
+    with pytest.raises(ValueError, match="leave out transpose=True"):
+        read_table(path, transpose=True)
+
+
+def test_snps_that_share_a_name_are_told_apart_by_their_place(tmp_path):
+    bim = ["1 . 0 10 A G", "1 . 0 20 C T", "2 rs7 0 10 A G"]
+    path = write_plink(tmp_path, table(4, 3), bim=bim)
+    assert read_table(path).feature_names == ["1:10:A:G", "1:20:C:T", "rs7"]
+    assert read_plink(path).names.tolist() == [".", ".", "rs7"]
+    path = write_plink(tmp_path, table(4, 3), bim=[bim[0], bim[0], bim[2]])
+    with pytest.raises(ValueError, match="2 SNPs '1:10:A:G'"):
+        read_table(path)
+
+
+def test_the_command_line_ranks_snps(tmp_path, capsys):
+    X = table(40, 6, missing=0)
+    samples = [f"f s{i} 0 0 0 {1 + (value > 1)}" for i, value in enumerate(X[:, 3])]
+    path = write_plink(tmp_path, X, samples=samples)
+    assert fastfs.cli.run(["score", str(path), "--method", "multisurf", "--top", "1"]) == 0
+    found = capsys.readouterr()
+    assert "rs3" in found.out
+    assert "MultiSURF scored 6 features of 40 samples (1:" in found.err
