@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from fastfs._inference.permutation import permutation_test as permutation_test
     from fastfs._inference.stability import StabilityResult as StabilityResult
     from fastfs._inference.stability import stability as stability
+    from fastfs._inference.twin import TwinResult as TwinResult
+    from fastfs._inference.twin import shuffled_twin as shuffled_twin
     from fastfs._inputs.table import few_valued as few_valued
     from fastfs._machine.embed import get_cmake_dir as get_cmake_dir
     from fastfs._machine.embed import get_include as get_include
@@ -104,6 +106,7 @@ _NAMES = {
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],
     "_inference.stability": ["stability", "StabilityResult"],
+    "_inference.twin": ["shuffled_twin", "TwinResult"],
     "_inference.consensus": ["consensus", "ConsensusResult"],
     "_machine.run": ["DataWarning"],
     "_machine.info": ["info", "link_blas"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
 from fastfs._inference.permutation import permutation_test, settle
-from fastfs._inputs.checks import as_int, rank_features, some_of
+from fastfs._inputs.checks import as_int, choose, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
 from fastfs._machine.run import DataWarning, warn
 from fastfs._methods import METHODS
@@ -46,6 +47,9 @@ __all__ = [
 # Rows of a matrix on disk that are read at once.
 _CHUNK_BYTES = 1 << 26
 
+# Rank correlations of scores with those without labels that are worth a warning.
+_LABEL_FREE = 0.5
+
 _ONCE = "All groups against their rests come from one fit."
 _DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
 
@@ -59,7 +63,7 @@ _DOC = """{summary}
 
     Runs :class:`fastfs.{estimator}` on all groups together, for `adata.var`, and compares each group with the rest (or
     with `reference`), for `adata.uns`. A group's scores are {score}
-    Permutations add p-values; they change no score.
+    Permutations add p-values.
 
     Parameters
     ----------
@@ -80,7 +84,17 @@ _DOC = """{summary}
     key_added : str, optional
         Default: "{word}".
     n_permutations : int
-        For p-values by :func:`fastfs.permutation_test`; 0: none, so that `pvals` and `pvals_adj` are NaN.
+        For p-values by :func:`fastfs.permutation_test`; 0: none, so that all p-values are NaN.
+    batch : str, optional
+        Column of `adata.obs`: groups are permuted within batches only.
+    donors : str, optional
+        Column of `adata.obs`: groups are permuted among donors if each donor is in one group, otherwise within donors.
+        Cells of a donor aren't independent: without `donors`, differences between donors make p-values small.
+    covariates : sequence of str, optional
+        Columns of `adata.obs` to which groups keep their relation, such as age.
+    ranking : {{"score", "z"}}
+        "z": `scores` in `adata.uns` are z, distances from the mean under permutations in standard deviations, by
+        which genes that are high whatever the groups are rank low. `adata.var` has scores in any case.
     drop_unlabelled : bool
         Leave out cells whose group is missing, rather than raise.
     copy : bool
@@ -93,24 +107,29 @@ _DOC = """{summary}
     anndata.AnnData or None
         Sets ``adata.var["KEY_scores"]``, ``["KEY_rank"]`` (1 is best; 0 for genes that weren't compared) and
         ``["KEY_selected"]``, and ``adata.uns["KEY"]`` in the shape of `rank_genes_groups`: `names`, `scores`,
-        `logfoldchanges` (computed as by scanpy, which takes X for log1p values), `pvals`, `pvals_adj` and `params`.
+        `logfoldchanges` (computed as by scanpy, which takes X for log1p values), `pvals`, `pvals_adj` and `params`;
+        and `pvals_max`, family-wise p-values{together}, and `label_free`, the rank correlation of the scores with their
+        means under permutations.
 
     Raises
     ------
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells, without a name or called "rest"; cells without a group; gene names that
-        occur twice; a copy, a view or permutations of a file; what the estimator raises.
+        A group with fewer than two cells, without a name or called "rest"; cells without a group, batch, donor or
+        covariate; gene names that occur twice; a copy, a view or permutations of a file; `batch`, `donors`,
+        `covariates` or ``ranking="z"`` without permutations; batches or donors that leave nothing to permute; what the
+        estimator raises.
     TypeError
-        `adata` is no AnnData; `groups` is no list; `key_added` is no string.
+        `adata` is no AnnData; `groups` or `covariates` is no list; `key_added` is no string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`.
 
     Warns
     -----
     fastfs.DataWarning
-        X holds counts, from which `logfoldchanges` say nothing; what the estimator warns of.
+        X holds counts, from which `logfoldchanges` say nothing; genes rank much as without groups (`label_free` above
+        0.5); batches and donors allow fewer than 20 labelings; what the estimator warns of.
 
     Notes
     -----
@@ -144,6 +163,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         mask_var: str | npt.ArrayLike | None = None,
         key_added: str | None = None,
         n_permutations: int = 0,
+        batch: str | None = None,
+        donors: str | None = None,
+        covariates: Sequence[str] | None = None,
+        ranking: str = "score",
         drop_unlabelled: bool = False,
         copy: bool = False,
         **parameters: Any,
@@ -151,6 +174,12 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
 
         model = getattr(fastfs, method.estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
+        choose("ranking", ranking, ("score", "z"))
+        if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
+            raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+        covariates = None if covariates is None else list(covariates)
+        if not n_permutations and (ranking == "z" or batch or donors or covariates):
+            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
@@ -160,9 +189,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
+        test = _Test(n_permutations, ranking, _design(adata, cells, batch, donors, covariates))
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
-        result = _compare(model, source, cells, labels, pairs, n_permutations)
+        result = _compare(model, source, cells, labels, pairs, test)
         params = {
             "groupby": groupby,
             "reference": reference,
@@ -171,6 +201,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "layer": layer,
             "corr_method": "benjamini-hochberg",
             "n_permutations": n_permutations,
+            "batch": batch,
+            "donors": donors,
+            "covariates": covariates,
+            "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
         }
@@ -188,6 +222,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         data=data,
         notes=notes,
         score=_OWN if method.class_scores else _SHARED,
+        together=" of all groups together" if method.class_scores else "",
         call=call,
     )
     return tool
@@ -319,15 +354,53 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
     return np.flatnonzero(mask)
 
 
+@dataclass(frozen=True)
+class _Test:
+    """How groups of cells are permuted, and which of scores and z ranks the genes."""
+
+    n_permutations: int
+    ranking: str
+    design: dict[str, Any]  # by parameter of `permutation_test`, for each cell
+
+    def of(self, kept: Array) -> _Test:
+        """The same for some of the cells."""
+        design = {name: column[kept] for name, column in self.design.items()}
+        return _Test(self.n_permutations, self.ranking, design)
+
+
+def _design(
+    adata: AnnData, cells: Array, batch: str | None, donors: str | None, covariates: Sequence[str] | None
+) -> dict[str, Any]:
+    def read(name: str) -> Array:
+        column = _column(adata, name).iloc[cells]
+        missing = cells[column.isna().to_numpy()]
+        if len(missing):
+            raise ValueError(
+                f"{len(missing)} cells have no {name}: {some_of([adata.obs_names[i] for i in missing])}; leave them out"
+            )
+        values: Array = column.to_numpy()
+        return values
+
+    design: dict[str, Any] = {
+        name: read(column) for name, column in (("blocks", batch), ("groups", donors)) if column is not None
+    }
+    if covariates:
+        design["covariates"] = np.column_stack([np.asarray(read(name), dtype=object) for name in covariates])
+    return design
+
+
+def _column(adata: AnnData, name: str) -> Any:
+    if name not in list(adata.obs):
+        raise KeyError(f"adata.obs has no column {name!r}; there are {_names(adata.obs)}")
+    column = adata.obs[name]
+    return column.to_series() if hasattr(column, "to_series") else column  # of a lazy AnnData
+
+
 def _grouping(
     adata: AnnData, groupby: str, groups: Sequence[str] | None, reference: str, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str]]:
     """Return the cells that take part, ascending, their groups as strings, and the groups that are compared."""
-    if groupby not in list(adata.obs):
-        raise KeyError(f"adata.obs has no column {groupby!r}; there are {_names(adata.obs)}")
-    column = adata.obs[groupby]
-    if hasattr(column, "to_series"):  # of a lazy AnnData
-        column = column.to_series()
+    column = _column(adata, groupby)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
         raise ValueError(
@@ -372,20 +445,20 @@ def _compare(
     cells: Array,
     labels: Array,
     pairs: Sequence[tuple[str, str | None]],
-    n_permutations: int,
+    test: _Test,
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     whole = clone(model).fit(source.of(cells), labels)
     names, numbers = np.unique(labels, return_inverse=True)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
-        of_groups = _scores(whole, source.of(cells), labels, n_permutations)
+        of_groups = _scores(whole, source.of(cells), labels, test)
         found = [of_groups[group] for group, _ in pairs]
     else:
         rows = [
             np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs
         ]
         tasks = (
-            (clone(model), source.of(cells[kept]), labels[kept] == group, n_permutations)
+            (clone(model), source.of(cells[kept]), labels[kept] == group, test.of(kept))
             for kept, (group, _) in zip(rows, pairs, strict=True)
         )
         if source.is_backed:  # an open file is for this process alone
@@ -399,6 +472,8 @@ def _compare(
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
             warn([message + "parameters say how long it may take"], ConvergenceWarning)
+    if test.n_permutations:
+        _warn_of_tests(type(model).__name__, dict(zip((group for group, _ in pairs), found, strict=True)), test.ranking)
     sums, sizes = source.sums(cells, numbers, len(names)), np.bincount(numbers)
     if sums.any() and np.array_equal(sums, np.rint(sums)):
         warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
@@ -411,33 +486,54 @@ def _compare(
     return {"whole": whole, "groups": by_group}
 
 
-def _compare_pair(model: Any, X: Any, is_group: Array, n_permutations: int) -> tuple[dict[str, Array], bool]:
+def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
+    messages = []
+    free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
+    if free and ranking == "score":
+        messages.append(
+            f"{estimator} ranks genes much as without groups for {some_of(list(free))}: its scores and their means "
+            f"under permutations have a rank correlation of {max(free.values()):.2f} (label_free): see ranking='z'"
+        )
+    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
+    if few:
+        messages.append(
+            f"batches and donors allow only {min(few.values())} labelings for {some_of(list(few))}, so no p-value is "
+            f"below {1 / min(few.values()):.2g}"
+        )
+    warn(messages)
+
+
+def _compare_pair(model: Any, X: Any, is_group: Array, test: _Test) -> tuple[dict[str, Any], bool]:
     """Scores and p-values of some cells against the others, and whether the method came to its end."""
     y = np.where(is_group, "group", "rest")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = _scores(model.fit(X, y), X, y, n_permutations)["group"]
+        found = _scores(model.fit(X, y), X, y, test)["group"]
     # All groups together have warned of the data.
     return found, not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
 
-def _scores(fitted: Any, X: Any, y: Array, n_permutations: int) -> dict[str, dict[str, Array]]:
+def _scores(fitted: Any, X: Any, y: Array, test: _Test) -> dict[str, dict[str, Any]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted."""
     names = np.unique(y).tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
-    pvalues = adjusted = np.full(scores.shape, np.nan)
-    if n_permutations:
+    pvalues = adjusted = largest = np.full(scores.shape, np.nan)
+    of_all = {"label_free": np.nan, "n_distinct": np.inf}
+    if test.n_permutations:
         model = settle(clone(fitted), fitted)
         tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
-            test = permutation_test(tested, X, y, n_permutations=n_permutations)
-        pvalues = test.pvalues.reshape(scores.shape)
+            found = permutation_test(tested, X, y, n_permutations=test.n_permutations, **test.design)
+        pvalues, largest = found.pvalues.reshape(scores.shape), found.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
-    columns = {"scores": scores, "pvals": pvalues, "pvals_adj": adjusted}
+        if test.ranking == "z":
+            scores = found.z.reshape(scores.shape)
+        of_all = {"label_free": found.label_free, "n_distinct": found.n_distinct}
+    columns = {"scores": scores, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
     return {
-        name: {column: values[row % len(scores)] for column, values in columns.items()}
+        name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
         for row, name in enumerate(names)
     }
 
@@ -461,7 +557,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
 
     base = adata.uns.get("log1p", {}).get("base")
     columns: dict[str, dict[str, Array]] = {
-        name: {} for name in ("names", "scores", "logfoldchanges", "pvals", "pvals_adj")
+        name: {} for name in ("names", "scores", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
     }
     for group, found in result["groups"].items():
         order = np.argsort(-found["scores"], kind="stable")
@@ -474,8 +570,10 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
             ("logfoldchanges", changes.astype(np.float32)),
             ("pvals", found["pvals"]),
             ("pvals_adj", found["pvals_adj"]),
+            ("pvals_max", found["pvals_max"]),
         ):
             columns[name][group] = values[order]
+        columns["label_free"][group] = np.array([found["label_free"]])
     results: dict[str, Any] = {
         name: pd.DataFrame(by_group).to_records(index=False) for name, by_group in columns.items()
     }

@@ -10,7 +10,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
-from fastfs._inference.stability import nogueira
+from fastfs._inference.stability import nogueira, rare_bounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 
@@ -156,6 +156,199 @@ def test_nothing_to_compare():
         fastfs.stability(SelectKBest(k="all"), X, y, n_subsamples=3)
     with pytest.raises(ValueError, match="one label for each of the 60 samples"):
         fastfs.stability(fastfs.ReliefF(3), X, y[:-1])
+
+
+# ---------------------------------------------------------------------------------- blocks, groups, complementary pairs
+
+
+def drawn(X, y, **parameters):
+    """The rows of each subsample, which X holds in its first column, and the result."""
+    X[:, 0] = np.arange(len(X))
+    rows = []
+
+    class Spy(SelectKBest):
+        def fit(self, X, y):
+            rows.append(X[:, 0].astype(int))
+            return super().fit(X, y)
+
+    return rows, fastfs.stability(Spy(k=3), X, y, **parameters)
+
+
+def test_complementary_pairs_are_halves_of_each_class():
+    X, y = problem(n=61)  # 31 and 30 samples
+    rows, found = drawn(X, y, scheme="complementary", n_pairs=6)
+    assert len(rows) == len(found.selected) == 12
+    for a, b in zip(rows[::2], rows[1::2], strict=True):
+        assert not set(a) & set(b)
+        assert np.bincount(y[a]).tolist() == np.bincount(y[b]).tolist() == [15, 15]
+    assert len({one.tobytes() for one in rows}) == 12
+
+
+def test_halves_of_donors_within_batches():
+    donors = np.repeat(np.arange(18), [1, 2, 3, 4, 2, 3] * 3)
+    batches, y = donors % 3, donors // 3 % 2
+    X = np.random.default_rng(0).normal(size=(len(y), 10))
+    names = np.array(["d" + str(d) for d in donors])
+    rows, _ = drawn(X, y, scheme="complementary", n_pairs=5, blocks=batches, groups=names)
+    for a, b in zip(rows[::2], rows[1::2], strict=True):
+        halves = [set(donors[half]) for half in (a, b)]
+        assert not halves[0] & halves[1]
+        for half, of in zip((a, b), halves, strict=True):
+            assert np.array_equal(half, np.flatnonzero(np.isin(donors, list(of))))  # all samples of a donor
+            cells = [(d % 3, d // 3 % 2) for d in of]
+            assert sorted(cells) == [(batch, c) for batch in range(3) for c in range(2)]  # of 3 donors in each, 1
+
+
+def test_subsamples_keep_batches_and_donors():
+    donors = np.arange(80) // 4
+    batches, y = donors % 2, donors // 2 % 2
+    X = np.random.default_rng(0).normal(size=(80, 10))
+    rows, found = drawn(X, y, n_subsamples=6, blocks=batches, groups=donors, fraction=0.6)
+    for part in rows:
+        assert np.bincount(donors[part], minlength=20)[np.unique(donors[part])].tolist() == [4] * 12
+        assert np.bincount(2 * batches[part] + y[part]).tolist() == [12] * 4
+    assert np.isnan([found.rare_bound, found.rare_bound_unimodal]).all()
+
+
+def test_pairs_stay_together():
+    X, y = problem(n=40)
+    pairs = np.arange(40) // 2
+    rows, _ = drawn(X, y, scheme="complementary", n_pairs=4, blocks=pairs)
+    for half in rows:
+        assert np.bincount(pairs[half]).max() == np.bincount(pairs[half])[pairs[half]].min() == 2
+        assert len(half) == 20
+
+
+def test_numbers_have_no_classes():
+    X = np.random.default_rng(0).normal(size=(50, 10))
+    donors = np.arange(50) // 5
+    y = X[:, 4] + 0.1 * np.random.default_rng(1).normal(size=50)
+    found = fastfs.stability(
+        fastfs.RReliefF(1, target_type="number"), X, y, groups=donors, scheme="complementary", n_pairs=5
+    )
+    assert found.selected_stable.tolist() == [4]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_pairs_with_any_number_of_jobs(n_jobs):
+    X, y = problem()
+    options = {"groups": np.arange(60) // 2, "scheme": "complementary", "n_pairs": 5}
+    y = np.repeat(y[:30], 2)
+    alone, found = (fastfs.stability(fastfs.MultiSURF(4), X, y, **options, n_jobs=n) for n in (None, n_jobs))
+    assert np.array_equal(found.frequencies, alone.frequencies)
+    assert found.rare_bound == alone.rare_bound
+
+
+def test_bounds_of_shah_and_samworth():
+    """The example of the paper's formulas, q = 10 of 100, and where the unimodal one doesn't hold."""
+    always, unimodal = rare_bounds(10, 100, 0.75, 50)
+    assert always == pytest.approx(2.0)
+    assert unimodal == pytest.approx(1 / (2 * (0.5 - 0.01)))
+    assert rare_bounds(10, 100, 0.9, 50) == pytest.approx((1.25, 4 * (0.1 + 0.01) / 1.02))
+    assert rare_bounds(10, 100, 1.0, 50) == pytest.approx((1.0, 0.04 / 1.02))
+    assert np.isnan(rare_bounds(58, 100, 0.75, 50)[1])
+    assert np.isnan(rare_bounds(30, 100, 0.55, 50)[1])
+    assert rare_bounds(10, 100, 0.52, 50)[1] == pytest.approx(1 / (2 * (0.04 - 0.01)))
+
+
+def test_selected_stable():
+    X, y = problem()
+    found = fastfs.stability(SelectKBest(k=4), X, y, scheme="complementary", n_pairs=10, threshold=0.6)
+    assert found.selected_stable.tolist() == np.flatnonzero(found.frequencies >= 0.6).tolist() != []
+    assert (found.rare_bound, found.rare_bound_unimodal) == rare_bounds(4, 30, 0.6, 10)
+
+
+def test_fewer_false_selections_than_the_bound():
+    """Nothing to find: every feature is selected rarely, so `selected_stable` counts the false selections."""
+    counts = []
+    for seed in range(40):
+        X, y = np.random.default_rng(seed).normal(size=(60, 40)), np.arange(60) % 2
+        found = fastfs.stability(SelectKBest(k=10), X, y, scheme="complementary", n_pairs=25, threshold=0.7)
+        counts.append(len(found.selected_stable))
+    assert 0 < np.mean(counts) < found.rare_bound_unimodal < found.rare_bound
+
+
+def test_without_groups_donors_look_stable():
+    """Ten samples of each of 16 donors, whose labels say nothing: above the bound, unless donors are drawn."""
+    donors = np.repeat(np.arange(16), 10)
+    of_samples, of_donors = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(160, 100)) + rng.normal(size=(16, 100))[donors]
+        for found, groups in ((of_samples, None), (of_donors, donors)):
+            options = {"scheme": "complementary", "n_pairs": 25, "groups": groups}
+            found.append(fastfs.stability(fastfs.ReliefF(10), X, donors % 2, **options))
+    assert np.mean([found.stability for found in of_donors]) < 0.25 < 0.33 < np.mean([f.stability for f in of_samples])
+    counts = [np.mean([len(one.selected_stable) for one in found]) for found in (of_samples, of_donors)]
+    assert counts[1] < of_donors[0].rare_bound_unimodal < counts[0]
+
+
+@pytest.mark.filterwarnings("error::fastfs.DataWarning")
+def test_single_samples_of_a_class_in_a_block_are_told():
+    X, y = problem(n=40)
+    y[:10] = [1, *[0] * 9]
+    blocks = np.arange(40) // 10
+    said = "1 of 8 combinations of class and block have one sample, which is in {}: that of row 0"
+    with pytest.warns(fastfs.DataWarning, match=said.format("every subsample")):
+        fastfs.stability(SelectKBest(k=3), X, y, blocks=blocks, n_subsamples=3)
+    with pytest.warns(fastfs.DataWarning, match=said.format("no half")):
+        fastfs.stability(SelectKBest(k=3), X, y, blocks=blocks, scheme="complementary", n_pairs=2)
+    groups = np.array(["a", "a", *np.arange(38)], dtype=object)
+    y[1] = 1
+    with pytest.warns(fastfs.DataWarning, match="have one group, which is in no half: that of row 0"):
+        fastfs.stability(SelectKBest(k=3), X, y, blocks=blocks, groups=groups, scheme="complementary", n_pairs=2)
+
+
+MISSING = np.array(["a"] * 60, dtype=object)
+MISSING[[3, 7]] = [None, np.nan]
+HALVES = np.repeat(["x", "y"], 30)
+
+
+@pytest.mark.parametrize(
+    "parameters, error, message",
+    [
+        ({"scheme": "pairs"}, ValueError, "scheme must be 'subsamples' or 'complementary'"),
+        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1, but is 0"),
+        ({"threshold": 0.5}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 0.5"),
+        ({"threshold": 1.01}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 1.01"),
+        ({"threshold": "high"}, TypeError, "threshold must be a number"),
+        ({"blocks": MISSING}, ValueError, "blocks must have no missing values, but has some in the rows 3, 7"),
+        ({"groups": MISSING}, ValueError, "groups must have no missing values, but has some in the rows 3, 7"),
+        ({"groups": np.arange(59)}, ValueError, "groups must have one value for each of the 60 samples, but has 59"),
+        (
+            {"groups": np.arange(60) % 4, "blocks": HALVES},
+            ValueError,
+            "group 0 lies in the blocks 'x', 'y', but groups that move as wholes must lie in one block",
+        ),
+        (
+            {"groups": np.arange(60) % 2},
+            ValueError,
+            "subsamples of 0.5 of the groups of each class and block would hold all 2 groups",
+        ),
+        ({"fraction": 0.99}, ValueError, "subsamples of 0.99 of the samples of each class and block would hold all 60"),
+        (
+            {"groups": np.arange(60) % 2, "scheme": "complementary"},
+            ValueError,
+            "halves need two groups of class 'ill', but there is one: give data of more groups",
+        ),
+        (
+            {"groups": np.arange(60) % 4, "blocks": np.arange(60) % 4, "scheme": "complementary"},
+            ValueError,
+            "halves need two groups of class 'ill' in one block, but no block has them",
+        ),
+    ],
+)
+def test_bad_designs(parameters, error, message):
+    X, y = problem()
+    with pytest.raises(error, match=message):
+        fastfs.stability(SelectKBest(k=3), X, np.array(["well", "ill"])[y], **parameters)
+
+
+def test_halves_of_one_donor_without_classes():
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    model = fastfs.RReliefF(1, target_type="number")
+    with pytest.raises(ValueError, match="halves need two groups, but there is one"):
+        fastfs.stability(model, X, X[:, 0], groups=["a"] * 20, scheme="complementary")
 
 
 # ----------------------------------------------------------------------------------------------------------- consensus

@@ -842,6 +842,160 @@ def test_times_to_an_event(study, tmp_path, capsys):
     assert "must hold 0 or 1 only" in said
 
 
+@pytest.fixture
+def trial(tmp_path):
+    """Five samples of each of 12 donors in two batches, of one state each; columns about the samples."""
+    rng = np.random.default_rng(0)
+    donors = np.arange(60) // 5
+    columns = {f"f{j}": rng.normal(size=60) for j in range(6)}
+    columns |= {"donor": np.array([f"d{d}" for d in donors]), "batch": donors % 2, "age": rng.uniform(20, 60, 60)}
+    columns |= {"sex": np.where(rng.random(60) < 0.5, "m", "f"), "months": rng.exponential(size=60)}
+    columns |= {"died": (rng.random(60) < 0.7).astype(int), "state": np.where(donors // 2 % 2, "ill", "well")}
+    columns["f2"] += 2.0 * (columns["state"] == "ill")
+    table = pandas.DataFrame(columns)
+    table.to_csv(tmp_path / "trial.csv", index=False)
+
+    def score(*arguments, label=("--label", "state")):
+        used = [*arguments, *label]
+        others = [name for name in list(table)[6:] if name not in used]
+        ignored = [part for name in others for part in ("--ignore", name)]
+        out = ["--out", str(tmp_path / "r.json")]
+        code = fastfs.cli.run(["score", str(tmp_path / "trial.csv"), *label, *arguments, *ignored, *out])
+        return code, json.loads((tmp_path / "r.json").read_text()) if code == 0 else None
+
+    return score, table
+
+
+def test_pvalues_of_the_files_columns(trial, capsys):
+    score, table = trial
+    X, y = table[[f"f{j}" for j in range(6)]].to_numpy(), table["state"].to_numpy(dtype=str)
+    covariates = table[["age", "sex"]]
+    for options, design in (
+        (["--permutations", "49", "--statistic", "score"], {"n_permutations": 49, "statistic": "score"}),
+        (["--permutations", "auto", "--groups", "donor"], {"groups": table["donor"]}),
+        (
+            ["--permutations", "99", "--groups", "donor", "--blocks", "batch"],
+            {"n_permutations": 99, "groups": table["donor"], "blocks": table["batch"]},
+        ),
+        (
+            ["--permutations", "19", "--covariate", "age", "--covariate", "sex"],
+            {"n_permutations": 19, "covariates": covariates},
+        ),
+    ):
+        code, found = score("--method", "relieff", *options)
+        assert code == 0
+        expected = fastfs.permutation_test(fastfs.ReliefF(), X, y, **design)
+        columns = {"score": "scores", "z": "z", "pvalue": "pvalues", "pvalue_adjusted": "pvalues_adjusted"}
+        for row in found["ranking"]:
+            for column, field in (columns | {"pvalue_max": "pvalues_max"}).items():
+                assert row[column] == pytest.approx(getattr(expected, field)[row["index"]], rel=1e-12)
+        about = found["permutations"]
+        for field in ("pvalue", "n_permutations", "design", "exact", "stopped", "label_free"):
+            assert about[field] == getattr(expected, field)
+        assert about["statistic"] == design.get("statistic", "z")
+        assert about["n_distinct"] == ("inf" if np.isinf(expected.n_distinct) else expected.n_distinct)
+        amount = f"all {about['n_distinct']} labelings" if expected.exact else f"{expected.n_permutations} permutations"
+        early = ", stopped early" if expected.stopped else ""
+        summary = f"p = {expected.pvalue:.2g} by {amount} of {expected.design}{early}; wrote 6 features"
+        assert summary in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
+def test_pvalues_of_numbers_and_times(trial):
+    score, table = trial
+    X, months = table[[f"f{j}" for j in range(6)]].to_numpy(), table["months"].to_numpy()
+    times = np.rec.fromarrays([table["died"] == 1, months], names=["event", "time"])
+    for method, model, y, more in (
+        ("relieff", fastfs.ReliefF(target_type="number"), months, []),
+        ("rrelieff", fastfs.RReliefF(), times, ["--event", "died"]),
+    ):
+        options = ["--permutations", "19", "--blocks", "batch", *more]
+        code, found = score("--method", method, *options, label=("--targets", "months"))
+        assert code == 0
+        expected = fastfs.permutation_test(model, X, y, blocks=table["batch"], n_permutations=19)
+        pvalues = {row["index"]: row["pvalue_max"] for row in found["ranking"]}
+        assert [pvalues[j] for j in range(6)] == expected.pvalues_max.tolist()
+
+
+def test_pvalues_on_the_terminal(trial, tmp_path, capsys):
+    _, table = trial
+    arguments = ["score", str(tmp_path / "trial.csv"), "--label", "state", "--permutations", "19"]
+    arguments += [part for name in list(table)[6:-1] for part in ("--ignore", name)]
+    assert fastfs.cli.run([*arguments, "--method", "multisurf", "--turf", "1"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["pvalue_max"]
+    assert "0.05" in shown[3]
+    assert (
+        fastfs.cli.run([*arguments, "--method", "multisurf", "--rank-by", "z", "--plot", str(tmp_path / "z.svg")]) == 0
+    )
+    shown = capsys.readouterr().out.splitlines()
+    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["z", "pvalue_max"]
+    z = [float(re.split("[│|]", line)[5]) for line in shown[3:9]]
+    assert z == sorted(z, reverse=True)
+    assert (tmp_path / "z.svg").stat().st_size > 0
+
+
+def test_ranking_by_z(trial):
+    score, table = trial
+    X, y = table[[f"f{j}" for j in range(6)]].to_numpy(), table["state"].to_numpy(dtype=str)
+    code, found = score("--method", "manifest", "--permutations", "19", "--rank-by", "z")
+    assert code == 0
+    expected = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=19)
+    assert [row["index"] for row in found["ranking"]] == np.argsort(-expected.z).tolist()
+    assert [row["index"] for row in found["ranking"]] != np.argsort(-expected.scores).tolist()
+    assert [row["rank"] for row in found["ranking"]] == [1, 2, 3, 4, 5, 6]
+    assert found["permutations"]["ranking"] == "z"
+
+
+def test_warnings_of_a_test_come_once(trial, tmp_path):
+    _, table = trial
+    arguments = ["score", "trial.csv", "--label", "state", "--method", "relieff", "--permutations", "19"]
+    arguments += [part for name in list(table)[6:-1] for part in ("--ignore", name)]
+    arguments += ["--method-option", "n_neighbors=40"]
+    said = run(*arguments, cwd=tmp_path).stderr.splitlines()
+    assert [line for line in said if line.startswith("Warning: n_neighbors = 40")] == said[:1]
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["--blocks", "batch"], "--blocks is for p-values: add --permutations auto, or a number"),
+        (["--covariate", "age"], "--covariate is for p-values"),
+        (["--rank-by", "z"], "--rank-by is for p-values"),
+        (["--permutations", "many"], "--permutations needs a number of at least 1, or auto, not 'many'"),
+        (["--permutations", "0"], "--permutations needs a number of at least 1, or auto, not '0'"),
+        (["--permutations", "9", "--statistic", "t"], "--statistic must be z or score, not 't'"),
+        (["--permutations", "9", "--rank-by", "p"], "--rank-by must be z or score, not 'p'"),
+        (["--permutations", "9", "--weights", "age"], "--permutations can't be combined with --weights"),
+        (["--permutations", "9", "--blocks", "place"], "has no column 'place'"),
+        (["--permutations", "9", "--blocks", "donor"], "no labeling but the true one is possible: all 5 samples of"),
+        (["--permutations", "9", "--groups", "batch", "--blocks", "donor"], "no labeling but the true one"),
+        (["--permutations", "9", "--groups", "donor", "--covariate", "age"], "covariates must be constant within"),
+        (["--method", "projse", "--permutations", "9", "--rank-by", "z"], "--rank-by z doesn't suit --method projse"),
+    ],
+)
+def test_permutations_refuse(trial, capsys, arguments, part):
+    score, _ = trial
+    method = [] if "--method" in arguments else ["--method", "relieff"]
+    assert score(*method, *arguments)[0] == 2
+    assert part in capsys.readouterr().err
+
+
+def test_permutations_of_many_targets(trial, capsys):
+    score, _ = trial
+    assert score("--method", "projse", "--permutations", "9", label=("--targets", "months,age"))[0] == 2
+    assert "--permutations takes no --targets with --method projse: give --label" in capsys.readouterr().err
+
+
+def test_missing_values_in_a_column_of_the_design(trial, tmp_path, capsys):
+    score, table = trial
+    table.loc[7, "batch"] = np.nan
+    table.to_csv(tmp_path / "trial.csv", index=False)
+    assert score("--method", "relieff", "--permutations", "9", "--blocks", "batch")[0] == 2
+    assert "Column 'batch' of" in (said := capsys.readouterr().err)
+    assert "has no value in row 7" in said
+
+
 def test_codes_and_missing_values(tmp_path, capsys):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, 3))

@@ -302,6 +302,32 @@ def test_stability_shows_frequencies(ax, tested):
     assert ax.get_title(loc="left").startswith(f"stability {result.stability:.2f} (")
 
 
+def test_shuffled_twin_shows_both_rankings(tested):
+    result = fastfs.shuffled_twin(fastfs.ReliefF(), *tested, top=8)
+    names = [f"g$_{j}" for j in range(30)]
+    figure = pl.shuffled_twin(result, names, figure=Figure(layout="constrained"))
+    best = []
+    for ax, scores, name in zip(
+        figure.axes, (result.scores, result.shuffled_scores), ("true labels", "shuffled labels"), strict=True
+    ):
+        best.append(np.argsort(-scores)[:8])
+        assert [bar.get_width() for bar in ax.patches] == scores[best[-1]].tolist()
+        assert [t.get_text() for t in ax.get_yticklabels()] == [f"{r}  {names[j]}" for r, j in enumerate(best[-1], 1)]
+        assert ax.get_title(loc="left") == name
+    for ax, order in zip(figure.axes, best, strict=True):
+        dark = [bar.get_facecolor() == to_rgba("#2f6f8f") for bar in ax.patches]
+        assert dark == [j in best[0] and j in best[1] for j in order]
+        assert sum(dark) == result.overlap
+    expected = f"rank correlation {result.rank_correlation:.2f}; {result.overlap:.0f} of the 8 best in both"
+    assert figure.get_suptitle() == expected
+    figure.canvas.draw()
+    assert len(pl.shuffled_twin(result, top=3, title="mine", figure=Figure()).axes[0].patches) == 3
+    with pytest.raises(ValueError, match="1 feature_names for 30"):
+        pl.shuffled_twin(result, ["a"], figure=Figure())
+    with pytest.raises(ValueError, match="top must be at least 1, not 0"):
+        pl.shuffled_twin(result, top=0, figure=Figure())
+
+
 def test_consensus_shows_ranks(ax):
     result = fastfs.consensus({"a": [5.0, 1.0, 3.0, 3.0], "b": [4.0, 2.0, 3.0, 1.0]})
     pl.consensus(result, ["w", "x", "y", "z"], top=3, ax=ax, title="all")

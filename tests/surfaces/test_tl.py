@@ -427,6 +427,127 @@ def test_scikit_learn_prepares_counts_as_scanpy_does():
     np.testing.assert_allclose(steps.fit_transform(counts).toarray(), adata.X.toarray(), rtol=1e-5)
 
 
+# ------------------------------------------------------------------------------------ batches, donors, covariates, z
+
+
+def study():
+    """Cells of 12 donors in two batches, each donor of one state; the cells' types vary within donors."""
+    adata = cells(n_groups=2, n=96)
+    donors = np.arange(96) // 8
+    adata.obs["donor"], adata.obs["batch"] = [f"d{d}" for d in donors], pd.Categorical(donors % 2)
+    adata.obs["illness"] = np.where(donors // 2 % 2, "ill", "well")
+    adata.obs["age"] = np.random.default_rng(0).normal(size=12)[donors]
+    adata.obs["type"] = pd.Categorical(np.array(["B", "NK", "T"])[np.arange(96) % 3])
+    return adata
+
+
+DESIGNS = [
+    ("illness", {"donors": "donor"}),
+    ("illness", {"donors": "donor", "batch": "batch"}),
+    ("illness", {"donors": "donor", "covariates": ["age"]}),
+    ("type", {"donors": "donor"}),
+    ("type", {"batch": "batch", "covariates": ["age", "illness"]}),
+]
+
+
+@pytest.mark.parametrize("groupby, design", DESIGNS)
+@pytest.mark.parametrize("ranking", ["score", "z"])
+def test_designs_reach_the_test(groupby, design, ranking):
+    adata = study()
+    tl.relieff(adata, groupby, n_permutations=19, ranking=ranking, **design)
+    found = adata.uns["relieff"]
+    y = adata.obs[groupby].astype(str).to_numpy()
+    given = {"blocks": design.get("batch"), "groups": design.get("donors")}
+    given = {name: adata.obs[column].to_numpy() for name, column in given.items() if column}
+    if "covariates" in design:
+        given["covariates"] = adata.obs[design["covariates"]]
+    for group in np.unique(y):
+        labels = y if groupby == "illness" else np.where(y == group, "group", "rest")
+        test = fastfs.permutation_test(fastfs.ReliefF(), adata.X, labels, n_permutations=19, **given)
+        table = pd.DataFrame({c: found[c][group] for c in ("scores", "pvals", "pvals_max")}, found["names"][group])
+        expected = test.z if ranking == "z" else test.scores
+        assert np.array_equal(found["scores"][group], -np.sort(-expected).astype(np.float32))
+        assert np.array_equal(table["scores"][adata.var_names], expected.astype(np.float32))
+        assert np.array_equal(table["pvals"][adata.var_names], test.pvalues)
+        assert np.array_equal(table["pvals_max"][adata.var_names], test.pvalues_max)
+        assert found["label_free"][group].tolist() == [test.label_free]
+    assert np.array_equal(adata.var["relieff_scores"], fastfs.ReliefF().fit(adata.X, y).scores_)
+    assert {name: found["params"][name] for name in design} == design
+    assert found["params"]["ranking"] == ranking
+
+
+def test_only_the_compared_cells_need_donors():
+    adata = study()
+    adata.obs.loc[adata.obs["type"] == "T", "donor"] = None
+    tl.relieff(adata, "type", groups=["B"], reference="NK", donors="donor", n_permutations=9)
+    kept = adata[adata.obs["type"] != "T"]
+    labels, donors = (kept.obs[name].astype(str).to_numpy() for name in ("type", "donor"))
+    test = fastfs.permutation_test(fastfs.ReliefF(), kept.X, labels, groups=donors, n_permutations=9)
+    pvalues = pd.Series(adata.uns["relieff"]["pvals"]["B"], adata.uns["relieff"]["names"]["B"])
+    assert np.array_equal(pvalues[adata.var_names], test.pvalues)
+
+
+def test_without_permutations_there_are_no_pvalues_of_any_kind():
+    adata = study()
+    tl.relieff(adata, "illness")
+    found = adata.uns["relieff"]
+    assert np.isnan(found["pvals_max"]["ill"]).all()
+    assert np.isnan(found["label_free"]["ill"]).all()
+
+
+@pytest.mark.parametrize("design", [{}, {"donors": "donor", "covariates": ["age"], "n_permutations": 9}])
+def test_results_go_to_a_file_and_back(design, tmp_path):
+    adata = study()
+    tl.manifest(adata, "type" if not design else "illness", **design)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    found = anndata.read_h5ad(tmp_path / "a.h5ad").uns["manifest"]
+    for name in ("names", "pvals_max", "label_free"):
+        for group in found["names"].dtype.names:
+            assert list(found[name][group]) == list(adata.uns["manifest"][name][group]) or not design
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_rankings_that_need_no_groups_are_told():
+    adata = cells(n_groups=3)
+    adata.X = np.random.default_rng(0).normal(size=(60, 20)) * np.exp(np.linspace(-1, 1, 20))
+    said = r"ManiFeSt ranks genes much as without groups for alpha, beta, gamma: .* \(label_free\): see ranking='z'"
+    with pytest.warns(fastfs.DataWarning, match=said):
+        tl.manifest(adata, "state", n_permutations=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tl.manifest(adata, "state", n_permutations=9, ranking="z")
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_few_labelings_are_told():
+    adata = study()[:32].copy()  # two donors of each state, two in each batch
+    said = "allow only 6 labelings for ill, well, so no p-value is below 0.17"
+    with pytest.warns(fastfs.DataWarning, match=said):
+        tl.relieff(adata, "illness", donors="donor", n_permutations=99, n_neighbors=3)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        ({"batch": "place"}, KeyError, "no column 'place'; there are 'state', 'donor'"),
+        ({"donors": "gap"}, ValueError, "2 cells have no gap: cell3, cell5; leave them out"),
+        ({"covariates": ["gap"]}, ValueError, "2 cells have no gap: cell3, cell5"),
+        ({"covariates": "age"}, TypeError, "covariates must be a list of columns of adata.obs, not 'age'"),
+        ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'"),
+        ({"batch": "illness"}, ValueError, "no labeling but the true one is possible: all 48 samples of block"),
+        ({"batch": "type", "donors": "donor"}, ValueError, "group 'd0' lies in the blocks 'B', 'NK', 'T'"),
+        ({"n_permutations": 0, "batch": "batch"}, ValueError, "need permutations: give n_permutations=999"),
+        ({"n_permutations": 0, "ranking": "z"}, ValueError, "need permutations: give n_permutations=999"),
+    ],
+)
+def test_bad_designs(call, error, message):
+    adata = study()
+    adata.obs["gap"] = ["a", "b", "c", None, "a", np.nan] + ["a"] * 90
+    with pytest.raises(error, match=message):
+        tl.relieff(adata, "illness", **{"n_permutations": 9} | call)
+    assert not adata.uns
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 

@@ -68,9 +68,10 @@ class _ReliefFamily(_Selector):
 
         return samples.response.values, scorer
 
-    def _strata(self, y: Any, shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-        """Return the part of each sample of which subsamples take their share."""
-        return self._OPTIONS.of(self).response(y, *shape).strata
+    def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
+        """Return the classes, if there are any, and the target of each sample."""
+        response = self._OPTIONS.of(self).response(y, *shape)
+        return response.classes, response.values
 
 
 class _Rounds:

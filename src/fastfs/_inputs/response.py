@@ -45,11 +45,6 @@ class Response:
     def n_classes(self) -> int:
         return 0 if self.classes is None else len(self.classes)
 
-    @property
-    def strata(self) -> npt.NDArray[np.int64]:
-        """The parts of which a subsample of the samples takes its share: classes, or all samples as one."""
-        return self.values if self.kind == "class" else np.zeros(len(self.values), np.int64)
-
     def core(self) -> dict[str, Any]:
         """Return the target under the names of the core's options."""
         given: dict[str, Any] = {"target": self.kind}

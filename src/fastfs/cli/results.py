@@ -6,17 +6,23 @@ from typing import Any
 import numpy as np
 
 from fastfs._methods import FORM, RULES, Method
+from fastfs.cli.permutation import Test
 
 
-def ranking(selector: Any, feature_names: Sequence[str], top: int, *, to_read: bool = False) -> dict[str, list[Any]]:
+def ranking(
+    selector: Any, feature_names: Sequence[str], top: int, test: Test | None = None, *, to_read: bool = False
+) -> dict[str, list[Any]]:
     """The best features as columns; those of single classes are for a file, or summed up to be read."""
-    order = np.argsort(selector.ranking_)[:top]
+    ranks = test.ranks if test else selector.ranking_
+    order = np.argsort(ranks)[:top]
     columns = {
-        "rank": selector.ranking_[order].tolist(),
+        "rank": ranks[order].tolist(),
         "feature": [feature_names[j] for j in order],
         "index": order.tolist(),
         "score": selector.scores_[order].tolist(),
     }
+    if test:
+        columns |= test.columns(order, to_read=to_read)
     if hasattr(selector, "selected_"):
         n_selected = selector.n_selected_
         columns["selected"] = ["yes" if rank <= n_selected else "no" for rank in columns["rank"]]

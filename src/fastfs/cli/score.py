@@ -18,6 +18,7 @@ from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
+from fastfs.cli.permutation import PermutationOptions, Test
 from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
 from fastfs.cli.wrapper import WrapperOptions, wrap
@@ -126,6 +127,7 @@ def score(
     method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
     source: Input,
     output: Output,
+    permuting: PermutationOptions,
     wrapper: WrapperOptions,
     options: MethodOptions,
 ) -> None:
@@ -139,8 +141,9 @@ def score(
     selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source)
     _check_annotations(chosen, scorer, source, targets)
+    permuting.check(chosen, bool(targets), source.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = _read(source, targets)
+        data = _read(source, targets, permuting.columns())
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
         scorer.set_params(**_of_the_table(scorer, data))
@@ -149,14 +152,16 @@ def score(
                 selector.set_params(verbose=report or False).fit(
                     data.table.X, data.table.y, **_of_samples(source, data)
                 )
+                test = permuting.test(selector, data.table, report)
             except TypeError as error:
                 if not options.method_option:  # the types of all others are right
                     raise
                 raise ValueError(str(error)) from error
     samples_of = {} if targets else _samples_of(data.table.y)
     with signals_as_exits():
-        written = _write(chosen, selector, data, samples_of, output, wrapper)
-    say(_summary(chosen, selector, data, samples_of) + (f"; wrote {' and '.join(written)}." if written else "."))
+        written = _write(chosen, selector, data, samples_of, output, wrapper, test)
+    summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
+    say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
 
 
 def _of_the_table(selector: Any, data: _Data) -> dict[str, Any]:
@@ -235,11 +240,11 @@ def _targets(method: Method, source: Input) -> list[str]:
     return targets
 
 
-def _read(source: Input, targets: list[str]) -> _Data:
+def _read(source: Input, targets: list[str], of_the_design: list[str]) -> _Data:
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer}
-    reading["annotations"] = [name for name in (source.weights, source.event) if name is not None]
+    reading["annotations"] = [name for name in (source.weights, source.event, *of_the_design) if name is not None]
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading)
     if source.classes is not None:
@@ -295,6 +300,7 @@ def _write(
     samples_of: dict[str, int],
     output: Output,
     wrapper: WrapperOptions,
+    test: Test | None,
 ) -> list[str]:
     """Write or print what was found, and return what was written."""
     names = data.table.feature_names
@@ -305,14 +311,15 @@ def _write(
     about |= {"parameters": results.parameters(selector), "version": fastfs.__version__}
     about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
     about |= {"classes": samples_of} | results.form(selector) | results.rules(selector)
+    about |= {"permutations": test.about()} if test else {}
     pairs = results.pairs(selector, names)
     written = []
     if output.out is None:
-        print_ranking(results.ranking(selector, names, top or _ROWS_SHOWN, to_read=True))
+        print_ranking(results.ranking(selector, names, top or _ROWS_SHOWN, test, to_read=True))
         if pairs and output.pairs is None:
             print_pairs(pairs)
     else:
-        ranking = results.ranking(selector, names, top or n_features)
+        ranking = results.ranking(selector, names, top or n_features, test)
         io.write_ranking(output.out, ranking, about | results.findings(method, selector, names))
         written.append(f"{len(ranking['rank'])} features to {output.out}")
     if output.pairs is not None:
@@ -320,7 +327,7 @@ def _write(
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
         bars = min(top or _ROWS_SHOWN, _BARS_AT_MOST, n_features)
-        draw(output.plot, method, selector, names, bars, Path(data.table.source).name)
+        draw(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
         written.append(f"a picture to {output.plot}")
     return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fastfs import io
 from fastfs._methods import Method
+from fastfs.cli.permutation import Test
 from fastfs.cli.results import title
 from fastfs.cli.terminal import output
 
@@ -48,7 +49,15 @@ def _cells(row: Iterable[Any]) -> list[Text]:
     return [Text(f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v)) for v in row]
 
 
-def draw(path: Path, method: Method, selector: Any, feature_names: Sequence[str], bars: int, source: str) -> None:
+def draw(
+    path: Path,
+    method: Method,
+    selector: Any,
+    feature_names: Sequence[str],
+    bars: int,
+    source: str,
+    test: Test | None,
+) -> None:
     """Draw the ranking as bars and, for methods that have one, the picture of theirs beside it."""
     from matplotlib.figure import Figure
 
@@ -70,7 +79,11 @@ def draw(path: Path, method: Method, selector: Any, feature_names: Sequence[str]
         figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(8, 5))
         getattr(pl, picture.function)(selector, ax=right, title=picture.title)
-    how = {"ranks": selector.ranking_, "n_selected": getattr(selector, "n_selected_", None)}
-    pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=f"{title(method, selector)}: {source}", **how)
+    about = f"{title(method, selector)}: {source}"
+    if test and test.is_by_z:
+        pl.ranking(test.found.z, feature_names, top=bars, ax=left, title=f"z of {about}").set_xlabel("z of the score")
+    else:
+        how = {"ranks": selector.ranking_, "n_selected": getattr(selector, "n_selected_", None)}
+        pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=about, **how)
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)

@@ -10,6 +10,7 @@ from fastfs.pl._image import image
 from fastfs.pl._interactions import interactions
 from fastfs.pl._permutation import permutation
 from fastfs.pl._ranking import ranking
+from fastfs.pl._shuffled_twin import shuffled_twin
 from fastfs.pl._significance import significance
 from fastfs.pl._stability import stability
 
@@ -24,6 +25,7 @@ __all__ = [
     "interactions",
     "permutation",
     "ranking",
+    "shuffled_twin",
     "significance",
     "stability",
 ]

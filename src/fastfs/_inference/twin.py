@@ -1,0 +1,166 @@
+"""A shuffled-label twin: the ranking of the same method under other labels, beside the true one."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastfs._inference.design import Design
+from fastfs._inference.permutation import make_scorer, settle
+from fastfs._inference.stability import mean_correlation
+from fastfs._inputs.checks import as_int, as_seed, rank_features
+from fastfs._machine.run import DataWarning
+from fastfs._types import Floats, Integers
+
+# A labeling is drawn so often until it isn't the true one. Covariates may make that one far more likely than others.
+_TRIES = 100
+
+
+@dataclass(frozen=True)
+class TwinResult:
+    """What :func:`fastfs.shuffled_twin` found.
+
+    Parameters
+    ----------
+    scores, shuffled_scores : ndarray of shape (n_features,)
+        Under the true and under the shuffled labels. Larger is better.
+    ranking, shuffled_ranking : ndarray of shape (n_features,)
+        By these scores; 1 is best.
+    rank_correlation : float
+        Spearman's, between the scores: near 1, the method ranks features much as without labels. NaN if all scores are
+        equal.
+    overlap : float
+        How many features are among the `top` best under both labels; by chance, top^2 / n_features. Where several
+        features share the last place, each counts in part.
+    top : int
+    design : str
+        What was shuffled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(60, 40)) * np.exp(np.linspace(-1, 1, 40))  # variances differ
+    >>> found = fastfs.shuffled_twin(fastfs.ManiFeSt(), X, np.arange(60) % 2)  # labels say nothing
+    >>> found.rank_correlation > 0.5, found.design
+    (True, '30 + 30 samples')
+    """
+
+    scores: Floats
+    shuffled_scores: Floats
+    ranking: Integers
+    shuffled_ranking: Integers
+    rank_correlation: float
+    overlap: float
+    top: int
+    design: str
+
+
+def shuffled_twin(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    blocks: Any = None,
+    groups: Any = None,
+    covariates: Any = None,
+    top: int = 10,
+    random_state: Any = 0,
+) -> TwinResult:
+    """Score the features again with shuffled labels, to see what a ranking owes to the labels.
+
+    If the best features stay the same, the method has found structure of X that has nothing to do with the labels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any of this library, or another one that has ``scores_`` once fitted, larger being better. It isn't changed.
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels, or what else the estimator takes.
+    blocks, groups, covariates
+        What may be shuffled with what, as for :func:`fastfs.permutation_test`.
+    top : int
+        How many of the best features `overlap` compares.
+    random_state : int, Generator, RandomState or None
+        Of the shuffled labels; the estimator has its own.
+
+    Returns
+    -------
+    TwinResult
+
+    Raises
+    ------
+    ValueError
+        y is None; X is an iterator; `top` is above the number of features; the design allows no other labels, or is
+        none (see :func:`fastfs.permutation_test`); scores that aren't finite; what the estimator raises.
+
+    Notes
+    -----
+    One labeling that isn't the true one, so `rank_correlation` varies with `random_state`; of many features, little.
+    ``label_free`` of :func:`fastfs.permutation_test` compares the scores with their mean under all its labelings.
+
+    A high correlation is no proof against a ranking: features that belong together may be related to the labels, too.
+    It means that the ranking isn't evidence for that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
+    >>> X[:, :3] += 2 * y[:, None]
+    >>> found = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)
+    >>> np.flatnonzero(found.ranking <= 3).tolist(), found.overlap, abs(found.rank_correlation) < 0.5
+    ([0, 1, 2], 0.0, True)
+    """
+    from sklearn.base import clone
+    from sklearn.exceptions import ConvergenceWarning
+
+    top = as_int("top", top, low=1)
+    seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_TRIES)
+    if y is None:
+        raise ValueError("a twin has the samples' labels shuffled, but y is None: give them")
+    if hasattr(X, "__next__"):
+        raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
+    model = clone(estimator)
+    labels, scorer = make_scorer(model, X, y)
+    names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
+    design = Design(labels, blocks, groups, covariates, names=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of p-values
+        design.check()
+    shuffled = next((found for found in map(design.draw, seeds) if not np.array_equal(found, labels)), None)
+    if shuffled is None:
+        raise ValueError(
+            f"{_TRIES} draws gave the true labels only: the covariates nearly determine them, so give fewer covariates"
+        )
+    ((scores, _),) = scorer([labels])
+    settle(model, model)
+    with warnings.catch_warnings():
+        for category in (DataWarning, ConvergenceWarning):  # the true labels have had them
+            warnings.simplefilter("ignore", category)
+        ((shuffled_scores, _),) = scorer([shuffled])
+    if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
+        raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
+    if top > len(scores):
+        raise ValueError(f"top must be at most {len(scores)}, the number of features, but is {top}")
+    return TwinResult(
+        scores=scores,
+        shuffled_scores=shuffled_scores,
+        ranking=rank_features(scores),
+        shuffled_ranking=rank_features(shuffled_scores),
+        rank_correlation=mean_correlation([scores, shuffled_scores]),
+        overlap=float(_among_the_best(scores, top) @ _among_the_best(shuffled_scores, top)),
+        top=top,
+        design=design.describe(),
+    )
+
+
+def _among_the_best(scores: Floats, top: int) -> Floats:
+    """1 for features among the best, and shares for those that are tied for the last places."""
+    limit = np.partition(scores, -top)[-top]
+    tied = scores == limit
+    share = (top - np.count_nonzero(scores > limit)) / np.count_nonzero(tied)
+    shares: Floats = (scores > limit) + share * tied
+    return shares

@@ -1,0 +1,170 @@
+"""P-values: a permutation test beside the scores."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import fastfs
+from fastfs._inputs.checks import rank_features
+from fastfs._methods import Method
+from fastfs._types import Integers
+from fastfs.io import Table
+
+
+@dataclass(frozen=True)
+class PermutationOptions:
+    permutations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Add p-values from N permutations of the labels. auto: all, if there are at most 1000, else 999, and "
+            "fewer if the labels say nothing.",
+        ),
+    ] = None
+    blocks: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Permute labels within batches, strata or pairs only; is no feature."),
+    ] = None
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Samples that belong together, such as those of a donor: permute these as wholes."
+        ),
+    ] = None
+    covariate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Numbers or words to which labels keep their relation, such as age; may be repeated."
+        ),
+    ] = None
+    statistic: Annotated[
+        str | None,
+        typer.Option(metavar="z|score", help="What pvalue_max compares between features: z (default) or the scores."),
+    ] = None
+    rank_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="score|z",
+            help="Rank by the score (default), or by z, its distance from the mean under permuted labels.",
+        ),
+    ] = None
+
+    def columns(self) -> list[str]:
+        """The columns about samples that the test needs."""
+        return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
+
+    def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
+        """Refuse, before any work, options that the method has no use for."""
+        given = {
+            "--blocks": self.blocks,
+            "--groups": self.groups,
+            "--covariate": self.covariate,
+            "--statistic": self.statistic,
+            "--rank-by": self.rank_by,
+        }
+        for option, value in given.items():
+            if value and self.permutations is None:
+                raise ValueError(f"{option} is for p-values: add --permutations auto, or a number")
+            if option in ("--statistic", "--rank-by") and value not in (None, "z", "score"):
+                raise ValueError(f"{option} must be z or score, not '{value}'")
+        if self.permutations is None:
+            return
+        self._number()
+        if has_weights:
+            raise ValueError("--permutations can't be combined with --weights: a permutation test takes no weights")
+        if has_targets and method.selects:
+            raise ValueError(f"--permutations takes no --targets with --method {method.word}: give --label")
+        if self.rank_by == "z" and method.selects:
+            raise ValueError(f"--rank-by z doesn't suit --method {method.word}, which selects step by step")
+
+    def _number(self) -> int | str:
+        if self.permutations == "auto":
+            return "auto"
+        try:
+            number = int(self.permutations or "")
+        except ValueError:
+            number = 0
+        if number < 1:
+            raise ValueError(f"--permutations needs a number of at least 1, or auto, not '{self.permutations}'")
+        return number
+
+    def test(self, selector: Any, table: Table, report: Any) -> "Test | None":
+        """Test the scores of a fitted estimator."""
+        from sklearn.base import clone
+
+        if self.permutations is None:
+            return None
+        given: dict[str, Any] = {
+            name: None if column is None else table.annotations[column]
+            for name, column in (("blocks", self.blocks), ("groups", self.groups))
+        }
+        if self.covariate:
+            columns = [_as_numbers(table.annotations[name]) for name in self.covariate]
+            given["covariates"] = np.column_stack([column.astype(object) for column in columns])
+        given |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
+        found = fastfs.permutation_test(
+            clone(selector).set_params(verbose=False),
+            table.X,
+            table.y,
+            n_permutations=self._number(),
+            verbose=report or False,
+            **given,
+        )
+        ranks = rank_features(found.z) if self.rank_by == "z" else selector.ranking_
+        return Test(found, given["statistic"], given["ranking"], ranks)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A permutation test, what it compares, and the ranks of the features by scores or z: 1 is best."""
+
+    found: "fastfs.PermutationResult"
+    statistic: str
+    ranking: str
+    ranks: Integers
+
+    def columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
+        """The columns of the ranking."""
+        columns = {"z": self.found.z, "pvalue": self.found.pvalues, "pvalue_adjusted": self.found.pvalues_adjusted}
+        if to_read:
+            columns = {"z": self.found.z} if self.is_by_z else {}
+        columns["pvalue_max"] = self.found.pvalues_max
+        return {name: values[order].tolist() for name, values in columns.items()}
+
+    @property
+    def is_by_z(self) -> bool:
+        return self.ranking == "z"
+
+    def about(self) -> dict[str, Any]:
+        """The entries of JSON."""
+        found = self.found
+        known = np.isfinite([found.n_distinct, found.label_free])
+        return {
+            "statistic": self.statistic,
+            "ranking": self.ranking,
+            "pvalue": found.pvalue,
+            "n_permutations": found.n_permutations,
+            "design": found.design,
+            "n_distinct": found.n_distinct if known[0] else "inf",
+            "exact": found.exact,
+            "stopped": found.stopped,
+            "label_free": found.label_free if known[1] else None,
+        }
+
+    def summary(self) -> str:
+        """A part of a sentence."""
+        number = f"{self.found.n_permutations} permutations"
+        if self.found.exact:
+            number = f"all {self.found.n_distinct} labelings"
+        early = ", stopped early" if self.found.stopped else ""
+        return f"p = {self.found.pvalue:.2g} by {number} of {self.found.design}{early}"
+
+
+def _as_numbers(column: np.ndarray) -> np.ndarray:
+    """Text files hold fractions as text."""
+    try:
+        return column.astype(np.float64)
+    except ValueError:
+        return column
