@@ -492,7 +492,7 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
     if free and ranking == "score":
         messages.append(
             f"{estimator} ranks genes much as without groups for {some_of(list(free))}: its scores and their means "
-            f"under permutations have a rank correlation of {max(free.values()):.2f} (label_free): see ranking='z'"
+            f"under permutations have a rank correlation of {max(free.values()):.2f} (label_free): rank by z instead"
         )
     few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
     if few:

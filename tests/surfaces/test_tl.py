@@ -510,7 +510,7 @@ def test_results_go_to_a_file_and_back(design, tmp_path):
 def test_rankings_that_need_no_groups_are_told():
     adata = cells(n_groups=3)
     adata.X = np.random.default_rng(0).normal(size=(60, 20)) * np.exp(np.linspace(-1, 1, 20))
-    said = r"ManiFeSt ranks genes much as without groups for alpha, beta, gamma: .* \(label_free\): see ranking='z'"
+    said = r"ManiFeSt ranks genes much as without groups for alpha, beta, gamma: .* \(label_free\): rank by z instead"
     with pytest.warns(fastfs.DataWarning, match=said):
         tl.manifest(adata, "state", n_permutations=9)
     with warnings.catch_warnings():

@@ -1,6 +1,8 @@
-"""Scores under permuted labels as a scale for the true ones: moments, ties, step-down p-values."""
+"""Scores under permuted labels as a scale for the true ones: moments, ties, step-down p-values, correlation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -101,3 +103,21 @@ class StepDown:
         found = np.empty(len(self._counts))
         found[self._order] = np.maximum.accumulate((self._counts / self._n)[::-1])[::-1]
         return found
+
+
+def mean_correlation(scores: Sequence[Floats | None]) -> float:
+    """Mean of Spearman's correlation over all pairs, from the sum of the standardised ranks."""
+    from scipy.stats import rankdata
+
+    total: Any = 0.0
+    for one in scores:
+        if one is None:
+            return float("nan")
+        ranks = rankdata(one)
+        ranks -= ranks.mean()
+        length = np.linalg.norm(ranks)
+        if length == 0:
+            return float("nan")
+        total = total + ranks / length
+    M = len(scores)
+    return float((total @ total - M) / (M * (M - 1)))

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, reach
+from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
 from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_bool, as_int, as_seed, choose
+from fastfs._inputs.checks import as_bool, as_int, as_seed, choose, rank_features
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -46,7 +46,7 @@ class PermutationResult:
         (scores - null_mean) / null_sd, and 0 for degenerate features. No normal deviate: it can't exceed
         sqrt(n_permutations).
     ranking : ndarray of shape (n_features,)
-        Indices of the features, the best one first, by scores or z, as asked for.
+        By scores or z, as asked for; 1 is best.
     pvalues : ndarray of shape (n_features,)
         (1 + number of permutations with as large a score for this feature) / (1 + n_permutations).
     pvalues_adjusted : ndarray of shape (n_features,)
@@ -94,8 +94,8 @@ class PermutationResult:
     >>> found = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
     >>> found.pvalues[3].item(), found.pvalues_adjusted[3].round(2).item(), found.resolution
     (0.01, 0.2, 0.01)
-    >>> found.ranking[0].item(), found.design
-    (3, '20 + 20 samples')
+    >>> found.ranking[3].item(), found.design
+    (1, '20 + 20 samples')
     """
 
     scores: Floats
@@ -290,7 +290,7 @@ def permutation_test(
     found = PermutationResult(
         scores=scores,
         z=z,
-        ranking=np.argsort(-(z if ranking == "z" else scores), kind="stable"),
+        ranking=rank_features(z if ranking == "z" else scores),
         pvalues=pvalues,
         pvalues_adjusted=false_discovery_control(pvalues, method=fdr),
         pvalues_max=np.where(is_degenerate, 1.0, null.pvalues_max),
@@ -301,7 +301,7 @@ def permutation_test(
         null_sd=np.where(is_degenerate, 0.0, scale.spread),
         null_skew=skewness,
         degenerate=np.flatnonzero(is_degenerate),
-        label_free=_rank_correlation(scores, null.moments.mean()),
+        label_free=mean_correlation([scores, null.moments.mean()]),
         n_distinct=design.n_distinct,
         n_permutations=n,
         exact=exact,
@@ -315,7 +315,7 @@ def permutation_test(
     if ranking == "score" and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1))):
         messages.append(
             f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
-            f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): see ranking='z'"
+            f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): rank by z instead"
         )
     skew = float(np.median(skewness[~is_degenerate])) if not is_degenerate.all() else 0.0
     if "z" in (statistic, ranking) and skew > 2 and n < _ALL_OF - 1 and not (exact or null.stopped):
@@ -467,14 +467,6 @@ class _Watch:
         self.n += 1
         self.count += value >= self.limit
         return self.count == _ENOUGH
-
-
-def _rank_correlation(a: Floats, b: Floats) -> float:
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (a, b)]
-    lengths = np.prod([np.linalg.norm(r) for r in ranks])
-    return float(ranks[0] @ ranks[1] / lengths) if lengths else float("nan")
 
 
 def wants_workers(n_jobs: int | None) -> bool:

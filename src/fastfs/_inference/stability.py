@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
@@ -320,21 +321,3 @@ def _select(model: Any, X: Any, y: Any, rows: Array) -> tuple[Array, int, Array 
         support = model.get_support()
     scores = getattr(model, "scores_", None)
     return np.flatnonzero(support), len(support), scores
-
-
-def mean_correlation(scores: list[Array | None]) -> float:
-    """Mean of Spearman's correlation over all pairs, from the sum of the standardised ranks."""
-    from scipy.stats import rankdata
-
-    total: Any = 0.0
-    for one in scores:
-        if one is None:
-            return float("nan")
-        ranks = rankdata(one)
-        ranks -= ranks.mean()
-        length = np.linalg.norm(ranks)
-        if length == 0:
-            return float("nan")
-        total = total + ranks / length
-    M = len(scores)
-    return float((total @ total - M) / (M * (M - 1)))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer, settle
-from fastfs._inference.stability import mean_correlation
 from fastfs._inputs.checks import as_int, as_seed, rank_features
 from fastfs._machine.run import DataWarning
 from fastfs._types import Floats, Integers
