@@ -1,0 +1,444 @@
+"""Designs: which labelings of the samples are as likely as the true one, if the labels say nothing about X."""
+
+import itertools
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from fastfs._inputs.checks import some_of
+from fastfs._inputs.labels import is_missing
+from fastfs._machine.run import warn
+from fastfs._types import Array, Floats, Integers
+
+# From here on, labelings aren't counted.
+COUNTED_BELOW = 10**6
+
+# Rounds of swaps in a walk of the star sampler.
+_N_ROUNDS = 50
+
+# Of the seeds that have one parent, the last one: that of the hub of the star.
+_HUB = (1 << 32) - 1
+
+# Shares of the spread of numbers below which residuals are rounding.
+_RESIDUE = 1e-9
+
+
+class Design:
+    """What may be permuted with what.
+
+    Samples, or whole groups of them, exchange their labels within cells: blocks, groups, or both.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Labels of any type, numbers (floats), or records of an event and a time.
+    blocks : array-like of shape (n_samples,), optional
+        Samples exchange labels within a block only: a batch, a stratum, a pair. Anything hashable.
+    groups : array-like of shape (n_samples,), optional
+        Samples that belong together, such as those of a donor. If each group has one label, groups move as wholes;
+        otherwise samples exchange labels within their group.
+    covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
+        Numbers, or strings, to which labels keep their relation: classes by conditional permutation [1]_, numbers by
+        the permutation of residuals [2]_.
+    names : array-like of shape (n_samples,), optional
+        What errors call the labels; by default y.
+
+    Attributes
+    ----------
+    n_distinct : int or float
+        The number of labelings that differ, the true one included; infinity from 10^6 on.
+    is_uniform : bool
+        Whether all labelings are equally likely, so that `enumerate` can take the place of draws.
+    units : ndarray of shape (n_samples,)
+        For subsamples: the unit of each sample, which is drawn as a whole. A group; without groups a block, if no label
+        occurs twice in a block, as in pairs; otherwise the sample.
+    strata : ndarray of shape (n_units,)
+        For subsamples: the stratum of each unit, which are those with the same blocks and classes.
+
+    References
+    ----------
+    .. [1] T. B. Berrett, Y. Wang, R. F. Barber, R. J. Samworth, "The conditional permutation test for independence
+       while controlling for confounders", Journal of the Royal Statistical Society B 82, 2020.
+    .. [2] A. M. Winkler et al., "Permutation inference for the general linear model", NeuroImage 92, 2014: the
+       method of Freedman and Lane.
+    """
+
+    def __init__(
+        self, y: Any, blocks: Any = None, groups: Any = None, covariates: Any = None, *, names: Any = None
+    ) -> None:
+        y = np.asarray(y)
+        n = len(y)
+        codes = _number(y.tolist())[1]
+        first = np.unique(codes, return_index=True)[1]
+        self._names = [y[i] if names is None else np.asarray(names)[i] for i in first]
+        self._names = [name.item() if isinstance(name, np.generic) else name for name in self._names]
+        self._is_class = y.dtype.kind != "f" and y.dtype.names is None
+        blocks_and_names, groups_and_names = _column("blocks", blocks, n), _column("groups", groups, n)
+        self._columns = codes, blocks_and_names[1], None if groups is None else groups_and_names[1]
+        self._n_blocks = 0 if blocks is None else len(blocks_and_names[0])
+        self._messages: list[str] = []
+        cell = self._find_cells(codes, *blocks_and_names, *groups_and_names)
+        unit_codes = np.empty(len(cell), np.int64)
+        unit_codes[self._unit] = codes
+        self._counts = np.bincount(unit_codes)
+        sizes = np.bincount(cell)
+        if (single := int(np.count_nonzero(sizes == 1))) and not self._messages and len(sizes) > 1:
+            self._messages.append(
+                f"{single} of {len(sizes)} {self._cell_word}s {'have' if single > 1 else 'has'} one {self._word}, so "
+                f"{'they contribute' if single > 1 else 'it contributes'} nothing to the test"
+            )
+        # All that follows has the order in which the units of a cell are neighbors.
+        self._order = np.argsort(cell, kind="stable")
+        self._cells, self._codes = cell[self._order], unit_codes[self._order]
+        self._bounds = np.concatenate([[0], np.cumsum(sizes)])
+        self._true, self._kinds = y, y[first]
+        self._fitted: Floats | None = None
+        self._logits: Floats | None = None
+        self._hubs: dict[Any, Integers] = {}
+        self._n_covariates = 0
+        self.n_distinct = self._count()
+        if covariates is not None:
+            columns = _covariates(covariates, n)
+            self._n_covariates = columns.shape[1]
+            if self.n_distinct > 1:
+                self._condition(columns)
+        self.is_uniform = self._logits is None
+
+    def _find_cells(
+        self, codes: Integers, block_names: list[Any], block: Integers, group_names: list[Any], group: Integers
+    ) -> Integers:
+        """Set the unit of each sample and the names of the cells, and return the cell of each unit."""
+        self._word, self._cell_word, self._cell_names = "sample", "block", block_names
+        self._unit = np.arange(len(codes))
+        if self._columns[2] is None:
+            return block
+        label, cell = np.empty((2, len(group_names)), np.int64)
+        label[group], cell[group] = codes, block
+        varies = np.bincount(group, codes != label[group], len(group_names)) > 0
+        if not varies.any():
+            if len(astray := np.flatnonzero(cell[group] != block)):
+                g = group[astray[0]]
+                spanned = [repr(block_names[b]) for b in dict.fromkeys(block[group == g].tolist())]
+                raise ValueError(
+                    f"group {group_names[g]!r} lies in the blocks {some_of(spanned)}, but groups that move as wholes "
+                    "must lie in one block: give other blocks, or leave them out"
+                )
+            self._word, self._unit = "group", group
+            return cell
+        if np.any(np.bincount(group)[~varies] > 1):
+            idle = int(np.count_nonzero(~varies))
+            self._messages.append(
+                f"labels vary within {len(varies) - idle} of {len(varies)} groups, so samples are permuted within "
+                f"groups, and the other {idle} contribute nothing to the test"
+            )
+        pairs, cell = _number(list(zip(group.tolist(), block.tolist(), strict=True)))
+        self._cell_word, self._cell_names = "group", [group_names[g] for g, _ in pairs]
+        return cell
+
+    @cached_property
+    def units(self) -> Integers:
+        codes, block, group = self._columns
+        if group is not None:
+            return group
+        is_matched = self._is_class and block.any() and len(set(zip(block, codes, strict=True))) == len(codes)
+        return block if is_matched else np.arange(len(codes))
+
+    @cached_property
+    def strata(self) -> Integers:
+        codes, block, _ = self._columns
+        if not self._is_class:
+            codes = np.zeros_like(codes)
+        if self.units is block:
+            block = np.zeros_like(block)
+        held: list[set[tuple[int, int]]] = [set() for _ in range(self.units.max() + 1)]
+        for unit, *part in zip(self.units.tolist(), block.tolist(), codes.tolist(), strict=True):
+            held[unit].add((part[0], part[1]))
+        return _number([frozenset(parts) for parts in held])[1]
+
+    def check(self) -> None:
+        """Raise ValueError if no labeling but the true one is possible, and warn of weaknesses of the design."""
+        if self.n_distinct == 1:
+            raise ValueError(f"no labeling but the true one is possible: {self._confounded()}: confounded")
+        messages = list(self._messages)
+        if self.n_distinct < 20:
+            messages.append(
+                f"there are only {self.n_distinct} distinct labelings ({self.describe()}), so no p-value can be below "
+                f"{1 / self.n_distinct:.2g}"
+            )
+        warn(messages)
+
+    def describe(self) -> str:
+        """Return the design in a few words."""
+        n = len(self._codes)
+        few = self._is_class and len(self._counts) <= 4
+        text = f"{' + '.join(map(str, self._counts)) if few else n} {self._word}s"
+        if self._cell_word == "group":
+            text += f" within {len(set(self._cell_names))} groups"
+        if self._n_blocks:
+            text += f" within {self._n_blocks} blocks"
+        if self._n_covariates:
+            text += f", given {self._n_covariates} covariate{'s' if self._n_covariates > 1 else ''}"
+        return text
+
+    def draw(self, seed: Any) -> Array:
+        """Return a labeling at random: an array like y.
+
+        Parameters
+        ----------
+        seed : int or SeedSequence
+            Given classes and covariates, draws whose seeds were spawned by one SeedSequence are exchangeable.
+        """
+        if not isinstance(seed, np.random.SeedSequence):
+            seed = np.random.SeedSequence(seed)
+        rng = np.random.default_rng(seed)
+        if self._logits is None:
+            return self._labeling(self._codes[self._shuffle(rng)])
+        key = (str(seed.entropy), seed.spawn_key[:-1])
+        if key not in self._hubs:
+            hub = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key[:-1], _HUB))
+            self._hubs = {key: self._walk(self._codes, np.random.default_rng(hub))}
+        return self._labeling(self._walk(self._hubs[key], rng))
+
+    def enumerate(self) -> Iterator[Array]:
+        """Return all distinct labelings, the true one first."""
+        yield self._true.copy()
+        codes = self._codes.copy()
+        for _ in self._fill(codes, list(itertools.pairwise(self._bounds.tolist()))):
+            if not np.array_equal(codes, self._codes):
+                yield self._labeling(codes)
+
+    def _fill(self, codes: Integers, cells: list[tuple[int, int]]) -> Iterator[None]:
+        """Set the codes of these cells to all their orders."""
+        for i, (a, b) in enumerate(cells):
+            if np.any(codes[a:b] != codes[a]):
+                for found in _arrangements(self._codes[a:b]):
+                    codes[a:b] = found
+                    yield from self._fill(codes, cells[i + 1 :])
+                codes[a:b] = self._codes[a:b]
+                return
+        yield
+
+    def _labeling(self, codes: Integers) -> Array:
+        """Return the labels of all samples from the codes of the units by cell."""
+        values = self._kinds[codes]
+        if self._fitted is not None:
+            values = values + self._fitted
+        units = np.empty_like(values)
+        units[self._order] = values
+        found: Array = units[self._unit]
+        return found
+
+    def _shuffle(self, rng: np.random.Generator, *shape: int) -> Integers:
+        """Return random orders of the units of each cell."""
+        return np.argsort(rng.random((*shape, len(self._cells))) + self._cells, axis=-1)
+
+    def _count(self) -> int | float:
+        """Return the product of the multinomial coefficients of the cells."""
+        n_kinds = len(self._kinds)
+        keys, counts = np.unique(self._cells * n_kinds + self._codes, return_counts=True)
+        cells = keys // n_kinds
+        log = float(gammaln(np.diff(self._bounds) + 1).sum() - gammaln(counts + 1).sum())
+        if log > math.log(COUNTED_BELOW) + 1:
+            return math.inf
+        found = 1
+        for _, of_cell in itertools.groupby(
+            zip(cells.tolist(), counts.tolist(), strict=True), key=lambda pair: pair[0]
+        ):
+            size = 0
+            for count in sorted((count for _, count in of_cell), reverse=True):
+                size += count
+                found *= math.comb(size, count)
+        return found if found < COUNTED_BELOW else math.inf
+
+    def _confounded(self) -> str:
+        where = []
+        for name, (a, b) in zip(self._cell_names, itertools.pairwise(self._bounds), strict=True):
+            of = "" if name is None else f" of {self._cell_word} {name!r}"
+            label = repr(self._names[self._codes[a]])
+            of_all = f"the only {self._word}{of} is" if b - a == 1 else f"all {b - a} {self._word}s{of} are"
+            where.append(f"{of_all} {label}")
+        return some_of(where)
+
+    def _condition(self, columns: Floats) -> None:
+        """Make labelings depend on covariates as the true one does."""
+        if self._true.dtype.names:
+            raise ValueError(
+                "covariates need classes or numbers as y, but y holds events and times: give strata of the covariates "
+                "as blocks"
+            )
+        first = np.unique(self._unit, return_index=True)[1]
+        astray = np.flatnonzero((columns[first][self._unit] != columns).any(axis=1))
+        if len(astray):
+            row = int(astray[0])
+            raise ValueError(
+                f"covariates must be constant within groups that move as wholes, but the rows {first[self._unit[row]]} "
+                f"and {row} of one group differ: give one value for each group, such as its mean"
+            )
+        Z = columns[first][self._order]
+        Z = Z - Z.mean(axis=0)
+        spread = np.sqrt(np.mean(Z**2, axis=0))
+        varies = spread > _RESIDUE * np.abs(columns).max(axis=0)
+        if not varies.any():
+            raise ValueError("covariates must vary, but all of them are constant: leave them out")
+        Z = Z[:, varies] / spread[varies]
+        if self._is_class:
+            self._fit_classes(Z)
+        else:
+            self._fit_numbers(Z)
+
+    def _fit_classes(self, Z: Floats) -> None:
+        """Set the logits of the classes of each unit, by a fit that hardly shrinks."""
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+
+        n_classes = len(self._kinds)
+        if len(self._bounds) > 2:
+            Z = np.hstack([Z, self._cells[:, None] == np.arange(1, len(self._bounds) - 1)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = LogisticRegression(C=1e4, max_iter=1000).fit(Z, self._codes)
+        logits = fitted.decision_function(Z)
+        if n_classes == 2:
+            logits = np.stack([np.zeros(len(Z)), logits], axis=1)
+        # The swap of two labels that is most likely, from the best unit of each label for each other label.
+        gains = logits - logits[np.arange(len(Z)), self._codes][:, None]
+        best = np.full((len(self._bounds) - 1, n_classes, n_classes), -np.inf)
+        np.maximum.at(best, (self._cells, self._codes), gains)
+        swaps = best + best.transpose(0, 2, 1)
+        swaps[:, np.arange(n_classes), np.arange(n_classes)] = -np.inf
+        if swaps.max() < 0:
+            raise ValueError(
+                "the covariates determine the labels, so no other labeling keeps their relation: leave out the "
+                "covariates that separate the classes"
+            )
+        self._logits = logits
+
+    def _fit_numbers(self, Z: Floats) -> None:
+        """Split numbers in their fit to the covariates and the cells, which stays, and residuals, which move."""
+        y = self._kinds[self._codes]
+        centred = np.column_stack([y, Z])
+        sizes = np.diff(self._bounds)[:, None]
+        means = np.add.reduceat(centred, self._bounds[:-1], axis=0) / sizes
+        centred = centred - means[self._cells]
+        slope = np.linalg.lstsq(centred[:, 1:], centred[:, 0], rcond=None)[0]
+        residuals = centred[:, 0] - centred[:, 1:] @ slope
+        if np.abs(residuals).max() <= _RESIDUE * np.abs(y - y.mean()).max():
+            raise ValueError(
+                "the covariates determine the numbers of y, so no other labeling keeps their relation: give fewer "
+                "covariates"
+            )
+        self._fitted = y - residuals
+        self._kinds, self._codes = np.unique(residuals, return_inverse=True)
+        self.n_distinct = self._count()
+
+    def _walk(self, codes: Integers, rng: np.random.Generator) -> Integers:
+        """Return the codes after rounds of swaps between random pairs of each cell."""
+        logits = self._logits
+        assert logits is not None
+        n_classes = logits.shape[1]
+        flat = logits.ravel()
+        sizes = np.diff(self._bounds)
+        places = np.arange(len(codes)) - np.repeat(self._bounds[:-1], sizes)
+        left = np.flatnonzero((places % 2 == 0) & (places + 1 < np.repeat(sizes, sizes)))
+        orders = self._shuffle(rng, _N_ROUNDS)
+        lefts, rights = orders[:, left], orders[:, left + 1]
+        thresholds = rng.logistic(size=lefts.shape)
+        codes = codes.copy()
+        for i, j, threshold in zip(lefts, rights, thresholds, strict=True):
+            a, b = codes[i], codes[j]
+            at_i, at_j = i * n_classes, j * n_classes
+            gain = flat[at_i + b] - flat[at_i + a] + flat[at_j + a] - flat[at_j + b]
+            swapped = threshold < gain
+            codes[i] = np.where(swapped, b, a)
+            codes[j] = np.where(swapped, a, b)
+        return codes
+
+
+def _arrangements(codes: Integers) -> Iterator[Integers]:
+    """Return all distinct orders of some codes."""
+    values, counts = np.unique(codes, return_counts=True)
+    most = int(counts.argmax())
+    array = np.full(len(codes), values[most])
+    rest = [(v, k) for i, (v, k) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)) if i != most]
+
+    def place(free: list[int], rest: list[tuple[int, int]]) -> Iterator[Integers]:
+        if not rest:
+            yield array
+            return
+        (value, count), *others = rest
+        for chosen in itertools.combinations(free, count):
+            array[list(chosen)] = value
+            taken = set(chosen)
+            yield from place([i for i in free if i not in taken] if others else [], others)
+            array[list(chosen)] = values[most]
+
+    return place(list(range(len(codes))), rest)
+
+
+def _number(values: Sequence[Any]) -> tuple[list[Any], Integers]:
+    """Return the different values in the order they come in, and the number of each; their names don't matter so."""
+    places: dict[Any, int] = {}
+    codes = [places.setdefault(value, len(places)) for value in values]
+    return list(places), np.array(codes, dtype=np.int64)
+
+
+def _column(name: str, given: Any, n_samples: int) -> tuple[list[Any], Integers]:
+    """Return the different values of a design column, and the number of each sample's."""
+    if given is None:
+        return [None], np.zeros(n_samples, np.int64)
+    values = given.tolist() if hasattr(given, "tolist") else list(given)
+    if len(values) != n_samples:
+        raise ValueError(f"{name} must have one value for each of the {n_samples} samples, but has {len(values)}")
+    try:
+        found = _number(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a 1-D array of hashable values, such as strings or integers") from None
+    _refuse_missing(name, [is_missing(value) for value in values])
+    return found
+
+
+def _refuse_missing(name: str, missing: Any) -> None:
+    if len(rows := np.flatnonzero(missing)):
+        raise ValueError(
+            f"{name} must have no missing values, but has some in the rows {some_of(rows)}: drop these samples"
+        )
+
+
+def _covariates(given: Any, n_samples: int) -> Floats:
+    """Return covariates as numbers: columns of anything else as one of 0 and 1 for each value but the first."""
+    if hasattr(given, "to_frame"):
+        given = given.to_frame()
+    if hasattr(given, "columns"):
+        columns = [np.asarray(given[name], dtype=object) for name in given.columns]
+    else:
+        values = np.asarray(given)
+        if values.ndim == 1:
+            values = values[:, None]
+        if values.ndim != 2:
+            raise ValueError(
+                f"covariates must be a 2-D array of samples x covariates, but have {values.ndim} dimensions"
+            )
+        columns = list(values.T)
+    if not columns or len(columns[0]) != n_samples:
+        raise ValueError(
+            f"covariates must have one row for each of the {n_samples} samples, but have "
+            f"{len(columns[0]) if columns else 0}"
+        )
+    _refuse_missing("covariates", [any(map(is_missing, row)) for row in zip(*columns, strict=True)])
+    found = []
+    for column in columns:
+        if all(isinstance(value, Real | np.bool_) for value in column.tolist()):
+            found.append(column.astype(np.float64))
+        else:
+            kinds, codes = _number(column.tolist())
+            found += [(codes == kind).astype(np.float64) for kind in range(1, len(kinds))]
+    numbers = np.column_stack(found) if found else np.zeros((n_samples, 1))
+    if len(rows := np.flatnonzero(~np.isfinite(numbers).all(axis=1))):
+        raise ValueError(f"covariates must be finite, but aren't in the rows {some_of(rows)}: drop these samples")
+    return numbers
