@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -169,11 +170,12 @@ bool reaches(T r0, T r1, T t, T slack) {
     return std::abs(r0 - r1) + slack >= t * (1 - r0 * r1);
 }
 
-// Whether one of n pairs does: without a branch, for the compiler to vectorise.
-template <class T>
-bool any_reaches(const T* r0, const T* r1, std::int64_t n, T t, T slack) {
-    int any = 0;
-    for (std::int64_t b = 0; b < n; ++b) any |= reaches(r0[b], r1[b], t, slack);
+// Whether is(b) for one of the places first..n - 1: without a branch and with integers as wide as T, for the compiler
+// to vectorise.
+template <class T, class F>
+bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
+    std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> any = 0;
+    for (std::int64_t b = first; b < n; ++b) any |= is(b) ? 1 : 0;
     return any != 0;
 }
 
@@ -200,7 +202,8 @@ class Test {
     template <class F>
     void visit(const T* r0, const T* r1, std::int64_t first, std::int64_t n, F&& f) {
         update();
-        if (!any_reaches(r0 + first, r1 + first, n - first, t_, slack_)) return;
+        const T t = t_, slack = slack_;
+        if (!any_of_row<T>(first, n, [=](std::int64_t b) { return reaches(r0[b], r1[b], t, slack); })) return;
         for (std::int64_t b = first; b < n; ++b) {
             if (!reaches(r0[b], r1[b], t_, slack_)) continue;
             f(b);
@@ -381,10 +384,12 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                 std::fill_n(y, first, 0.0);
                 std::fill(x + nj, x + kTile, 0.0);
                 std::fill(y + nj, y + kTile, 0.0);
-                int any = 0;
-                for (std::int64_t b = first; b < nj; ++b) any |= (std::abs(x[b]) >= near) | (std::abs(y[b]) >= near);
+                const auto is_near = [&](std::int64_t b) {
+                    return (std::abs(x[b]) >= near) | (std::abs(y[b]) >= near);
+                };
+                const bool any = any_of_row<double>(first, nj, is_near);
                 for (std::int64_t b = first; any && b < nj; ++b) {
-                    if (std::max(std::abs(x[b]), std::abs(y[b])) < near) continue;
+                    if (!is_near(b)) continue;
                     const Difference found = difference(data_, i, j0 + b, truth_);
                     if (!found.defined) copies.add(i, j0 + b);
                     x[b] = found.defined ? found.r[0] : 0.0;
