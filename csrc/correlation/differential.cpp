@@ -41,8 +41,8 @@ constexpr double kTie = 1e-9;
 // Samples between two looks at the progress callback.
 constexpr std::int64_t kSamplesPerCall = 4096;
 
-// Tiles of all labelings that are worked on at once, at least.
-constexpr std::int64_t kTilesAtOnce = 64;
+// Labelings are packed together until there are so many tiles, for many threads, or so many bytes.
+constexpr std::int64_t kTilesAtOnce = 64, kPackedBytes = 64 << 20;
 
 // Strongest pairs a task, under a labeling.
 constexpr std::int64_t kPairsPerTask = 64;
@@ -105,13 +105,13 @@ Difference difference(const StandardRows& data, std::int64_t i, std::int64_t j, 
 template <class T>
 class Panels {
   public:
-    static std::int64_t size(const StandardRows& data) {
-        return round_up(data.n_features(), kPanel<T>) * data.n_samples;
+    static std::int64_t size(std::int64_t n_features, std::int64_t n_samples) {
+        return round_up(n_features, kPanel<T>) * n_samples;
     }
     static std::int64_t n_panels(const StandardRows& data) { return ceil_div(data.n_features(), kPanel<T>); }
 
     void assign(const StandardRows& data, const Labeling& labeling) {
-        if (values_.size() == 0) values_ = Buffer<T>(size(data));
+        if (values_.size() == 0) values_ = Buffer<T>(size(data.n_features(), data.n_samples));
         labeling_ = &labeling;
         n_panels_ = n_panels(data);
     }
@@ -239,7 +239,7 @@ bool stronger(const Pair& a, const Pair& b) {
 // The strongest pairs of those that were added, in any order and by any thread.
 class Strongest {
   public:
-    explicit Strongest(std::int64_t most) : most_(most) {}
+    explicit Strongest(std::int64_t most) : most_(most) { pairs_.reserve(at(2 * most)); }
 
     static std::int64_t memory(std::int64_t most) { return 2 * most * static_cast<std::int64_t>(sizeof(Pair)); }
 
@@ -320,9 +320,10 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
 
 std::int64_t count_tiles(std::int64_t n_blocks) { return n_blocks * (n_blocks + 1) / 2; }
 
-// Labelings that are packed at once, so that there are tiles enough for many threads.
-std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_labelings) {
-    return std::min(ceil_div(kTilesAtOnce, count_tiles(ceil_div(n_features, kTile))), n_labelings);
+std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_labelings) {
+    const std::int64_t wanted = ceil_div(kTilesAtOnce, count_tiles(ceil_div(n_features, kTile)));
+    const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples);
+    return std::min(std::clamp<std::int64_t>(kPackedBytes / bytes, 1, wanted), n_labelings);
 }
 
 class Search {
@@ -446,7 +447,7 @@ void Search::permute(fastfs_differential_correlation_result& result) {
     const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
     const auto n_top = static_cast<std::int64_t>(top_.size());
     const std::int64_t n_tiles = count_tiles(n_blocks_);
-    const std::int64_t at_once = labelings_at_once(p_, n_labelings);
+    const std::int64_t at_once = labelings_at_once(p_, n, n_labelings);
     std::vector<std::int64_t> row_begins;  // of the tiles, row by row
     for (std::int64_t I = 0, begin = 0; I < n_blocks_; begin += n_blocks_ - I++) row_begins.push_back(begin);
     std::vector<Panels<float>> panels(at(at_once));
@@ -511,13 +512,15 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     if (options.features) wanted.assign(options.features, options.features + options.n_features);
     const auto p = static_cast<std::int64_t>(wanted.size()), n = X.n_rows();
     options.n_pairs = std::min(options.n_pairs, p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p);
-    const std::int64_t padded = round_up(p, kTile), at_once = labelings_at_once(p, options.n_labelings);
+    const std::int64_t at_once = labelings_at_once(p, n, options.n_labelings);
     const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
-    const std::int64_t observing = 8 * (padded * (n + 2) + tiles) + Strongest::memory(options.n_pairs);
-    const std::int64_t permuting = at_once * (4 * padded * n + 16 * n + 8 * options.n_pairs) + 4 * tiles;
-    run.require_memory(
-        8 * p * n + std::max(observing, permuting) + 150 * options.n_pairs + 8 * options.n_labelings + 16 * X.n_cols(),
-        {"the correlations of ", p, " features"}, "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+    const std::int64_t observing =
+        8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest::memory(options.n_pairs);
+    const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 24 * n + 8 * options.n_pairs) + 4 * tiles;
+    run.require_memory(8 * p * n + std::max(observing, permuting) + 150 * options.n_pairs + 8 * options.n_labelings +
+                           64 * n + 32 * X.n_cols(),
+                       {"the correlations of ", p, " features"},
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
 
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);
