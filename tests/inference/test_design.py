@@ -333,6 +333,10 @@ def test_confounded(columns, message):
             r"there are only 15 distinct labelings \(2 \+ 4 groups\), so no p-value can be below 0.067",
         ),
         (
+            {"y": [0, 0, 1, 1, 1], "groups": list("aabbb")},
+            r"there are only 2 distinct labelings \(1 \+ 1 groups\), so no p-value can be below 0.5",
+        ),
+        (
             {"y": np.arange(14) % 2, "blocks": [1] * 6 + [2] * 6 + [3, 4]},
             "2 of 4 blocks have one sample, so they contribute nothing to the test",
         ),

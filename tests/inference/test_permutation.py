@@ -1,17 +1,21 @@
 """Permutation tests: the label-free stages, the counting, the p-values' calibration, Dask."""
 
+import math
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 from scipy.sparse import csc_matrix, csr_matrix
-from scipy.stats import false_discovery_control
-from sklearn.base import clone
-from sklearn.feature_selection import RFE, SelectKBest
+from scipy.stats import false_discovery_control, skew, spearmanr
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import RFE, SelectKBest, f_regression
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
+from fastfs._inference.calibration import Moments, StepDown
+from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer
 from fastfs._machine.run import as_threads
 
@@ -88,45 +92,99 @@ def test_projse_with_an_offset(dtype):
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-5 if dtype == "float32" else 1e-12)
 
 
-@pytest.mark.parametrize("model", [MODELS[2], MODELS[8], MODELS[12], MODELS[15]], ids=str)
-def test_counting(model):
-    """All p-values from scores of fits, counted in the plainest way."""
+def step_down(S, reached):
+    """Family-wise p-values of the first row of statistics, in the plainest way."""
+    order = np.argsort(-S[0], kind="stable")
+    pvalues = np.empty(len(order))
+    previous = 0.0
+    for place, j in enumerate(order):
+        largest = S[:, order[place:]].max(axis=1)
+        previous = max(previous, np.mean(largest >= reached[j]))
+        pvalues[j] = previous
+    return pvalues
+
+
+@pytest.mark.parametrize("statistic", ["z", "score"])
+@pytest.mark.parametrize("model", [MODELS[2], MODELS[8], MODELS[12], MODELS[15], MODELS[18]], ids=str)
+def test_counting(model, statistic):
+    """All results from scores of fits, counted in the plainest way."""
     X, y = problem(2)
-    found = fastfs.permutation_test(model, X, y, n_permutations=19, random_state=5)
-    true = clone(model).fit(X, y)
-    scores, largest, statistics = [], [], []
-    labels = np.unique(y, return_inverse=True)[1]
-    for seed in np.random.SeedSequence(5).spawn(19):
-        fitted = clone(model).fit(X, np.unique(y)[np.random.default_rng(seed).permutation(labels)])
-        scores.append(fitted.scores_)
-        largest.append(fitted.scores_.max())
-        statistics.append(np.max(getattr(fitted, "statistic_", fitted.scores_)))
-    np.testing.assert_allclose(found.scores, true.scores_, rtol=1e-11)
-    exceeding = (np.array(scores) >= true.scores_ * (1 - 1e-9 * np.sign(true.scores_))).sum(axis=0)
-    assert np.array_equal(found.pvalues, (1 + exceeding) / 20)
-    assert found.pvalues_max.tolist() == [(1 + np.sum(np.array(largest) >= s)) / 20 for s in true.scores_]
-    np.testing.assert_allclose(found.null_statistics, statistics, rtol=1e-11)
-    assert found.pvalue == (1 + np.sum(found.null_statistics >= found.statistic)) / 20
+    found = fastfs.permutation_test(model, X, y, statistic=statistic, n_permutations=19, random_state=5)
+    classes, labels = np.unique(y, return_inverse=True)
+    design = Design(labels)
+    labelings = [labels, *(design.draw(seed) for seed in np.random.SeedSequence(5).spawn(19))]
+    fits = [clone(model).fit(X, classes[labeling]) for labeling in labelings]
+    S = np.array([fitted.scores_ for fitted in fits])
+    np.testing.assert_allclose(found.scores, S[0], rtol=1e-11)
+    lower = S[0] - np.maximum(1e-9 * np.abs(S[0]), 1e-14 * np.abs(S[0]).max())
+    assert np.array_equal(found.pvalues, (lower <= S).mean(axis=0))
     assert np.array_equal(found.pvalues_adjusted, false_discovery_control(found.pvalues))
-    assert found.resolution == 0.05
+
+    mean, sd = S.mean(axis=0), S.std(axis=0)
+    flat = sd <= 1e-9 * np.abs(S).max(axis=0)
+    assert np.array_equal(found.degenerate, np.flatnonzero(flat))
+    np.testing.assert_allclose(found.null_mean, mean, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(found.null_sd[~flat], sd[~flat], rtol=1e-9)
+    z = np.where(flat, 0, (S - mean) / np.where(flat, 1, sd))
+    np.testing.assert_allclose(found.z, z[0], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.null_skew[~flat], skew(S[1:, ~flat], axis=0), rtol=1e-7, atol=1e-8)
+    assert found.label_free == pytest.approx(spearmanr(S[0], S[1:].mean(axis=0)).statistic)
+    assert found.ranking.tolist() == np.argsort(-found.scores, kind="stable").tolist()
+
+    if statistic == "z":
+        T, reached, overall = z, z[0] - 1e-9 * np.abs(z[0]) - 1e-9, z.max(axis=1)
+    else:
+        T, reached, overall = S, lower, np.array([np.max(getattr(f, "statistic_", f.scores_)) for f in fits])
+    expected = step_down(T, reached)
+    expected[flat] = 1
+    assert np.array_equal(found.pvalues_max, expected)
+    assert found.statistic == pytest.approx(overall[0])
+    np.testing.assert_allclose(found.null_statistics, overall[1:], rtol=1e-8)
+    assert found.pvalue == np.mean(overall >= overall[0] * (1 - 1e-9))
     assert np.all(found.pvalues <= found.pvalues_max)
+    assert (found.n_permutations, found.resolution, found.exact, found.stopped) == (19, 0.05, False, False)
 
 
-@pytest.mark.parametrize("model", [MODELS[2], MODELS[4], MODELS[8], MODELS[12]], ids=str)
-def test_any_number_of_jobs(model):
+def assert_same_bits(one, other):
+    for field in fields(one):
+        np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
+
+
+@pytest.mark.parametrize("model", [MODELS[2], MODELS[4], MODELS[8], MODELS[12], MODELS[14]], ids=str)
+@pytest.mark.parametrize("how", [{"n_permutations": 21}, {"n_permutations": 400, "stop": True}], ids=["21", "stop"])
+def test_any_number_of_jobs(model, how):
     X, y = problem(2)
-    alone = fastfs.permutation_test(model, X, y, n_permutations=21)
-    for n_jobs, backend in ((1, None), (2, "threading"), (3, "threading"), (2, "loky")):
+    if "stop" in how:
+        X = np.random.default_rng(3).normal(size=X.shape)
+    alone = fastfs.permutation_test(model, X, y, **how)
+    assert alone.stopped == ("stop" in how)
+    for n_jobs, backend in ((1, None), (2, "threading"), (8, "threading"), (2, "loky")):
         with parallel_config(backend or "loky"):
-            found = fastfs.permutation_test(model, X, y, n_permutations=21, n_jobs=n_jobs)
-        assert np.array_equal(found.pvalues, alone.pvalues)
-        assert np.array_equal(found.pvalues_max, alone.pvalues_max)
-        np.testing.assert_allclose(found.null_statistics, alone.null_statistics, rtol=1e-12)
+            assert_same_bits(fastfs.permutation_test(model, X, y, n_jobs=n_jobs, **how), alone)
     with parallel_config("threading", n_jobs=2):
-        found = fastfs.permutation_test(model, X, y, n_permutations=21)
-    assert np.array_equal(found.pvalues, alone.pvalues)
-    other = fastfs.permutation_test(model, X, y, n_permutations=21, random_state=1)
-    assert not np.array_equal(other.null_statistics, alone.null_statistics)
+        assert_same_bits(fastfs.permutation_test(model, X, y, **how), alone)
+    other = fastfs.permutation_test(model, X, y, random_state=1, **how)
+    assert not np.array_equal(other.null_mean, alone.null_mean)
+
+
+@pytest.mark.parametrize("statistic", ["z", "score"])
+@pytest.mark.parametrize("how", [{"n_permutations": 99}, {}], ids=["99", "auto"])
+def test_two_passes(statistic, how):
+    """Where the scores of all permutations exceed the budget, the same labelings are scored twice."""
+    X, y = np.random.default_rng(0).normal(size=(30, 5000)), np.arange(30) % 2
+    one = fastfs.permutation_test(fastfs.ProjSe(1, max_memory="1G"), X, y, statistic=statistic, **how)
+    shares = []
+    two = fastfs.permutation_test(
+        fastfs.ProjSe(1, max_memory="6M"),
+        X,
+        y,
+        statistic=statistic,
+        verbose=lambda _, share: shares.append(share),
+        **how,
+    )
+    assert_same_bits(one, two)
+    assert len(shares) == 2 * one.n_permutations
+    assert np.all(np.diff(shares) > 0)
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +341,18 @@ def test_progress():
     [
         ({"n_permutations": 0}, ValueError, "n_permutations"),
         ({"n_permutations": 2.5}, TypeError, "n_permutations must be an integer"),
+        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer, not 'many'"),
+        ({"statistic": "t"}, ValueError, "statistic must be 'z' or 'score', not 't'"),
+        ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z', not 'p'"),
+        ({"stop": 10}, TypeError, "stop must be True or False, not 10"),
         ({"fdr": "holm"}, ValueError, "fdr must be 'bh' or 'by'"),
+        ({"blocks": [1, 2]}, ValueError, "blocks must have one value for each of the 36 samples"),
+        (
+            {"blocks": problem(2)[1]},
+            ValueError,
+            "all 18 samples of block 'b' are 'b', .* of block 'a' are 'a': confounded",
+        ),
+        ({"covariates": problem(2)[1]}, ValueError, "the covariates determine the labels"),
     ],
 )
 def test_bad_parameters(parameters, error, message):
@@ -327,3 +396,218 @@ def test_disc_keeps_its_first_graph(n_jobs, monkeypatch):
         fastfs.stability(model, X, y, n_subsamples=3, n_jobs=n_jobs)
     assert asked == ["auto", "dense", "dense"]
     assert model.graph == "auto"
+
+
+# --------------------------------------------------------------------------------------------------------- designs
+
+
+class Differences(BaseEstimator):
+    """Scores that are quickly made: differences of two classes' means, or products with numbers."""
+
+    def __init__(self, transform=None):
+        self.transform = transform
+
+    def fit(self, X, y):
+        self.scores_ = self._scores(X, y)
+        return self
+
+    def _scores(self, X, y):
+        scores = (y - y.mean()) @ X / np.sqrt(len(y))
+        return scores if self.transform is None else self.transform(scores, X)
+
+    def _scorer(self, X, y):
+        return y, lambda labelings: ((s, float(s.max())) for s in (self._scores(X, labels) for labels in labelings))
+
+
+def test_all_labelings_of_a_small_design():
+    """p-values are shares of all labelings, the true one and its mirror image included."""
+    X, y = problem(2, n=8)
+    X[:, 4] += 10 * (y == "a")
+    found = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
+    assert (found.exact, found.n_distinct, found.n_permutations, found.resolution) == (True, 70, 69, 1 / 70)
+    scores = np.array([fastfs.ProjSe(1).fit(X, labels).scores_ for labels in Design(y).enumerate()])
+    assert np.array_equal(found.pvalues, np.mean(scores >= scores[0] * (1 - 1e-9), axis=0))
+    assert found.pvalue == found.pvalues_max[4] == 2 / 70
+    assert fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=69).exact
+    drawn = fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=68)
+    assert (drawn.exact, drawn.n_permutations) == (False, 68)
+
+
+def test_the_order_of_samples_changes_nothing():
+    X, y = problem(2, n=12)
+    blocks = np.arange(12) // 6
+    order = np.random.default_rng(0).permutation(12)
+    one = fastfs.permutation_test(fastfs.ReliefF(3, n_neighbors=2), X, y, blocks=blocks)
+    other = fastfs.permutation_test(
+        fastfs.ReliefF(3, n_neighbors=2), X[order], y[order], blocks=np.array(["v", "u"])[blocks[order]]
+    )
+    assert one.exact
+    assert one.n_distinct == math.prod(math.comb(6, int(np.sum(y[blocks == b] == "a"))) for b in (0, 1))
+    assert one.design == "6 + 6 samples within 2 blocks"
+    assert np.array_equal(one.pvalues, other.pvalues)
+    assert np.array_equal(one.pvalues_max, other.pvalues_max)
+
+
+@pytest.mark.parametrize("how", ["donors", "batches"])
+def test_designs_hold_the_level_that_free_shuffling_loses(how):
+    free, within = [], []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        if how == "donors":
+            column = np.repeat(np.arange(16), 4)
+            y, given = column % 2, {"groups": column}
+        else:
+            column = np.arange(64) // 32
+            y, given = (np.arange(32)[:, None] < [8, 24]).T.reshape(-1).astype(int), {"blocks": column}
+        X = rng.normal(size=(64, 5)) + rng.normal(size=(16, 5))[column]
+        how_long = {"n_permutations": 39, "random_state": seed}
+        free.append(fastfs.permutation_test(Differences(), X, y, **how_long).pvalue)
+        within.append(fastfs.permutation_test(Differences(), X, y, **how_long, **given).pvalue)
+    error = np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(np.array(free) <= 0.05) > 0.15
+    assert np.mean(np.array(within) <= 0.05) < 0.05 + 3 * error
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_covariates_hold_the_level_that_free_shuffling_loses(kind):
+    free, given = [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=80)
+        y = z + rng.normal(size=80) if kind == "numbers" else (rng.random(80) < 1 / (1 + np.exp(-1.5 * z))).astype(int)
+        X = rng.normal(size=(80, 5)) + z[:, None]
+        how_long = {"n_permutations": 39, "random_state": seed}
+        free.append(fastfs.permutation_test(Differences(), X, y, **how_long).pvalue)
+        given.append(fastfs.permutation_test(Differences(), X, y, covariates=z, **how_long).pvalue)
+    error = np.sqrt(0.05 * 0.95 / 100)
+    assert np.mean(np.array(free) <= 0.05) > 0.5
+    assert np.mean(np.array(given) <= 0.05) < 0.05 + 3 * error
+
+
+def test_numbers_with_covariates():
+    """New numbers reach methods with and without a scorer of their own."""
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(40, 6)), rng.normal(size=40)
+    y = z + 3 * X[:, 2]
+    for model in (fastfs.RReliefF(), fastfs.TuRF(fastfs.RReliefF()), SelectKBest(f_regression, k=3)):
+        found = fastfs.permutation_test(model, X, y, covariates=z, n_permutations=39)
+        assert found.pvalues[2] == 1 / 40
+        assert found.design == "40 samples, given 1 covariate"
+    times = np.array(list(zip(y > 0, np.exp(y), strict=True)), dtype=[("event", bool), ("time", float)])
+    with pytest.raises(ValueError, match="y holds events and times: give strata"):
+        fastfs.permutation_test(fastfs.RReliefF(), X, times, covariates=z)
+    assert fastfs.permutation_test(fastfs.RReliefF(), X, times, blocks=z > 0, n_permutations=9).n_permutations == 9
+
+
+# ------------------------------------------------------------------------------------------------- z and its moments
+
+
+def test_null_only_moments_of_z_break_the_family_wise_level():
+    """The textbook's z, with mean and standard deviation of the permutations alone, finds too much: so row 0 counts."""
+    n_sets, B, p = 400, 99, 1000
+    textbook, ours = [], []
+    for seed in range(n_sets):
+        S = np.random.default_rng(seed).normal(size=(B + 1, p))
+        largest = ((S - S[1:].mean(axis=0)) / S[1:].std(axis=0)).max(axis=1)
+        textbook.append(np.mean(largest >= largest[0]) <= 0.05)
+        moments = Moments(S[0])
+        for row in S[1:]:
+            moments.add(row)
+        scale = moments.scale(with_true=True)
+        tested = StepDown(scale.of(S[0]), scale.reach(S[0]))
+        for row in S[1:]:
+            tested.add(scale.of(row))
+        ours.append(tested.pvalues().min() <= 0.05)
+    assert np.mean(textbook) > 0.1
+    assert np.mean(ours) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_sets)
+
+
+def test_z_takes_out_what_is_there_without_labels():
+    """Scores of scale alone: the first ranking is that of any labels, the second that of the true ones."""
+    X, y = np.random.default_rng(0).normal(size=(40, 30)) * np.linspace(1, 50, 30), np.arange(40) % 2
+    X[:, 2] += 12 * (y - 0.5)
+    model = Differences(transform=square)
+    with pytest.warns(fastfs.DataWarning, match=r"Differences ranks .* rank correlation of 0\.[5-9]\d \(label_free\)"):
+        found = fastfs.permutation_test(model, X, y, n_permutations=999)
+    assert found.ranking[0] != 2
+    assert found.label_free > 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        standard = fastfs.permutation_test(model, X, y, n_permutations=999, ranking="z")
+    assert standard.ranking[0] == 2
+    assert standard.pvalues_max[2] == 0.001
+    raw = fastfs.permutation_test(model, X, y, n_permutations=999, ranking="z", statistic="score")
+    assert raw.pvalues_max[2] > 0.1
+
+
+def square(scores, X):
+    return scores**2
+
+
+def skewed(scores, X):
+    return np.exp(scores / X.std(axis=0) * 2)
+
+
+def test_warns_of_skewed_scores():
+    X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
+    with pytest.warns(fastfs.DataWarning, match=r"skewed \(null_skew has the median [2-9]\.\d\), .* but there are 99"):
+        fastfs.permutation_test(Differences(skewed), X, y, n_permutations=99)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fastfs.permutation_test(Differences(skewed), X, y, n_permutations=999)
+        fastfs.permutation_test(Differences(), X, y, n_permutations=99)
+
+
+def test_degenerate_features():
+    X, y = problem(2)
+    X[:, 7] = 3.0
+    found = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=39)
+    assert found.degenerate.tolist() == [7]
+    assert (found.z[7], found.null_sd[7], found.null_skew[7], found.pvalues[7], found.pvalues_max[7]) == (0, 0, 0, 1, 1)
+
+
+# --------------------------------------------------------------------------------------------------- the early end
+
+
+def test_labels_that_say_nothing_take_few_permutations():
+    """Of 9999 allowed, 49 for the scale of z and some 79 more on average; the level is kept."""
+    n_sets, sizes, pvalues, best = 300, [], [], []
+    for seed in range(n_sets):
+        X, y = np.random.default_rng(seed).normal(size=(24, 50)), np.arange(24) % 2
+        found = fastfs.permutation_test(Differences(), X, y, n_permutations=9999, stop=True, random_state=seed)
+        sizes.append(found.n_permutations)
+        pvalues.append(found.pvalue)
+        best.append(found.pvalues_max.min())
+        assert found.stopped == (found.n_permutations < 9999)
+        assert not found.stopped or found.pvalue == 10 / (found.n_permutations - 49)
+        assert len(found.null_statistics) == found.n_permutations
+    assert np.mean(sizes) <= 150
+    for found in (pvalues, best):
+        for q in (0.05, 0.3):
+            assert np.mean(np.array(found) <= q) < q + 3 * np.sqrt(q * (1 - q) / n_sets)
+
+
+@pytest.mark.parametrize("statistic", ["z", "score"])
+def test_the_early_end_is_where_the_tenth_permutation_reaches_the_truth(statistic):
+    X, y = np.random.default_rng(1).normal(size=(30, 8)), np.arange(30) % 2
+    found = fastfs.permutation_test(Differences(), X, y, statistic=statistic)
+    full = fastfs.permutation_test(Differences(), X, y, statistic=statistic, stop=False)
+    assert found.stopped
+    assert (full.stopped, full.n_permutations) == (False, 999)
+    seeds, design = np.random.SeedSequence(0).spawn(999), Design(y)
+    S = np.array([Differences()._scores(X, design.draw(seed)) for seed in seeds])
+    true, first = Differences()._scores(X, y), 0
+    if statistic == "z":
+        center, spread, first = S[:49].mean(axis=0), S[:49].std(axis=0), 49
+        S, true = (S - center) / spread, (true - center) / spread
+    reached = np.cumsum(S[first:].max(axis=1) >= true.max())
+    n = 1 + int(np.argmax(reached == 10))
+    assert found.n_permutations == first + n
+    assert found.pvalue == 10 / n
+    assert full.pvalue == pytest.approx(found.pvalue, abs=0.2)
+
+
+def test_labels_that_matter_take_all():
+    X, y = problem(2)
+    found = fastfs.permutation_test(fastfs.ReliefF(), X, y)
+    assert (found.n_permutations, found.stopped, found.pvalue) == (999, False, 0.001)

@@ -339,10 +339,7 @@ class Design:
 
     def _walk(self, codes: Integers, rng: np.random.Generator) -> Integers:
         """Return the codes after rounds of swaps between random pairs of each cell."""
-        logits = self._logits
-        assert logits is not None
-        n_classes = logits.shape[1]
-        flat = logits.ravel()
+        assert self._logits is not None
         sizes = np.diff(self._bounds)
         places = np.arange(len(codes)) - np.repeat(self._bounds[:-1], sizes)
         left = np.flatnonzero((places % 2 == 0) & (places + 1 < np.repeat(sizes, sizes)))
@@ -350,13 +347,14 @@ class Design:
         lefts, rights = orders[:, left], orders[:, left + 1]
         thresholds = rng.logistic(size=lefts.shape)
         codes = codes.copy()
-        for i, j, threshold in zip(lefts, rights, thresholds, strict=True):
+        differences = (self._logits[lefts] - self._logits[rights]).reshape(_N_ROUNDS, -1)
+        first = np.arange(len(left)) * self._logits.shape[1]
+        for i, j, difference, threshold in zip(lefts, rights, differences, thresholds, strict=True):
             a, b = codes[i], codes[j]
-            at_i, at_j = i * n_classes, j * n_classes
-            gain = flat[at_i + b] - flat[at_i + a] + flat[at_j + a] - flat[at_j + b]
-            swapped = threshold < gain
-            codes[i] = np.where(swapped, b, a)
-            codes[j] = np.where(swapped, a, b)
+            gain = difference[first + b] - difference[first + a]
+            change = (b - a) * (threshold < gain)
+            codes[i] = a + change
+            codes[j] = b - change
         return codes
 
 

@@ -1,5 +1,6 @@
 """Permutation tests: p-values for the scores of any method, from the same method on shuffled labels."""
 
+import contextlib
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import as_int, as_seed, choose
-from fastfs._machine.run import DataWarning, as_progress
+from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, reach
+from fastfs._inference.design import Design
+from fastfs._inputs.checks import as_bool, as_int, as_seed, choose
+from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 Labels = Integers
@@ -18,11 +21,17 @@ Labels = Integers
 # once, by whoever made the function.
 Scorer = Callable[[Sequence[Labels]], Iterator[tuple[Array, float]]]
 
-# Scores that differ by less than this share are ties: a partition of the samples that comes back as itself may be
-# summed in another order. So are those that differ by less than rounding leaves of the largest one: a feature without
-# any relation to the others has scores around 1e-17 in place of 0.
-TIE = 1e-9
-ROUNDING = 1e-14
+# n_permutations="auto": with at most so many labelings all of them, otherwise so many draws.
+_ALL_OF = 1000
+_DRAWS = 999
+
+# A test stops once so many statistics have reached the true one; z is first given a scale by so many draws.
+_ENOUGH = 10
+_PILOT = 49
+
+# Labelings that are scored at once: a test that may stop begins with few.
+_FEW, _MANY = 64, 1024
+_BATCH_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -33,19 +42,44 @@ class PermutationResult:
     ----------
     scores : ndarray of shape (n_features,)
         Under the true labels.
+    z : ndarray of shape (n_features,)
+        (scores - null_mean) / null_sd, and 0 for degenerate features. No normal deviate: it can't exceed
+        sqrt(n_permutations).
+    ranking : ndarray of shape (n_features,)
+        Indices of the features, the best one first, by scores or z, as asked for.
     pvalues : ndarray of shape (n_features,)
         (1 + number of permutations with as large a score for this feature) / (1 + n_permutations).
     pvalues_adjusted : ndarray of shape (n_features,)
         The same after control of the false discovery rate (see `fdr`).
     pvalues_max : ndarray of shape (n_features,)
-        Against the largest score of all features in each permutation, which controls the family-wise error rate: no
-        other correction is needed.
+        Against the largest z, or score, of the features that aren't better, which controls the family-wise error rate
+        if the labels say nothing about X: no other correction is needed.
     statistic : float
-        Of all features together: the largest score; for :class:`fastfs.DiSC` the largest significance.
+        Of all features together: the largest z, or the largest score; the latter for :class:`fastfs.DiSC` is the
+        largest significance.
     pvalue : float
         Of `statistic`: whether the labels have anything to do with X.
     null_statistics : ndarray of shape (n_permutations,)
         The same statistic under permuted labels.
+    null_mean, null_sd : ndarray of shape (n_features,)
+        Of each feature's scores under all labelings, the true one included.
+    null_skew : ndarray of shape (n_features,)
+        Skewness of the scores under permuted labels.
+    degenerate : ndarray
+        Indices of the features whose scores don't depend on labels; their p-values are 1.
+    label_free : float
+        Rank correlation (Spearman) of the scores with their means under permuted labels: near 1, the method ranks
+        features much as without labels. NaN if all are equal.
+    n_distinct : int or float
+        The number of labelings that the design allows, the true one included; infinity from 10^6 on.
+    n_permutations : int
+        The number of labelings compared with the true one.
+    exact : bool
+        Whether these are all labelings of the design, so that chance has no part in the p-values.
+    stopped : bool
+        Whether the test ended early, since the labels are clearly no better than permuted ones.
+    design : str
+        What was permuted.
     resolution : float
         1 / (1 + n_permutations): no p-value can be smaller.
     fdr : {"bh", "by"}
@@ -60,15 +94,29 @@ class PermutationResult:
     >>> found = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
     >>> found.pvalues[3].item(), found.pvalues_adjusted[3].round(2).item(), found.resolution
     (0.01, 0.2, 0.01)
+    >>> found.ranking[0].item(), found.design
+    (3, '20 + 20 samples')
     """
 
     scores: Floats
+    z: Floats
+    ranking: Integers
     pvalues: Floats
     pvalues_adjusted: Floats
     pvalues_max: Floats
     statistic: float
     pvalue: float
     null_statistics: Floats
+    null_mean: Floats
+    null_sd: Floats
+    null_skew: Floats
+    degenerate: Integers
+    label_free: float
+    n_distinct: int | float
+    n_permutations: int
+    exact: bool
+    stopped: bool
+    design: str
     resolution: float
     fdr: str
 
@@ -78,7 +126,13 @@ def permutation_test(
     X: Any,
     y: Any,
     *,
-    n_permutations: int = 999,
+    blocks: Any = None,
+    groups: Any = None,
+    covariates: Any = None,
+    statistic: str = "z",
+    ranking: str = "score",
+    n_permutations: int | str = "auto",
+    stop: bool | None = None,
     fdr: str = "bh",
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -93,9 +147,27 @@ def permutation_test(
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, or what else the estimator takes.
-    n_permutations : int
-        How often the labels are shuffled. P-values can't be below 1 / (1 + n_permutations); to survive the adjustment
-        for 20,000 features at level q, a p-value must be near q times the share of features that are found.
+    blocks : array-like of shape (n_samples,), optional
+        Labels are permuted within blocks only: batches, strata, pairs. Anything hashable.
+    groups : array-like of shape (n_samples,), optional
+        Samples that belong together, such as the cells of a donor. If each group has one label, the labels of whole
+        groups are permuted; otherwise labels are permuted within groups.
+    covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
+        Numbers or strings, such as age and sex, to which the labels keep their relation: see Notes.
+    statistic : {"z", "score"}
+        What `pvalues_max` and `pvalue` compare between features. "z": scores standardized by their mean and standard
+        deviation under permuted labels, so that no feature sets the maximum by its scale alone. "score": as they are.
+    ranking : {"score", "z"}
+        What features are ranked by. "z" takes out what the scores would be without labels, and costs power where
+        scores follow the labels already.
+    n_permutations : int or "auto"
+        How often the labels are permuted; all labelings of the design are taken once if there are no more. "auto": all
+        if there are at most 1000, otherwise 999 with `stop`. P-values can't be below 1 / (1 + n_permutations); to
+        survive the adjustment for 20,000 features at level q, a p-value must be near q times the share of features
+        that are found.
+    stop : bool or None
+        End the test once ten permutations have reached the statistic of the true labels: labels that say nothing take
+        about 130 permutations instead of thousands. None: only with ``n_permutations="auto"``.
     fdr : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli, which holds under any dependence between features.
     random_state : int, Generator, RandomState or None
@@ -115,12 +187,16 @@ def permutation_test(
     ------
     ValueError
         n_permutations below 1; X is an iterator; what the estimator raises; it gives no ``scores_``, or scores that
-        aren't finite.
+        aren't finite; the design allows no labeling but the true one (the confounded block is named); missing values
+        in a column of the design; a group in two blocks; covariates that determine the labels, or that vary within
+        groups that move as wholes.
 
     Warns
     -----
     fastfs.DataWarning
-        What the estimator warns of under the true labels. Under permuted ones it is silent.
+        What the estimator warns of under the true labels. Under permuted ones it is silent. The design allows less
+        than 20 labelings; parts of it contribute nothing; scores are ranked much as without labels (`label_free` above
+        0.5); z of skewed scores rests on less than 1000 permutations.
 
     Notes
     -----
@@ -128,16 +204,28 @@ def permutation_test(
     family, the distances over all rows of ManiFeSt; ProjSe with the linear kernel takes all permutations together, in
     one product with X. DiSC and I-KDR have no such stage. With `n_jobs`, once in each worker.
 
-    Scores under permuted labels are one sample from the distribution of a feature's score if X and y are independent,
-    which is a statement about all features together. A feature whose score depends on others may be called
-    significant because of them; and features are exchangeable only if samples are: with batches, donors or repeated
-    measurements they aren't.
+    The p-values hold if, should X and the labels be independent, each labeling of the design was as likely as the true
+    one. That is a statement about all features together: a feature whose score depends on others may be called
+    significant because of them.
+
+    With covariates, classes are drawn given their probabilities by a logistic regression on the covariates [3]_; the
+    p-values are exact as far as it holds. Of numbers, the residuals of a linear regression are permuted [4]_, which is
+    wrong if the dependence is curved: give transformed covariates, too, or strata of them as `blocks`. Don't take
+    covariates out of X instead: that takes effects of the labels along.
+
+    If a test has stopped, `pvalue` is 10 over the number of permutations [5]_, without the first 49 if z needs them for
+    its scale. The result doesn't depend on `n_jobs`. Scores of all permutations are kept if they fit into half of the
+    memory budget, 8 n_features (n_permutations + 1) bytes; otherwise the same labelings are scored twice.
 
     References
     ----------
     .. [1] B. Phipson, G. K. Smyth, "Permutation P-values should never be zero", Statistical Applications in Genetics
        and Molecular Biology 9(1), 2010: the ones in the numerator and the denominator.
-    .. [2] P. H. Westfall, S. S. Young, "Resampling-based multiple testing", Wiley, 1993: the largest score.
+    .. [2] P. H. Westfall, S. S. Young, "Resampling-based multiple testing", Wiley, 1993: step-down p-values.
+    .. [3] T. B. Berrett, Y. Wang, R. F. Barber, R. J. Samworth, "The conditional permutation test for independence
+       while controlling for confounders", Journal of the Royal Statistical Society B 82, 2020.
+    .. [4] A. M. Winkler et al., "Permutation inference for the general linear model", NeuroImage 92, 2014.
+    .. [5] J. Besag, P. Clifford, "Sequential Monte Carlo p-values", Biometrika 78, 1991.
 
     Examples
     --------
@@ -146,17 +234,31 @@ def permutation_test(
     >>> X = np.random.default_rng(0).normal(size=(40, 20))
     >>> y = np.arange(40) % 2
     >>> X[:, 3] += 3 * y
-    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=199)
-    >>> found.pvalue, np.flatnonzero(found.pvalues_adjusted < 0.2).tolist()
-    (0.005, [3])
+    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
+    >>> found.pvalue, np.flatnonzero(found.pvalues_max < 0.05).tolist()
+    (0.001, [3])
+
+    Eight samples of each of 12 donors: the donors' labels are permuted.
+
+    >>> donors = np.repeat(np.arange(12), 8)
+    >>> X = np.random.default_rng(0).normal(size=(96, 10)) + np.random.default_rng(1).normal(size=(12, 10))[donors]
+    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, donors % 2, groups=donors)
+    >>> found.design, found.n_distinct, found.exact, found.pvalue > 0.05
+    ('6 + 6 groups', 924, True, True)
     """
     from scipy.stats import false_discovery_control
     from sklearn.base import clone
 
-    n_permutations = as_int("n_permutations", n_permutations, low=1)
+    choose("statistic", statistic, ("z", "score"))
+    choose("ranking", ranking, ("score", "z"))
     choose("fdr", fdr, ("bh", "by"))
+    is_auto = isinstance(n_permutations, str)
+    if is_auto:
+        choose("n_permutations", n_permutations, ("auto",), "an integer")
+    most = _DRAWS if is_auto else as_int("n_permutations", n_permutations, low=1)
+    may_stop = is_auto if stop is None else as_bool("stop", stop)
     report = as_progress(verbose)
-    seeds = np.random.SeedSequence(as_seed(random_state)).spawn(n_permutations)
+    seed = as_seed(random_state)
 
     if y is None:
         raise ValueError("a permutation test shuffles the samples' labels, but y is None: give them")
@@ -164,42 +266,215 @@ def permutation_test(
         raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y)
-    ((scores, statistic),) = scorer([labels])
+    names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
+    design = Design(labels, blocks, groups, covariates, names=names)
+    design.check()
+    exact = design.is_uniform and design.n_distinct <= (_ALL_OF if is_auto else 1 + most)
+    if exact:
+        most, may_stop = int(design.n_distinct) - 1, False
+    ((scores, overall),) = scorer([labels])
     settle(model, model)
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
-    limits = scores - np.maximum(TIE * np.abs(scores), ROUNDING * np.abs(scores).max())
 
-    if not wants_workers(n_jobs):
-        parts: Any = [_share(scorer, labels, seeds, limits, report)]
-    else:
-        from joblib import Parallel, delayed, effective_n_jobs
-
-        n_parts = min(effective_n_jobs(n_jobs), n_permutations)
-        bounds = np.linspace(0, n_permutations, n_parts + 1).astype(int)
-        parts = Parallel(n_jobs=n_jobs)(
-            delayed(_share_of_worker)(settle(clone(estimator), model), X, y, seeds[begin:end], limits)
-            for begin, end in itertools.pairwise(bounds)
-        )
-    exceeding = np.sum([part[0] for part in parts], axis=0)
-    null = np.concatenate([part[1] for part in parts])
-    largest = np.concatenate([part[2] for part in parts])
-
-    total = 1 + n_permutations
-    pvalues = (1 + exceeding) / total
-    # How many of the null's largest scores reach each score: those at or behind its place among them.
-    reached = n_permutations - np.searchsorted(np.sort(largest), limits)
-    return PermutationResult(
+    if wants_workers(n_jobs):
+        scorer = _Workers(estimator, model, X, y, n_jobs)
+    source = _Permutations(design, scorer, seed, most, exact, max(labels.nbytes, scores.nbytes), may_stop)
+    null = _compare(source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None)))
+    n = null.moments.n
+    scale = null.moments.scale(with_true=True)
+    is_degenerate = np.isinf(scale.spread)
+    z = scale.of(scores)
+    pvalues = np.where(is_degenerate, 1.0, (1 + null.exceeding) / (1 + n))
+    skewness = null.moments.skewness()
+    found = PermutationResult(
         scores=scores,
+        z=z,
+        ranking=np.argsort(-(z if ranking == "z" else scores), kind="stable"),
         pvalues=pvalues,
         pvalues_adjusted=false_discovery_control(pvalues, method=fdr),
-        pvalues_max=(1 + reached) / total,
-        statistic=statistic,
-        pvalue=float((1 + np.count_nonzero(null >= statistic - TIE * abs(statistic))) / total),
-        null_statistics=null,
-        resolution=1 / total,
+        pvalues_max=np.where(is_degenerate, 1.0, null.pvalues_max),
+        statistic=null.statistic,
+        pvalue=null.pvalue,
+        null_statistics=null.statistics,
+        null_mean=scale.center,
+        null_sd=np.where(is_degenerate, 0.0, scale.spread),
+        null_skew=skewness,
+        degenerate=np.flatnonzero(is_degenerate),
+        label_free=_rank_correlation(scores, null.moments.mean()),
+        n_distinct=design.n_distinct,
+        n_permutations=n,
+        exact=exact,
+        stopped=null.stopped,
+        design=design.describe(),
+        resolution=1 / (1 + n),
         fdr=fdr,
     )
+    messages = []
+    # Of few features, independent ranks may correlate by more than 0.5, too.
+    if ranking == "score" and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1))):
+        messages.append(
+            f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
+            f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): see ranking='z'"
+        )
+    skew = float(np.median(skewness[~is_degenerate])) if not is_degenerate.all() else 0.0
+    if "z" in (statistic, ranking) and skew > 2 and n < _ALL_OF - 1 and not (exact or null.stopped):
+        messages.append(
+            f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs 999 "
+            f"permutations or more, but there are {n}: raise n_permutations"
+        )
+    warn(messages)
+    return found
+
+
+class _Workers:
+    """A scorer that shares labelings among the workers of joblib."""
+
+    def __init__(self, estimator: Any, fitted: Any, X: Any, y: Any, n_jobs: int | None) -> None:
+        self.estimator, self.fitted, self.X, self.y, self.n_jobs = estimator, fitted, X, y, n_jobs
+
+    def __call__(self, labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+        from joblib import Parallel, delayed, effective_n_jobs
+        from sklearn.base import clone
+
+        n_parts = min(effective_n_jobs(self.n_jobs), len(labelings))
+        bounds = np.linspace(0, len(labelings), n_parts + 1).astype(int)
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score)(settle(clone(self.estimator), self.fitted), self.X, self.y, labelings[begin:end])
+            for begin, end in itertools.pairwise(bounds)
+        )
+        return itertools.chain.from_iterable(parts)
+
+
+def _score(model: Any, X: Any, y: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
+    with _silence():
+        return list(make_scorer(model, X, y)[1](labelings))
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Ignore what an estimator warns of under permuted labels."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        for category in (DataWarning, ConvergenceWarning):
+            warnings.simplefilter("ignore", category)
+        yield
+
+
+@dataclass(frozen=True)
+class _Permutations:
+    """The scores and overall statistics under the labelings of a design, in their order, as often as asked for."""
+
+    design: Design
+    scorer: Scorer
+    seed: int
+    n: int
+    exact: bool
+    n_bytes: int  # of a labeling or its scores
+    may_stop: bool
+
+    def __iter__(self) -> Iterator[tuple[Array, float]]:
+        if self.exact:
+            labelings: Iterator[Labels] = itertools.islice(self.design.enumerate(), 1, None)
+        else:
+            seeds = np.random.SeedSequence(self.seed)
+            labelings = (self.design.draw(seeds.spawn(1)[0]) for _ in range(self.n))
+        size = _FEW if self.may_stop else _MANY
+        while batch := list(itertools.islice(labelings, max(1, min(size, _BATCH_BYTES // self.n_bytes)))):
+            yield from self.scorer(batch)
+            size = min(2 * size, _MANY)
+
+
+@dataclass(frozen=True)
+class _Null:
+    """What the scores under permuted labels say about the true ones."""
+
+    moments: Moments
+    exceeding: Integers
+    pvalues_max: Floats
+    statistic: float
+    statistics: Floats
+    pvalue: float
+    stopped: bool
+
+
+def _compare(
+    source: _Permutations, scores: Floats, overall: float, statistic: str, report: Progress | None, run: Run
+) -> _Null:
+    limits = reach(scores)
+    exceeding = np.zeros(len(scores), dtype=np.int64)
+    moments = Moments(scores)
+    kept: list[Array] | None = [] if scores.nbytes * (source.n + 1) <= run.available() // 2 else None
+    n_steps = source.n if kept is not None else 2 * source.n
+    own: list[float] = []
+    watch = _Watch(scores, overall, statistic) if source.may_stop else None
+    stopped = False
+    with _silence():
+        for row, value in source:
+            exceeding += row >= limits
+            moments.add(row)
+            own.append(value)
+            if kept is not None:
+                kept.append(row)
+            if report is not None:
+                report("permutations", moments.n / n_steps)
+            if watch is not None and watch.is_enough(row, value, moments):
+                stopped = True
+                break
+        n = moments.n
+        scale = moments.scale(with_true=True) if statistic == "z" else Scale(np.zeros(1), np.ones(1))
+        true = scale.of(scores)
+        tested = StepDown(true, scale.reach(scores))
+        largest = []
+        for b, row in enumerate(kept if kept is not None else (row for row, _ in itertools.islice(source, n))):
+            z = scale.of(row)
+            tested.add(z)
+            largest.append(float(z.max()))
+            if kept is None and report is not None:
+                report("permutations", (n + b + 1) / n_steps)
+    pvalues_max = tested.pvalues()
+    if statistic == "z":
+        value, values, pvalue = float(true.max()), np.array(largest), float(pvalues_max.min())
+    else:
+        value, values = overall, np.array(own)
+        pvalue = float((1 + np.count_nonzero(values >= value - TIE * abs(value))) / (1 + n))
+    if watch is not None and stopped:
+        pvalue = _ENOUGH / watch.n
+    return _Null(moments, exceeding, pvalues_max, value, values, pvalue, stopped)
+
+
+class _Watch:
+    """Counts the permutations whose statistic reaches the true one.
+
+    z gets its scale from the first permutations, which don't count.
+    """
+
+    def __init__(self, scores: Floats, overall: float, statistic: str) -> None:
+        self.scores, self.is_z = scores, statistic == "z"
+        self.limit = overall - TIE * abs(overall)
+        self.n = self.count = 0
+
+    def is_enough(self, row: Floats, value: float, moments: Moments) -> bool:
+        if self.is_z:
+            if moments.n == _PILOT:
+                self.scale = moments.scale(with_true=False)
+                best = self.scale.of(self.scores).argmax()
+                self.limit = float(self.scale.reach(self.scores)[best])
+            if moments.n <= _PILOT:
+                return False
+            value = float(self.scale.of(row).max())
+        self.n += 1
+        self.count += value >= self.limit
+        return self.count == _ENOUGH
+
+
+def _rank_correlation(a: Floats, b: Floats) -> float:
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(values) - (len(values) + 1) / 2 for values in (a, b)]
+    lengths = np.prod([np.linalg.norm(r) for r in ranks])
+    return float(ranks[0] @ ranks[1] / lengths) if lengths else float("nan")
 
 
 def wants_workers(n_jobs: int | None) -> bool:
@@ -226,41 +501,19 @@ def make_scorer(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
 def refit(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
     """The scorer of a model without a label-free stage: fits."""
     y = np.asarray(y)
-    classes, labels = np.unique(y, return_inverse=True)
+    targets: Any = y
+    if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
+        labels = y.reshape(-1)
+    else:
+        targets, labels = np.unique(y, return_inverse=True)
+        labels = labels.reshape(-1).astype(np.int64)
 
     def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:
-            model.fit(X, classes[labeling])
+            model.fit(X, labeling if targets is y else targets[labeling])
             if not hasattr(model, "scores_"):
                 raise ValueError(f"{type(model).__name__} has no scores_ after its fit, so there is nothing to test")
-            scores = np.asarray(model.scores_, dtype=np.float64)
+            scores = np.array(model.scores_, dtype=np.float64)
             yield scores, float(np.max(getattr(model, "statistic_", scores)))
 
-    return labels.reshape(-1).astype(np.int64), scorer
-
-
-def _share(
-    scorer: Scorer, labels: Labels, seeds: Sequence[Any], limits: Array, report: Progress | None
-) -> tuple[Array, Array, Array]:
-    """How often scores of permutations reach the limits, the statistics, and the largest scores."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    exceeding = np.zeros(len(limits), dtype=np.int64)
-    statistics, largest = np.empty(len(seeds)), np.empty(len(seeds))
-    labelings = [np.random.default_rng(seed).permutation(labels) for seed in seeds]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for b, (scores, statistic) in enumerate(scorer(labelings)):
-            exceeding += scores >= limits
-            statistics[b], largest[b] = statistic, scores.max()
-            if report is not None:
-                report("permutations", (b + 1) / len(seeds))
-    return exceeding, statistics, largest
-
-
-def _share_of_worker(model: Any, X: Any, y: Any, seeds: Sequence[Any], limits: Array) -> tuple[Array, Array, Array]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        labels, scorer = make_scorer(model, X, y)
-    return _share(scorer, labels, seeds, limits, None)
+    return labels, scorer

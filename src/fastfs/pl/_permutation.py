@@ -39,7 +39,7 @@ def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str
     n = len(result.null_statistics)
     ax.hist(result.null_statistics, bins=min(50, max(10, n // 20)), color=PALE, zorder=2, label="permuted labels")
     ax.axvline(result.statistic, color=AGAINST, linewidth=2, zorder=3, label="true labels")
-    ax.set_xlabel("statistic of all features: the largest score, or significance")
+    ax.set_xlabel("statistic of all features: the largest z, score or significance")
     ax.set_ylabel("permutations")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
