@@ -51,7 +51,8 @@ class DifferentialCorrelation:
     excluded_features : ndarray
         Chosen features that are constant in a class, so that they have no correlation.
     excluded_pairs : ndarray of shape (at most 10, 2)
-        The first pairs that were left out as copies: their correlation in a class is above 1 - 1e-12 in magnitude.
+        The first pairs that were left out because their correlation in a class is above 1 - 1e-12 in magnitude, where
+        z is infinite: copies, and with Spearman's correlation also features of the same order in a small class.
     n_excluded_pairs : int
         The number of all such pairs.
     correlation : {"pearson", "spearman"}
@@ -123,8 +124,8 @@ def differential_correlation(
     features : array-like, optional
         Compare the pairs among these only: a mask, column numbers or names. Default: all.
     correlation : {"pearson", "spearman"}
-        Spearman's takes ranks within each class, and suits heavy tails and outliers, in which permutations of Pearson's
-        find too much.
+        Spearman's takes ranks within each class. Choose it if samples may be outliers in many features, where Pearson's
+        finds too much: p <= 0.05 in 15 % of data sets without any change, against 5 %.
     n_pairs : int
         How many of the strongest pairs to report.
     n_permutations : int
@@ -156,7 +157,7 @@ def differential_correlation(
     Warns
     -----
     fastfs.DataWarning
-        Features that are constant in a class, or pairs of copies, were left out; the design is weak.
+        Features that are constant in a class, or pairs that correlate perfectly in one, were left out; the design is weak.
 
     Notes
     -----
@@ -254,7 +255,7 @@ def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[
         first = [f"{name(a)} and {name(b)}" for a, b in result.excluded_pairs[:3].tolist()]
         more = f" and {n - len(first)} more" if n > len(first) else ""
         messages.append(
-            f"{n} pair{'s of features are copies' if n > 1 else ' of features is a copy'} of each other in a class and "
-            f"left out: columns {'; '.join(first)}{more}"
+            f"{n} pair{'s of features correlate' if n > 1 else ' of features correlates'} perfectly in a class and "
+            f"{'are' if n > 1 else 'is'} left out, having no finite z: columns {'; '.join(first)}{more}"
         )
     return messages

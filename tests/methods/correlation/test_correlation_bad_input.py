@@ -77,7 +77,7 @@ def test_copies_are_left_out_and_named():
     table = pd.DataFrame(X, columns=list("uvwxyz"))
     table["v"] = 3 - 2 * table["u"]
     table["w"] = np.where(y == "a", table["u"], table["w"])  # in one class is enough
-    expected = "3 pairs of features are copies of each other in a class and left out: columns 'u' and 'v'; 'u' and 'w'"
+    expected = "3 pairs of features correlate perfectly in a class and are left out.*: columns 'u' and 'v'; 'u' and 'w'"
     with pytest.warns(fastfs.DataWarning, match=expected):
         found = compare(table)
     assert found.n_excluded_pairs == 3
@@ -92,7 +92,7 @@ def test_copies_are_left_out_and_named():
 
 def test_nothing_but_copies():
     table = np.column_stack([X[:, 0], 2 * X[:, 0]])
-    with pytest.warns(fastfs.DataWarning, match="1 pair of features is a copy of each other in a class and left out"):
+    with pytest.warns(fastfs.DataWarning, match="1 pair of features correlates perfectly in a class and is left out"):
         found = compare(table)
     assert found.pairs.shape == (0, 2)
     assert found.pvalue is None
