@@ -157,7 +157,8 @@ def differential_correlation(
     Warns
     -----
     fastfs.DataWarning
-        Features that are constant in a class, or pairs that correlate perfectly in one, were left out; the design is weak.
+        Features that are constant in a class, or pairs that correlate perfectly in one, were left out; the design is
+        weak.
 
     Notes
     -----
