@@ -152,7 +152,7 @@ def differential_correlation(
     TypeError
         A parameter has the wrong type.
     MemoryError
-        The call needs more memory than `max_memory`: about 8 n_samples n_features bytes, three times.
+        The call needs more memory than `max_memory`: about 16 n_samples n_features bytes.
 
     Warns
     -----
