@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.stats import chisquare
 
 import fastfs
@@ -175,6 +176,20 @@ def test_the_star_sampler_against_its_law(blocks):
     observed = [counts[labeling.tobytes()] for labeling in labelings]
     assert sum(observed) == n
     assert chisquare(observed, n * law).pvalue > 0.001
+
+
+def test_classes_of_pairs_by_conditional_logistic_regression():
+    """What the samples of a pair have in common cancels; one intercept a pair would double the coefficient."""
+    rng = np.random.default_rng(0)
+    z = (rng.normal(size=(60, 1)) + rng.normal(size=(60, 2))).reshape(-1)
+    second = rng.random(60) < 1 / (1 + np.exp(z[::2] - z[1::2]))
+    y = np.stack([~second, second], axis=1).reshape(-1).astype(int)
+    design = Design(y, np.arange(120) // 2, covariates=z)
+    difference = np.where(second, 1, -1) * (z[1::2] - z[::2])
+    slope = minimize_scalar(lambda b: np.logaddexp(0, -b * difference).sum()).x
+    differences = design._logits[:, 1] - design._logits[:, 0]  # of the label that comes second in y, less the first one
+    found = np.polyfit(z, differences, 1)[0] * (1 if y[0] == 0 else -1)
+    assert found == pytest.approx(slope, rel=1e-3)
 
 
 def test_classes_keep_their_relation_to_covariates():

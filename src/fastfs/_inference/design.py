@@ -22,6 +22,9 @@ COUNTED_BELOW = 10**6
 # Rounds of swaps in a walk of the star sampler.
 _N_ROUNDS = 50
 
+# The most other units on each side of a unit in its cell with which it is compared to fit the classes' probabilities.
+_N_PARTNERS = 20
+
 # Of the seeds that have one parent, the last one: that of the hub of the star.
 _HUB = (1 << 32) - 1
 
@@ -298,14 +301,19 @@ class Design:
         from sklearn.linear_model import LogisticRegression
 
         n_classes = len(self._kinds)
-        if len(self._bounds) > 2:
-            Z = np.hstack([Z, self._cells[:, None] == np.arange(1, len(self._bounds) - 1)])
+        # Of two units of a cell with different labels, the odds that they have them this way round: what all units of a
+        # cell have in common cancels, so that cells may be as small as pairs.
+        i, j = self._pairs()
+        labels = np.eye(n_classes)[self._codes]
+        terms = ((labels[i] - labels[j])[:, :, None] * (Z[i] - Z[j])[:, None, :]).reshape(len(i), -1)
+        sizes = np.diff(self._bounds)[self._cells[i]]
+        weights = 1 / np.minimum(sizes - 1, 2 * _N_PARTNERS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = LogisticRegression(C=1e4, max_iter=1000).fit(Z, self._codes)
-        logits = fitted.decision_function(Z)
-        if n_classes == 2:
-            logits = np.stack([np.zeros(len(Z)), logits], axis=1)
+            fitted = LogisticRegression(C=1e4, fit_intercept=False, max_iter=1000).fit(
+                np.vstack([terms, -terms]), np.repeat([1, 0], len(i)), np.tile(weights, 2)
+            )
+        logits = Z @ fitted.coef_.reshape(n_classes, -1).T
         # The swap of two labels that is most likely, from the best unit of each label for each other label.
         gains = logits - logits[np.arange(len(Z)), self._codes][:, None]
         best = np.full((len(self._bounds) - 1, n_classes, n_classes), -np.inf)
@@ -318,6 +326,19 @@ class Design:
                 "covariates that separate the classes"
             )
         self._logits = logits
+
+    def _pairs(self) -> tuple[Integers, Integers]:
+        """Return pairs of units of one cell with different labels: all, or those of each unit with some others."""
+        lefts, rights = [], []
+        for begin, end in itertools.pairwise(self._bounds.tolist()):
+            half = (end - begin) // 2
+            for step in np.unique(np.linspace(1, half, min(half, _N_PARTNERS)).astype(int)).tolist():
+                n = half if 2 * step == end - begin else end - begin  # opposite units meet once
+                lefts.append(begin + np.arange(n))
+                rights.append(begin + (np.arange(n) + step) % (end - begin))
+        i, j = np.concatenate(lefts), np.concatenate(rights)
+        differ = self._codes[i] != self._codes[j]
+        return i[differ], j[differ]
 
     def _fit_numbers(self, Z: Floats) -> None:
         """Split numbers in their fit to the covariates and the cells, which stays, and residuals, which move."""
