@@ -1217,3 +1217,50 @@ def test_turf_and_vls_refuse(wine, capsys, options, part):
     assert fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", "relieff", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert part in line
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_pairs(tmp_path, inside):
+    """As the function finds them, on the terminal and in files."""
+    write_text(tmp_path / "cells.csv")
+    call = ["pairs", "cells.csv", "--label", "status", "--permutations", "99", "--seed", "3"]
+    found = fastfs.differential_correlation(X, Y, n_permutations=99, random_state=3)
+    finished = inside(*call, "--top", "2", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert "r_healthy" in finished.stdout
+    assert finished.stdout.count("│    ") >= 2
+    assert finished.stderr == (
+        "Compared the pairs of 6 features of 24 samples (healthy: 12, sick: 12) under 99 labelings.\n"
+    )
+    finished = inside(*call, "--out", "p.csv", "--plot", "p.png", cwd=tmp_path)
+    assert finished.stderr.endswith("; wrote 15 pairs to p.csv; wrote a picture to p.png.\n")
+    assert (tmp_path / "p.png").stat().st_size > 10000
+    table = pandas.read_csv(tmp_path / "p.csv")
+    assert table[["index_a", "index_b"]].to_numpy().tolist() == found.pairs.tolist()
+    assert table["feature_a"].tolist() == [NAMES[a] for a, _ in found.pairs]
+    np.testing.assert_allclose(table[["r_healthy", "r_sick"]], found.correlations, rtol=1e-12)
+    np.testing.assert_allclose(table["z"], found.z, rtol=1e-12)
+    np.testing.assert_array_equal(table["pvalue_max"], found.pvalues_max)
+    finished = inside(*call, "--out", "p.json", "--correlation", "spearman", cwd=tmp_path)
+    about = json.loads((tmp_path / "p.json").read_text())
+    assert (about["correlation"], about["classes"]) == ("spearman", {"healthy": 12, "sick": 12})
+    assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
+    assert len(about["ranking"]) == 14
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman', not 'kendall'"),
+        (["--out", "p.txt"], "p.txt"),
+        (["--out", "cells.csv"], "is the input"),
+        (["--targets", "g1"], "--targets is for fastfs score"),
+        (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
+    ],
+)
+def test_pairs_refuse(arguments, words, tmp_path, inside):
+    write_text(tmp_path / "cells.csv")
+    finished = inside("pairs", "cells.csv", "--label", "status", *arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert words in finished.stderr
+    assert finished.stderr.count("\n") == 1

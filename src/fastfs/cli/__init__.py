@@ -1,4 +1,4 @@
-"""The command line: ``fastfs score``, ``fastfs demo``, ``fastfs info``."""
+"""The command line: ``fastfs score``, ``fastfs pairs``, ``fastfs demo``, ``fastfs info``."""
 
 import sys
 import warnings
@@ -9,7 +9,7 @@ import typer
 
 import fastfs
 from fastfs import io
-from fastfs.cli import demo, info, score
+from fastfs.cli import demo, info, pairs, score
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
@@ -19,7 +19,7 @@ __all__ = ["run"]
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for _name, _command in (("score", score.score), ("demo", demo.demo), ("info", info.info)):
+for _name, _command in (("score", score.score), ("pairs", pairs.pairs), ("demo", demo.demo), ("info", info.info)):
     _app.command(_name)(_command)
 
 
