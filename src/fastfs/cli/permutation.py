@@ -31,6 +31,7 @@ class DesignOptions:
             metavar="COLUMN", help="Numbers or words to which labels keep their relation, such as age; may be repeated."
         ),
     ] = None
+
     def columns(self) -> list[str]:
         """The columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
