@@ -1,6 +1,5 @@
 """Differential correlation: pairs of features whose correlation differs between two classes."""
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,12 +232,8 @@ def differential_correlation(
 def _labelings(design: Design, n: int, seed: int) -> tuple[Array, bool]:
     """Return labelings to compare with the true one, a row each, and whether they are all there are."""
     design.check()
-    exact = design.is_uniform and design.n_distinct <= n + 1
-    if exact:
-        rows = list(itertools.islice(design.enumerate(), 1, None))
-    else:
-        rows = [design.draw(one) for one in np.random.SeedSequence(seed).spawn(n)]
-    return np.ascontiguousarray(rows, dtype=np.int64), exact
+    exact = design.has_at_most(n + 1)
+    return np.ascontiguousarray(list(design.others(n, seed, exact=exact)), dtype=np.int64), exact
 
 
 def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[str]:

@@ -208,6 +208,17 @@ class Design:
             self._hubs = {key: self._walk(self._codes, np.random.default_rng(hub))}
         return self._labeling(self._walk(self._hubs[key], rng))
 
+    def has_at_most(self, n: int) -> bool:
+        """Whether there are at most n labelings, all equally likely, so that all of them can be taken."""
+        return self.is_uniform and self.n_distinct <= n
+
+    def others(self, n: int, seed: int, *, exact: bool) -> Iterator[Array]:
+        """Return labelings to compare with the true one: all others if exact, or n draws."""
+        if exact:
+            return itertools.islice(self.enumerate(), 1, None)
+        seeds = np.random.SeedSequence(seed)
+        return (self.draw(seeds.spawn(1)[0]) for _ in range(n))
+
     def enumerate(self) -> Iterator[Array]:
         """Return all distinct labelings, the true one first."""
         yield self._true.copy()

@@ -269,7 +269,7 @@ def permutation_test(
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     design.check()
-    exact = design.is_uniform and design.n_distinct <= (_ALL_OF if is_auto else 1 + most)
+    exact = design.has_at_most(_ALL_OF if is_auto else 1 + most)
     if exact:
         most, may_stop = int(design.n_distinct) - 1, False
     ((scores, overall),) = scorer([labels])
@@ -375,11 +375,7 @@ class _Permutations:
     may_stop: bool
 
     def __iter__(self) -> Iterator[tuple[Array, float]]:
-        if self.exact:
-            labelings: Iterator[Labels] = itertools.islice(self.design.enumerate(), 1, None)
-        else:
-            seeds = np.random.SeedSequence(self.seed)
-            labelings = (self.design.draw(seeds.spawn(1)[0]) for _ in range(self.n))
+        labelings = self.design.others(self.n, self.seed, exact=self.exact)
         size = _FEW if self.may_stop else _MANY
         while batch := list(itertools.islice(labelings, max(1, min(size, _BATCH_BYTES // self.n_bytes)))):
             yield from self.scorer(batch)
