@@ -298,6 +298,9 @@ def test_a_file_as_a_table(tmp_path):
     assert ("".join(read.y), read.annotations["donor"].tolist()) == ("ababababa", [f"d{i}" for i in range(9)])
     with pytest.raises(ValueError, match="no column about samples 'sex'"):
         read_table(path, "sex")
+    write_plink(tmp_path, X, samples=[f"f s{i} 0 0 0 -9" for i in range(9)])
+    with pytest.raises(ValueError, match=r"no sample of '.*' has a phenotype: give a table of them with labels"):
+        read_table(path)
     with pytest.raises(ValueError, match="leave out transpose=True"):
         read_table(path, transpose=True)
 
