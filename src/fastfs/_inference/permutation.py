@@ -311,8 +311,8 @@ def permutation_test(
         fdr=fdr,
     )
     messages = []
-    # Of few features, independent ranks may correlate by more than 0.5, too. So may scores under few labelings, of which
-    # there was a warning: one of them may be the exchange of two classes, which hardly changes scores.
+    # Of few features, independent ranks may correlate by more than 0.5, too. So may few labelings, of which there was a
+    # warning: one of them may be the exchange of two classes, which hardly changes scores.
     if (
         ranking == "score"
         and found.n_distinct >= 20
