@@ -158,6 +158,8 @@ def test_other_tables_than_genotypes_are_refused():
         pack_genotypes([0, 1])
     with pytest.raises(ValueError, match="numbers of copies of allele 1, not <U1"):
         pack_genotypes([["A", "C"]])
+    with pytest.raises(ValueError, match=r"masked values: give X\.filled\(-1\)"):
+        pack_genotypes(np.ma.masked_equal([[0, 1, 2]], 1))
     assert np.asarray(pack_genotypes(np.array([[-1, 2]], dtype=np.int8))).tolist() == [
         [pytest.approx(np.nan, nan_ok=True), 2]
     ]
@@ -278,6 +280,11 @@ def test_another_reader_agrees(tmp_path):
 def test_repr():
     assert repr(pack_genotypes(table(3, 2))) == "Genotypes of 3 samples x 2 SNPs"
     assert isinstance(pack_genotypes(table(3, 2))[:1], Genotypes)
+
+
+def test_a_table_is_no_empty_iterable():
+    with pytest.raises(TypeError, match="not iterable"):
+        list(pack_genotypes(table(3, 2)))
 
 
 # ----------------------------------------------------------------------------------------------------- as a table
