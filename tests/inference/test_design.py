@@ -284,6 +284,7 @@ def test_units_of_subsamples():
         ({"blocks": pd.Series([1, 2, pd.NA, 1, 2, 1])}, "blocks must have no missing values, but .* row 2:"),
         ({"covariates": [1.0, 2, np.nan, 1, 2, 1]}, "covariates must have no missing values, but .* row 2:"),
         ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must have no missing .* row 5:"),
+        ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
         ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite, but aren't in row 2:"),
         ({"covariates": np.ones((6, 2))}, "covariates must vary, but all of them are constant"),
         ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples, but have 5"),

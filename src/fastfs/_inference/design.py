@@ -448,6 +448,8 @@ def _covariates(given: Any, n_samples: int) -> Floats:
     if hasattr(given, "to_frame"):
         given = given.to_frame()
     if hasattr(given, "columns"):
+        if len(set(given.columns)) < len(given.columns):
+            raise ValueError("covariates must have unique column names: rename or drop some")
         categories = [hasattr(dtype, "categories") for dtype in given.dtypes]  # of pandas, whose values may be numbers
         columns = [np.asarray(given[name], dtype=object) for name in given.columns]
     else:
