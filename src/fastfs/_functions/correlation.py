@@ -1,6 +1,7 @@
 """Differential correlation: pairs of features whose correlation differs between two classes."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,6 +239,7 @@ def _labelings(design: Design, n: int, n_samples: int, seed: int, run: Run) -> t
     shape = int(design.n_distinct) - 1 if exact else n, n_samples
     run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings take", "give a smaller n_permutations")
     found = np.empty(shape, np.int64)
+    labelings: Iterator[Array]
     if exact:
         labelings = itertools.islice(design.enumerate(), 1, None)
     else:
