@@ -176,9 +176,6 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         model = getattr(fastfs, method.estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
-        if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
-            raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
-        covariates = None if covariates is None else list(covariates)
         if not n_permutations and (ranking == "z" or batch or donors or covariates):
             raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
         if not isinstance(key_added, str | None):
@@ -204,7 +201,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "n_permutations": n_permutations,
             "batch": batch,
             "donors": donors,
-            "covariates": covariates,
+            "covariates": None if covariates is None else list(covariates),
             "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
@@ -372,22 +369,29 @@ class _Test:
 def _design(
     adata: AnnData, cells: Array, batch: str | None, donors: str | None, covariates: Sequence[str] | None
 ) -> dict[str, Any]:
-    def read(name: str) -> Array:
+    import pandas as pd
+
+    if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
+        raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+
+    def read(name: str) -> Any:
         column = _column(adata, name).iloc[cells]
         missing = cells[column.isna().to_numpy()]
         if len(missing):
-            raise ValueError(
-                f"{len(missing)} cells have no {name}: {some_of([adata.obs_names[i] for i in missing])}; leave them out"
-            )
-        values: Array = column.to_numpy()
-        return values
+            raise ValueError(f"{_without(adata, missing, name)}; leave them out")
+        return column
 
     design: dict[str, Any] = {
         name: read(column) for name, column in (("blocks", batch), ("groups", donors)) if column is not None
     }
     if covariates:
-        design["covariates"] = np.column_stack([np.asarray(read(name), dtype=object) for name in covariates])
+        design["covariates"] = pd.DataFrame({name: read(name) for name in covariates})
     return design
+
+
+def _without(adata: AnnData, cells: Array, name: str) -> str:
+    n = len(cells)
+    return f"{n} cell{'s have' if n > 1 else ' has'} no {name}: {some_of([adata.obs_names[i] for i in cells])}"
 
 
 def _column(adata: AnnData, name: str) -> Any:
@@ -404,10 +408,7 @@ def _grouping(
     column = _column(adata, groupby)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
-        raise ValueError(
-            f"{len(missing)} cells have no {groupby}: {some_of([adata.obs_names[i] for i in missing])}; give "
-            "drop_unlabelled=True to leave them out"
-        )
+        raise ValueError(f"{_without(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
     cells = np.flatnonzero(column.notna().to_numpy())
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
@@ -688,19 +689,8 @@ def differential_correlation(
         raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
     else:
         cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
-    named = {"batch": batch, "donors": donors, **{f"covariates {c}": c for c in covariates or ()}}
-    for name, column in named.items():
-        if column is not None and column not in list(adata.obs):
-            raise KeyError(f"{name.split()[0]}: adata.obs has no column {column!r}; there are {_names(adata.obs)}")
-    blocks, donor = (None if column is None else adata.obs[column].iloc[cells] for column in (batch, donors))
-    found = fastfs.differential_correlation(
-        source.of(cells),
-        labels,
-        blocks=blocks,
-        groups=donor,
-        covariates=None if covariates is None else adata.obs[list(covariates)].iloc[cells],
-        **parameters,
-    )
+    design = _design(adata, cells, batch, donors, covariates)
+    found = fastfs.differential_correlation(source.of(cells), labels, **design, **parameters)
     genes = np.asarray(source.names, dtype=object)[found.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
     for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):

@@ -611,3 +611,12 @@ def test_labels_that_matter_take_all():
     X, y = problem(2)
     found = fastfs.permutation_test(fastfs.ReliefF(), X, y)
     assert (found.n_permutations, found.stopped, found.pvalue) == (999, False, 0.001)
+
+
+def test_few_labelings_say_nothing_of_label_free():
+    """The exchange of two classes has the same scores, which isn't what features are without labels."""
+    X = np.random.default_rng(0).normal(size=(24, 60))
+    with pytest.warns(fastfs.DataWarning) as caught:
+        found = fastfs.permutation_test(fastfs.ReliefF(5), X, np.arange(24) // 12, groups=np.arange(24) // 12)
+    assert found.label_free > 0.99
+    assert ["only 2 distinct labelings" in str(one.message) for one in caught] == [True]

@@ -1010,7 +1010,9 @@ def test_codes_and_missing_values(tmp_path, capsys):
     np.testing.assert_allclose([float(row["score"]) for row in read_csv(out)], np.sort(expected)[::-1], rtol=1e-9)
     capsys.readouterr()
     assert fastfs.cli.run(arguments) == 2
-    assert "row 5, column 2 'z'" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "row 5, column 2 'z'" in message
+    assert message.endswith("or choose --missing ignore.\n")
     assert fastfs.cli.run([*arguments, "--categorical-features", "kodes"]) == 2
     assert "--categorical-features holds 'kodes', which isn't a column name" in capsys.readouterr().err
 
@@ -1230,7 +1232,8 @@ def test_pairs(tmp_path, inside):
     assert "r_healthy" in finished.stdout
     assert finished.stdout.count("│    ") >= 2
     assert finished.stderr == (
-        "Compared the pairs of 6 features of 24 samples (healthy: 12, sick: 12) under 99 labelings.\n"
+        f"Compared the pairs of 6 features of 24 samples (healthy: 12, sick: 12); p = {found.pvalue:.2g} by 99 "
+        "permutations of 12 + 12 samples.\n"
     )
     finished = inside(*call, "--out", "p.csv", "--plot", "p.png", cwd=tmp_path)
     assert finished.stderr.endswith("; wrote 15 pairs to p.csv; wrote a picture to p.png.\n")
@@ -1244,6 +1247,8 @@ def test_pairs(tmp_path, inside):
     finished = inside(*call, "--out", "p.json", "--correlation", "spearman", cwd=tmp_path)
     about = json.loads((tmp_path / "p.json").read_text())
     assert (about["correlation"], about["classes"]) == ("spearman", {"healthy": 12, "sick": 12})
+    assert (about["design"], about["n_distinct"]) == ("12 + 12 samples", "inf")
+    assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
     assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
     assert len(about["ranking"]) == 14
 
@@ -1255,6 +1260,8 @@ def test_pairs(tmp_path, inside):
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
         (["--targets", "g1"], "--targets is for fastfs score"),
+        (["--weights", "g1"], "--weights is for fastfs score"),
+        (["--event", "g1"], "--event is for fastfs score"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],
 )

@@ -153,7 +153,7 @@ def permutation_test(
         Samples that belong together, such as the cells of a donor. If each group has one label, the labels of whole
         groups are permuted; otherwise labels are permuted within groups.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
-        Numbers or strings, such as age and sex, to which the labels keep their relation: see Notes.
+        Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes.
     statistic : {"z", "score"}
         What `pvalues_max` and `pvalue` compare between features. "z": scores standardized by their mean and standard
         deviation under permuted labels, so that no feature sets the maximum by its scale alone. "score": as they are.
@@ -311,8 +311,13 @@ def permutation_test(
         fdr=fdr,
     )
     messages = []
-    # Of few features, independent ranks may correlate by more than 0.5, too.
-    if ranking == "score" and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1))):
+    # Of few features, independent ranks may correlate by more than 0.5, too. So may few labelings, of which there was a
+    # warning: one of them may be the exchange of two classes, which hardly changes scores.
+    if (
+        ranking == "score"
+        and found.n_distinct >= 20
+        and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
+    ):
         messages.append(
             f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
             f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): rank by z instead"

@@ -1,5 +1,6 @@
 """The command line: ``fastfs score``, ``fastfs pairs``, ``fastfs demo``, ``fastfs info``."""
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ import typer
 
 import fastfs
 from fastfs import io
+from fastfs._methods import FLAGS
 from fastfs.cli import demo, info, pairs, score
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
@@ -59,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         except io.TableError as error:
             message = error.spelled(_as_option)
         except (ValueError, MemoryError) as error:
-            message = str(error) or "There is not enough memory"
+            message = _with_options(str(error)) or "There is not enough memory"
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -74,6 +76,13 @@ def _as_option(parameter: io.Parameter) -> str:
         return flag(parameter.name)
     values = parameter.value if isinstance(parameter.value, list) else [parameter.value]
     return " ".join(f"{flag(parameter.name)} '{value}'" for value in values)
+
+
+def _with_options(message: str) -> str:
+    """Parameters that a message says to give, such as missing='ignore', as the options of the same names."""
+    for f in FLAGS:
+        message = re.sub(rf"\b{f.name}='(\w+)'", rf"{flag(f.name)} \1", message)
+    return message
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -8,7 +8,7 @@ import typer
 import fastfs
 from fastfs import DifferentialCorrelation, io
 from fastfs.cli.grouping import grouped
-from fastfs.cli.permutation import DesignOptions
+from fastfs.cli.permutation import DesignOptions, number_of_labelings, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
@@ -53,8 +53,9 @@ def pairs(
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
     check_files(source, ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)))
-    if source.targets is not None:
-        raise ValueError("--targets is for fastfs score: fastfs pairs compares two classes, which --label names")
+    for option, value in (("--targets", source.targets), ("--event", source.event), ("--weights", source.weights)):
+        if value is not None:
+            raise ValueError(f"{option} is for fastfs score: fastfs pairs compares two classes, which --label names")
     with progress(f"reading {source.file.name}") as report:
         data = read(source, [], design.columns())
         with names_of_the_file(data, source.transpose):
@@ -84,7 +85,7 @@ def pairs(
             written.append(f"wrote a picture to {plot}")
     n_samples, n_features = data.table.X.shape
     of_each = ", ".join(f"{name}: {count}" for name, count in samples_of.items())
-    tested = f" under {found.n_permutations} labelings" if found.n_permutations else ""
+    tested = f"; {summary(found)}" if found.pvalue is not None else ""
     sentence = f"Compared the pairs of {n_features} features of {n_samples} samples ({of_each}){tested}"
     say("; ".join([sentence, *written]) + ".")
 
@@ -112,9 +113,11 @@ def _about(found: DifferentialCorrelation, data: Data, samples_of: dict[str, int
     return {
         "method": "differential_correlation",
         "correlation": found.correlation,
+        "pvalue": found.pvalue,
         "n_permutations": found.n_permutations,
-        "exact": found.exact,
         "design": found.design,
+        "n_distinct": number_of_labelings(found),
+        "exact": found.exact,
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,

@@ -149,26 +149,32 @@ class Test:
     def about(self) -> dict[str, Any]:
         """The entries of JSON."""
         found = self.found
-        known = np.isfinite([found.n_distinct, found.label_free])
         return {
             "statistic": self.statistic,
             "ranking": self.ranking,
             "pvalue": found.pvalue,
             "n_permutations": found.n_permutations,
             "design": found.design,
-            "n_distinct": found.n_distinct if known[0] else "inf",
+            "n_distinct": number_of_labelings(found),
             "exact": found.exact,
             "stopped": found.stopped,
-            "label_free": found.label_free if known[1] else None,
+            "label_free": found.label_free if np.isfinite(found.label_free) else None,
         }
 
     def summary(self) -> str:
         """A part of a sentence."""
-        number = f"{self.found.n_permutations} permutations"
-        if self.found.exact:
-            number = f"all {self.found.n_distinct} labelings"
-        early = ", stopped early" if self.found.stopped else ""
-        return f"p = {self.found.pvalue:.2g} by {number} of {self.found.design}{early}"
+        return summary(self.found) + (", stopped early" if self.found.stopped else "")
+
+
+def summary(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> str:
+    """The overall p-value and what was permuted, as a part of a sentence."""
+    number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
+    return f"p = {found.pvalue:.2g} by {number} of {found.design}"
+
+
+def number_of_labelings(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> int | str:
+    """Those that the design allows, for JSON, which has no infinity."""
+    return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)
 
 
 def _as_numbers(column: np.ndarray) -> np.ndarray:

@@ -50,7 +50,10 @@ class Input:
     ] = None
     targets: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="For projse, in place of --label: columns of numbers to explain."),
+        typer.Option(
+            metavar="A,B,...",
+            help="For projse and the RELIEF family, in place of --label: columns of numbers to explain.",
+        ),
     ] = None
     labels: Annotated[
         Path | None,
@@ -233,7 +236,8 @@ def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[s
 
 
 def _words(fact: str) -> str:
-    return " or ".join(word for word, method in METHODS.items() if getattr(method, fact))
+    *others, last = [word for word, method in METHODS.items() if getattr(method, fact)]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _targets(method: Method, source: Input) -> list[str]:
@@ -279,7 +283,7 @@ def _require_classes(labels: Any) -> None:
         return
     raise ValueError(
         f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        f"classes: bin them first, or explain them by --method {_words('targets')} with --targets in place of --label"
+        f"classes: bin them first, or explain them by --targets in place of --label, with --method {_words('targets')}"
     )
 
 
