@@ -167,7 +167,7 @@ def permutation_test(
         that are found.
     stop : bool or None
         End the test once ten permutations have reached the statistic of the true labels: labels that say nothing take
-        about 130 permutations instead of thousands. None: only with ``n_permutations="auto"``.
+        about 100 permutations instead of thousands. None: only with ``n_permutations="auto"``.
     fdr : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli, which holds under any dependence between features.
     random_state : int, Generator, RandomState or None
