@@ -1,6 +1,7 @@
 """A shuffled-label twin: the ranking of the same method under other labels, beside the true one."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,7 @@ def shuffled_twin(
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
+    params: Mapping[str, Any] | None = None,
     top: int = 10,
     random_state: Any = 0,
 ) -> TwinResult:
@@ -79,8 +81,8 @@ def shuffled_twin(
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, or what else the estimator takes.
-    blocks, groups, covariates
-        What may be shuffled with what, as for :func:`fastfs.permutation_test`.
+    blocks, groups, covariates, params
+        What may be shuffled with what, and for ``fit``, as for :func:`fastfs.permutation_test`.
     top : int
         How many of the best features `overlap` compares.
     random_state : int, Generator, RandomState or None
@@ -124,7 +126,7 @@ def shuffled_twin(
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
     model = clone(estimator)
-    labels, scorer = make_scorer(model, X, y)
+    labels, scorer = make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     with warnings.catch_warnings():
