@@ -358,7 +358,9 @@ def test_info_needs_neither_pandas_nor_matplotlib(tmp_path):
 
 
 def test_version_and_help(tmp_path):
-    assert run("--version", cwd=tmp_path).stdout.strip() == fastfs.__version__
+    """Without scikit-learn, which takes a second to import."""
+    finished = run("--version", cwd=tmp_path, script=without("sklearn", "scipy"))
+    assert finished.stdout.strip() == fastfs.__version__, finished.stderr
     bare = run(cwd=tmp_path)
     assert bare.returncode == 0
     for command in ("score", "demo", "info"):

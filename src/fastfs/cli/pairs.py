@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import fastfs
-from fastfs import DifferentialCorrelation, io
+from fastfs import io
 from fastfs.cli.grouping import grouped
 from fastfs.cli.permutation import DesignOptions, number_of_labelings, summary
 from fastfs.cli.score import (
@@ -90,7 +90,7 @@ def pairs(
     say("; ".join([sentence, *written]) + ".")
 
 
-def _columns(found: DifferentialCorrelation, names: Any) -> dict[str, list[Any]]:
+def _columns(found: "fastfs.DifferentialCorrelation", names: Any) -> dict[str, list[Any]]:
     """The pairs as columns of a table."""
     a, b = found.pairs.T.tolist()
     columns = {
@@ -108,7 +108,7 @@ def _columns(found: DifferentialCorrelation, names: Any) -> dict[str, list[Any]]
     return columns
 
 
-def _about(found: DifferentialCorrelation, data: Data, samples_of: dict[str, int]) -> dict[str, Any]:
+def _about(found: "fastfs.DifferentialCorrelation", data: Data, samples_of: dict[str, int]) -> dict[str, Any]:
     names = data.table.feature_names
     return {
         "method": "differential_correlation",
@@ -129,7 +129,7 @@ def _about(found: DifferentialCorrelation, data: Data, samples_of: dict[str, int
     }
 
 
-def _draw(path: Path, found: DifferentialCorrelation, data: Data, top: int) -> None:
+def _draw(path: Path, found: "fastfs.DifferentialCorrelation", data: Data, top: int) -> None:
     from matplotlib.figure import Figure
 
     from fastfs import pl

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.utils.validation import has_fit_parameter
 
 import fastfs
 from fastfs import io
@@ -182,6 +181,8 @@ def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
 
 def _check_annotations(method: Method, scorer: Any, source: Input, targets: list[str]) -> None:
     """Refuse columns about the samples that the method has no use for."""
+    from sklearn.utils.validation import has_fit_parameter
+
     if source.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
         raise ValueError(f"Method '{method.word}' has no use for --weights: they are for the RELIEF family")
     if source.event is not None and (method.classes or len(targets) != 1):
