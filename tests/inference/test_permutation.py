@@ -637,3 +637,13 @@ def test_projse_explains_numbers(y):
     assert [len(part) for part in fastfs.stability(fastfs.ProjSe(1), X, y, n_subsamples=4).selected] == [1] * 4
     with pytest.raises(ValueError, match="has 2 columns: test one at a time"):
         fastfs.permutation_test(fastfs.ProjSe(1), X, np.hstack([y.reshape(-1, 1)] * 2))
+
+
+@pytest.mark.parametrize("model", [fastfs.MultiSURF(), fastfs.IM4E(), fastfs.ReliefF(n_neighbors=30)], ids=repr)
+def test_the_estimator_warns_once(model):
+    """Of what it does under the true labels, and of that only."""
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.r_[0, np.ones(19, int)]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fastfs.permutation_test(model, X, y, n_permutations=15)
+    assert sum("one sample only in class 0" in str(warning.message) for warning in said) == 1

@@ -13,6 +13,7 @@ from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import check_structure, take_rows
+from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -324,7 +325,11 @@ def _select(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         of_rows = _check_method_params(X, params or {}, indices=rows)
-        model.fit(_safe_indexing(X, rows), take_rows(y, rows), **of_rows)
+        try:
+            model.fit(_safe_indexing(X, rows), take_rows(y, rows), **of_rows)
+        except ValueError as error:
+            renumber(error, {"row": rows})
+            raise
         selector = last_step(model)
         support = selector.get_support()
     scores = getattr(selector, "scores_", None)
