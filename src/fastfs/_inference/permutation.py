@@ -357,12 +357,12 @@ class _Workers:
 
 
 def _score(model: Any, X: Any, y: Any, params: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
-    with _silence():
+    with silence():
         return list(make_scorer(model, X, y, params)[1](labelings))
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Ignore what an estimator warns of under permuted labels."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -416,7 +416,7 @@ def _compare(
     own: list[float] = []
     watch = _Watch(scores, overall, statistic) if source.may_stop else None
     stopped = False
-    with _silence():
+    with silence():
         for row, value in source:
             exceeding += row >= limits
             moments.add(row)

@@ -1,6 +1,5 @@
 """A shuffled-label twin: the ranking of the same method under other labels, beside the true one."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,8 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import make_scorer, settle
+from fastfs._inference.permutation import make_scorer, settle, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
-from fastfs._machine.run import DataWarning
 from fastfs._types import Floats, Integers
 
 # A labeling is drawn so often until it isn't the true one. Covariates may make that one far more likely than others.
@@ -117,7 +115,6 @@ def shuffled_twin(
     ([0, 1, 2], 0.0, True)
     """
     from sklearn.base import clone
-    from sklearn.exceptions import ConvergenceWarning
 
     top = as_int("top", top, low=1)
     seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_TRIES)
@@ -129,8 +126,7 @@ def shuffled_twin(
     labels, scorer = make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # of p-values
+    with silence():  # about p-values
         design.check()
     shuffled = next((found for found in map(design.draw, seeds) if not np.array_equal(found, labels)), None)
     if shuffled is None:
@@ -139,9 +135,7 @@ def shuffled_twin(
         )
     ((scores, _),) = scorer([labels])
     settle(model, model)
-    with warnings.catch_warnings():
-        for category in (DataWarning, ConvergenceWarning):  # the true labels have had them
-            warnings.simplefilter("ignore", category)
+    with silence():
         ((shuffled_scores, _),) = scorer([shuffled])
     if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
