@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         # A terminal without Greek letters must not stop a ranking that has them.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _OnceEach()
         try:
             code = _app(list(arguments), prog_name="fastfs", standalone_mode=False)
         except _UsageError as error:
@@ -85,5 +85,13 @@ def _with_options(message: str) -> str:
     return message
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say_kind("Warning", "yellow", str(message))
+class _OnceEach:
+    """Print each warning of a command once: a test of p-values fits the same estimator again."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in self._said:
+            self._said.add(str(message))
+            say_kind("Warning", "yellow", str(message))
