@@ -37,11 +37,29 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
                : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
 }
 
+// As fastfs.io.Genotypes holds them, whose positions lie within their bits.
+fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
+    m.values = X.attr("bits");
+    m.indices = X.attr("rows");
+    m.indptr = X.attr("columns");
+    const auto bits = py::array(m.values);
+    if (!holds<std::uint8_t>(bits) || bits.ndim() != 2 || !(bits.flags() & py::array::c_style)) {
+        throw py::type_error("expected the bits of genotypes as a contiguous array of uint8");
+    }
+    const auto n_rows = static_cast<py::ssize_t>(py::len(m.indices)),
+               n_cols = static_cast<py::ssize_t>(py::len(m.indptr));
+    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1),
+                                     data_or_null<std::int64_t>(m.indices, "rows", {n_rows}),
+                                     data_or_null<std::int64_t>(m.indptr, "columns", {n_cols}));
+}
+
 fastfs::matrix view_of(const py::object& X, Matrix& m) {
     if (py::isinstance<py::array>(X)) {
         const auto a = py::array(X);
         if (auto view = dense_view<float>(a)) return *view;
         if (auto view = dense_view<double>(a)) return *view;
+    } else if (py::hasattr(X, "bits")) {
+        return genotypes_view(X, m);
     } else if (py::hasattr(X, "indptr")) {
         m.values = X.attr("data");
         m.indices = X.attr("indices");

@@ -42,7 +42,7 @@ ScaledFeatures Targets::of(const ScaledFeatures& features) const {
 }
 
 std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
-    return n_targets == X.n_rows() ? 0 : n_targets * X.n_cols() * (X.is_float32() ? 4 : 8);
+    return n_targets == X.n_rows() || X.is_genotypes() ? 0 : n_targets * X.n_cols() * (X.is_float32() ? 4 : 8);
 }
 
 // ---- which kernel takes which features -----------------------------------------------------------------------------
@@ -58,6 +58,13 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       ramp_high_(options.ramp_high),
       columns_(std::move(columns)),
       dense_(&X) {
+    if (X.is_genotypes()) {
+        require(weights == nullptr,
+                "features of two-bit genotypes can't have weights: decode the genotypes to numbers");
+        genotypes_.emplace(X, columns_);
+        dense_ = nullptr;
+        return;
+    }
     if (X.is_sparse()) split_sparse(weights, run);
     if (weights) weights_.assign(weights, weights + columns_.size());
     if (!scales.incomplete.empty()) find_gaps(run);
@@ -71,7 +78,8 @@ std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, i
                                                : SparseFeatures::memory(X, X.n_cols(), n_threads) +
                                                      SparseFeatures::sums_memory(X, X.n_cols(), true, n_threads) +
                                                      4 * X.n_stored() * (X.is_float32() ? 4 : 8);
-    return X.n_cols() * 200 + gaps + sparse;
+    const std::int64_t genotypes = X.is_genotypes() ? GenotypePairs::memory(X.n_rows(), n_threads) : 0;
+    return X.n_cols() * 200 + gaps + sparse + genotypes;
 }
 
 void Differences::split_sparse(const double* weights, Run& run) {
@@ -158,6 +166,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
 void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows();
+    if (genotypes_) genotypes_->distances(targets.rows(), t0, t1, out, ld, run, into);
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Part& part = for_distances_[p];
         const ScaledFeatures left = targets.of(part.data);
@@ -262,6 +271,7 @@ void scatter(const Numbers& from, const std::vector<std::int64_t>& places, doubl
 void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
                        bool complete_only, double* sums, Run& run) const {
     const std::int64_t n = X_->n_rows();
+    if (genotypes_) genotypes_->sums(targets.rows(), t0, t1, g, sums, run);
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
@@ -281,6 +291,7 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
 
 void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums,
                        Run& run) const {
+    if (genotypes_) genotypes_->sums(pairs, sums, run);
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         Numbers found(part.places.size());
@@ -297,6 +308,7 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, boo
 
 void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared,
                        bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
+    if (genotypes_ && !gaps_only) genotypes_->target_sums(targets.rows(), t0, neighbors, n_out, combine, out, run);
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);

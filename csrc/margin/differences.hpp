@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/genotype_pairs.hpp"
 #include "engines/sample_pairs.hpp"
 #include "engines/scaling.hpp"
 #include "engines/sparse_pairs.hpp"
@@ -100,6 +101,7 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
+    std::optional<GenotypePairs> genotypes_;  // of an X of these, and then there are no parts
     // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
     // the others.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;

@@ -1,0 +1,360 @@
+#include "engines/genotype_pairs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "engines/isa/tiles.hpp"
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+using Word = std::uint64_t;
+using Sample = GenotypePairs::Sample;
+
+// SNPs, and samples, whose genotypes are transposed at once.
+constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
+
+// ---- transposition -------------------------------------------------------------------------------------------------
+
+// Bit b of word k goes to bit k of word b.
+template <int j = 32>
+void transpose(Word* words) {
+    constexpr Word mask = ~Word{0} / ((Word{1} << j) + 1);
+    for (int base = 0; base < 64; base += 2 * j) {
+        for (int k = base; k < base + j; ++k) {
+            const Word swapped = ((words[k] >> j) ^ words[k + j]) & mask;
+            words[k] ^= swapped << j;
+            words[k + j] ^= swapped;
+        }
+    }
+    if constexpr (j > 1) transpose<j / 2>(words);
+}
+
+std::vector<Sample> samples_by_place(const Matrix& X) {
+    std::vector<Sample> samples(at(X.n_rows()));
+    const std::int64_t* places = X.description().row_list;
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) samples[at(r)] = {places ? places[r] : r, r};
+    const auto before = [](const Sample& a, const Sample& b) { return a.place < b.place; };
+    if (places) std::stable_sort(samples.begin(), samples.end(), before);
+    return samples;
+}
+
+// Calls f(row, high bits, low bits) for each sample, with the genotypes in up to 64 SNPs; bits after them are 0.
+template <class F>
+void visit_words(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n, F&& f) {
+    const fastfs_matrix& m = X.description();
+    const auto* bytes = static_cast<const unsigned char*>(m.values);
+    const unsigned char* from[kWordSnps];
+    for (std::int64_t s = 0; s < n; ++s) {
+        from[s] = bytes + (m.col_list ? m.col_list[snps[s]] : snps[s]) * m.col_stride;
+    }
+    alignas(64) Word words[kWordSnps];
+    for (std::size_t p = 0; p < samples.size();) {
+        const std::int64_t block = samples[p].place / kWordSamples, begin = block * 8;
+        if (begin + 8 <= m.col_stride) {
+            for (std::int64_t s = 0; s < n; ++s) std::memcpy(words + s, from[s] + begin, 8);
+        } else {
+            for (std::int64_t s = 0; s < n; ++s) {
+                words[s] = 0;
+                std::memcpy(words + s, from[s] + begin, at(m.col_stride - begin));
+            }
+        }
+        std::fill(words + n, words + kWordSnps, Word{0});
+        transpose(words);
+        for (; p < samples.size() && samples[p].place / kWordSamples == block; ++p) {
+            const std::int64_t bit = 2 * (samples[p].place % kWordSamples);
+            f(samples[p].row, words[bit + 1], words[bit]);
+        }
+    }
+}
+
+// The same for the line that starts at snps, written to to + row * stride (in words).
+void pack_line(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n,
+               std::int64_t stride, Word* to) {
+    for (std::int64_t w = 0; w < kLineWords / 2; ++w) {
+        const std::int64_t size = std::clamp(n - w * kWordSnps, std::int64_t{0}, kWordSnps);
+        visit_words(X, samples, snps + w * kWordSnps, size, [&](std::int64_t row, Word high, Word low) {
+            Word* line = to + row * stride + w;
+            line[0] = high;
+            line[kLineWords / 2] = low;
+        });
+    }
+}
+
+// ---- rounded weights -----------------------------------------------------------------------------------------------
+
+// Splits weights into two parts, multiples of powers of two by which all products with counts, and their sums, are
+// exact in doubles: in any order, with FMA or without. What both leave is far below the precision of a double.
+class Rounding {
+  public:
+    // Of sums whose terms have at most these absolute values and counts in all.
+    Rounding(double total, double count) : high_(unit(total)), low_(unit(count * high_)) {}
+
+    double high(double weight) const { return std::nearbyint(weight / high_) * high_; }
+    double low(double weight) const { return std::nearbyint((weight - high(weight)) / low_) * low_; }
+
+  private:
+    static double unit(double total) {
+        return total > 0 ? std::ldexp(1.0, std::max(std::ilogb(total) - 51, -1000)) : 1.0;
+    }
+    double high_, low_;
+};
+
+// Pairs of one weight.
+struct Equal {
+    double weight;
+    std::int64_t begin, end;
+};
+
+// Adds runs of pairs of equal weights to the sums of a line.
+void add_equal(const Word* lines, const LinePair* pairs, const Equal* begin, const Equal* end, const Rounding& rounding,
+               double* high, double* low) {
+    for (const Equal* e = begin; e < end; ++e) {
+        isa().genotypes->snp_bits(lines, pairs + e->begin, e->end - e->begin, rounding.high(e->weight),
+                                  rounding.low(e->weight), high, low);
+    }
+}
+
+Rounding rounding_of(const Equal* begin, const Equal* end) {
+    double total = 0, count = 0;
+    for (const Equal* e = begin; e < end; ++e) {
+        const auto most = 2 * static_cast<double>(e->end - e->begin);
+        total += std::abs(e->weight) * most;
+        count += most;
+    }
+    return {total, count};
+}
+
+LinePair line_pair(std::int64_t i, std::int64_t j) {
+    return {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
+}
+
+// Pairs of targets that are summed at once, at most, but for those of one target.
+constexpr std::int64_t kPairsAtOnce = std::int64_t{1} << 21;
+
+// A side of a tile of distances, and the samples in it that are compared while they are in the nearest cache.
+constexpr std::int64_t kTile = 32, kNear = 4;
+constexpr std::int64_t kPassBytes = std::int64_t{2} << 20, kPanelBytes = std::int64_t{32} << 20;
+
+}  // namespace
+
+// ---- the table -----------------------------------------------------------------------------------------------------
+
+FeatureScales find_varying(const Matrix& X, Run& run) {
+    const std::int64_t p = X.n_cols(), n_tasks = ceil_div(p, kWordSnps);
+    const auto samples = samples_by_place(X);
+    const auto snps = up_to(p);
+    FeatureScales scales;
+    scales.shift.assign(at(p), 0.0);
+    scales.factor.assign(at(p), 0.0);
+    using Place = std::pair<std::int64_t, std::int64_t>;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::vector<Place> missing(at(n_tasks), Place{kNone, kNone});  // the first one of each task
+    parallel_for(run, n_tasks, [&](std::int64_t task, int) {
+        const std::int64_t first = task * kWordSnps, n = std::min(kWordSnps, p - first);
+        Word any_high = 0, any_low = 0, all_high = ~Word{0}, all_low = ~Word{0};
+        visit_words(X, samples, snps.data() + first, n, [&](std::int64_t row, Word high, Word low) {
+            any_high |= high;
+            any_low |= low;
+            all_high &= high;
+            all_low &= low;
+            if (const Word gaps = low & ~high) {
+                missing[at(task)] = std::min(missing[at(task)], Place{row, first + std::countr_zero(gaps)});
+            }
+        });
+        const Word varies = (any_high & ~all_high) | (any_low & ~all_low);
+        for (std::int64_t s = 0; s < n; ++s) scales.factor[at(first + s)] = static_cast<double>(varies >> s & 1);
+    });
+    const auto [row, column] = *std::min_element(missing.begin(), missing.end());
+    if (row != kNone) {
+        refuse({kX, " lacks a genotype: first at ", Name::row(row), ", ", Name::column(column),
+                " (counted from 0); drop the sample or the SNP"});
+    }
+    require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
+            "X needs a feature that varies, but all ", p, " are constant");
+    return scales;
+}
+
+GenotypePairs::GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps)
+    : X_(&X), snps_(std::move(snps)), samples_(samples_by_place(X)) {}
+
+std::int64_t GenotypePairs::memory(std::int64_t n_samples, int n_threads) {
+    constexpr std::int64_t kPair = sizeof(LinePair) + sizeof(WeightedPair) + sizeof(Equal);
+    return 32 * n_samples + n_threads * (n_samples * kLineWords * 8 + 4 * kLineSnps * 8) +
+           kPair * std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
+}
+
+// ---- distances -----------------------------------------------------------------------------------------------------
+
+void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
+                              std::int64_t ld, Run& run, Into into) const {
+    const std::int64_t n = X_->n_rows(), m = t1 - t0, p = static_cast<std::int64_t>(snps_.size());
+    const bool triangle = m == n;
+    const std::int64_t n_lines = ceil_div(p, kLineSnps);
+    const std::int64_t width =
+        std::min(std::clamp(kPanelBytes / (n * kLineWords * 8), std::int64_t{4}, kPanelLines), n_lines);
+    const std::int64_t n_panels = ceil_div(n_lines, width), stride = width * kLineWords;
+    const std::int64_t per_pass = std::clamp(kPassBytes / (n * stride * 8), std::int64_t{1}, n_panels);
+    run.require_memory(n * stride * per_pass * 8, "packing " + std::to_string(n) + " samples", "raise max_memory");
+    Buffer<Word> panels(n * stride * per_pass);
+    // Tiles of targets by samples; of a triangle those on the diagonal and above it.
+    const std::int64_t n_down = ceil_div(m, kTile), n_across = ceil_div(n, kTile);
+    std::vector<std::pair<std::int32_t, std::int32_t>> tiles;
+    for (std::int64_t a = 0; a < n_down; ++a) {
+        for (std::int64_t b = triangle ? a : 0; b < n_across; ++b) {
+            tiles.emplace_back(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b));
+        }
+    }
+    const double sign = into == Into::kSubtract ? -1 : 1;
+    for (std::int64_t first = 0; first < n_panels; first += per_pass) {
+        const std::int64_t begin = first * width, end = std::min(begin + per_pass * width, n_lines);
+        const bool empty = first == 0 && into == Into::kEmpty;
+        const double share = static_cast<double>(end - begin) / static_cast<double>(n_lines);
+        const double before = static_cast<double>(begin) / static_cast<double>(n_lines);
+        {
+            const Run::Part part(run, before, before + 0.05 * share);
+            parallel_for(run, end - begin, [&](std::int64_t l, int) {
+                const std::int64_t snp = (begin + l) * kLineSnps;
+                pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), stride,
+                          panels.data() + l / width * n * stride + l % width * kLineWords);
+            });
+        }
+        const Run::Part part(run, before + 0.05 * share, before + share);
+        parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int) {
+            const std::int64_t i0 = tiles[at(task)].first * kTile, j0 = tiles[at(task)].second * kTile;
+            const std::int64_t i1 = std::min(i0 + kTile, m), j1 = std::min(j0 + kTile, n);
+            std::uint32_t bits[kTile * kTile] = {};
+            for (std::int64_t l = 0; l < end - begin; l += width) {
+                const Word* panel = panels.data() + l * n * kLineWords;
+                const std::int64_t size = std::min(width, end - begin - l);
+                for (std::int64_t j = j0; j < j1; j += kNear) {
+                    for (std::int64_t i = i0; i < i1; ++i) {
+                        isa().genotypes->pair_bits(panel + rows[at(t0 + i)] * stride, panel + j * stride, stride,
+                                                   std::min(kNear, j1 - j), size, bits + (i - i0) * kTile + (j - j0));
+                    }
+                }
+            }
+            for (std::int64_t i = i0; i < i1; ++i) {
+                for (std::int64_t j = j0; j < j1; ++j) {
+                    const double found = sign * bits[(i - i0) * kTile + (j - j0)];
+                    double& d = out[i * ld + j];
+                    d = empty ? found : d + found;
+                    if (triangle && j0 > i0) out[j * ld + i] = d;
+                }
+            }
+        });
+    }
+}
+
+// ---- sums over pairs -----------------------------------------------------------------------------------------------
+
+template <class F>
+void GenotypePairs::for_lines(Run& run, F&& f) const {
+    const std::int64_t n = X_->n_rows(), p = static_cast<std::int64_t>(snps_.size());
+    const std::int64_t n_lines = ceil_div(p, kLineSnps);
+    const auto n_threads = static_cast<int>(std::min(std::int64_t{run.n_threads()}, n_lines));
+    run.require_memory(n_threads * n * kLineWords * 8, "the genotypes of 256 SNPs for each thread");
+    auto tables = buffers<Word>(n_threads, n * kLineWords);
+    parallel_for(run, n_lines, [&](std::int64_t line, int slot) {
+        const std::int64_t snp = line * kLineSnps;
+        Word* table = tables[at(slot)].data();
+        pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), kLineWords, table);
+        f(snp, std::min(kLineSnps, p - snp), table);
+    });
+}
+
+void GenotypePairs::sums(const std::vector<WeightedPair>& given, double* sums, Run& run) const {
+    if (given.empty()) return;
+    std::vector<WeightedPair> sorted = given;
+    // Those of one sample next to each other, for its line is close by then.
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
+    std::vector<LinePair> pairs;
+    std::vector<Equal> equal;
+    pairs.reserve(sorted.size());
+    for (const auto& [i, j, g] : sorted) {
+        const auto place = static_cast<std::int64_t>(pairs.size());
+        if (equal.empty() || equal.back().weight != g) equal.push_back({g, place, place});
+        ++equal.back().end;
+        pairs.push_back(line_pair(i, j));
+    }
+    sorted = {};
+    const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* table) {
+        double high[kLineSnps] = {}, low[kLineSnps] = {};
+        add_equal(table, pairs.data(), equal.data(), equal.data() + equal.size(), rounding, high, low);
+        for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
+    });
+}
+
+void GenotypePairs::sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
+                         double* sums, Run& run) const {
+    const std::int64_t n = X_->n_rows();
+    std::vector<WeightedPair> pairs;
+    for (std::int64_t first = t0, t = t0; t < t1; ++t) {
+        const double* row = g + (t - t0) * n;
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (row[j] != 0) pairs.push_back({rows[at(t)], j, row[j]});
+        }
+        if (static_cast<std::int64_t>(pairs.size()) < kPairsAtOnce && t + 1 < t1) continue;
+        const Run::Part part(run, share(first - t0, t1 - t0), share(t + 1 - t0, t1 - t0));
+        this->sums(pairs, sums, run);
+        pairs.clear();
+        first = t + 1;
+    }
+}
+
+void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0,
+                                const GroupedNeighbors& neighbors, std::int64_t /*n_out*/, const CombineGroups& combine,
+                                double* out, Run& run) const {
+    const std::int64_t n_groups = neighbors.n_groups, p = static_cast<std::int64_t>(snps_.size());
+    const auto n_bins = static_cast<std::int64_t>(neighbors.begins.size()) - 1;
+    std::vector<LinePair> pairs;
+    std::vector<Equal> equal;
+    std::vector<std::size_t> begins{0};  // in equal, of each bin
+    Numbers weights(at(n_bins));
+    for (std::int64_t bin = 0; bin < n_bins; ++bin) {
+        std::vector<std::int64_t> order(at(neighbors.begins[at(bin + 1)] - neighbors.begins[at(bin)]));
+        std::iota(order.begin(), order.end(), neighbors.begins[at(bin)]);
+        std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+            return neighbors.strengths[at(a)] < neighbors.strengths[at(b)];
+        });
+        for (const std::int64_t e : order) {
+            const auto place = static_cast<std::int64_t>(pairs.size());
+            const double strength = neighbors.strengths[at(e)];
+            weights[at(bin)] += neighbors.weights[at(e)];
+            if (equal.size() == begins.back() || equal.back().weight != strength) {
+                equal.push_back({strength, place, place});
+            }
+            ++equal.back().end;
+            pairs.push_back(line_pair(rows[at(t0 + bin / n_groups)], neighbors.samples[at(e)]));
+        }
+        begins.push_back(equal.size());
+    }
+    const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* table) {
+        Numbers sums(at(n_groups * kLineSnps)), counts(at(n_groups * kLineSnps));
+        for (std::int64_t t = 0; t < n_bins / n_groups; ++t) {
+            for (std::int64_t group = 0; group < n_groups; ++group) {
+                const std::int64_t bin = t * n_groups + group;
+                double high[kLineSnps] = {}, low[kLineSnps] = {};
+                add_equal(table, pairs.data(), equal.data() + begins[at(bin)], equal.data() + begins[at(bin + 1)],
+                          rounding, high, low);
+                for (std::int64_t k = 0; k < n; ++k) sums[at(group * kLineSnps + k)] = high[k] + low[k];
+                std::fill_n(counts.data() + group * kLineSnps, n, weights[at(bin)]);
+            }
+            combine(t0 + t, snp, n, sums.data(), counts.data(), kLineSnps, out + snp, p);
+        }
+    });
+}
+
+}  // namespace fastfs::core
