@@ -1,5 +1,7 @@
 #include "arrays.hpp"
 
+#include <algorithm>
+
 namespace fastfs::bindings {
 namespace {
 
@@ -37,7 +39,7 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
                : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
 }
 
-// As fastfs.io.Genotypes holds them, whose positions lie within their bits.
+// As fastfs.io.Genotypes holds them. The core knows how many samples a SNP has, but not how many SNPs there are.
 fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
     m.values = X.attr("bits");
     m.indices = X.attr("rows");
@@ -48,9 +50,13 @@ fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
     }
     const auto n_rows = static_cast<py::ssize_t>(py::len(m.indices)),
                n_cols = static_cast<py::ssize_t>(py::len(m.indptr));
-    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1),
-                                     data_or_null<std::int64_t>(m.indices, "rows", {n_rows}),
-                                     data_or_null<std::int64_t>(m.indptr, "columns", {n_cols}));
+    const auto* rows = data_or_null<std::int64_t>(m.indices, "rows", {n_rows});
+    const auto* columns = data_or_null<std::int64_t>(m.indptr, "columns", {n_cols});
+    if (std::any_of(columns, columns + n_cols, [&](std::int64_t c) { return c < 0 || c >= bits.shape(0); })) {
+        throw std::invalid_argument("the columns of genotypes must lie within their bits");
+    }
+    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1), rows,
+                                     columns);
 }
 
 fastfs::matrix view_of(const py::object& X, Matrix& m) {

@@ -186,6 +186,15 @@ def test_a_missing_call_is_named():
     assert quiet(METHODS["relieff"], G[8:20], np.arange(12) % 2).any()
 
 
+@pytest.mark.parametrize("rows, columns", [([0, 1, 2, 12], [0, 1]), ([0, 1, 2, 3], [0, 5]), ([0, 1, 2, 3], [-1, 0])])
+def test_positions_outside_the_bits_are_refused(rows, columns):
+    G = pack_genotypes(table(10, 5))
+    facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
+    bad = Genotypes(G.bits, np.array(rows), np.array(columns), **{name: getattr(G, name) for name in facts})
+    with pytest.raises(ValueError, match=r"outside 0..11|within their bits"):
+        fastfs.relieff_scores(bad, [0, 1, 0, 1], scaling=None)
+
+
 def test_genotypes_that_all_agree_are_refused():
     with pytest.raises(ValueError, match="all 5 are constant"):
         fastfs.relieff_scores(pack_genotypes(np.ones((6, 5))), np.arange(6) % 2, scaling=None)
