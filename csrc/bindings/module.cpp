@@ -13,6 +13,7 @@ void bind_projse(py::module_& m);
 void bind_margin(py::module_& m);
 void bind_disc(py::module_& m);
 void bind_ikdr(py::module_& m);
+void bind_correlation(py::module_& m);
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The compiled core of fastfs: convert, allocate, release the GIL, one call, return.";
@@ -25,6 +26,7 @@ PYBIND11_MODULE(_core, m) {
     bind_margin(m);
     bind_disc(m);
     bind_ikdr(m);
+    bind_correlation(m);
 }
 
 }  // namespace fastfs::bindings

@@ -559,6 +559,33 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_components
         const double *coefficients
     fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model *model, const fastfs_matrix *X, const fastfs_run *run, double *out)
+    enum:
+        FASTFS_PEARSON
+        FASTFS_SPEARMAN
+    enum:
+        FASTFS_CORRELATION_LISTED
+    ctypedef struct fastfs_differential_correlation_options:
+        size_t struct_size
+        int32_t correlation
+        int32_t reserved
+        int64_t n_pairs
+        const int64_t *features
+        int64_t n_features
+        const int64_t *labelings
+        int64_t n_labelings
+    ctypedef struct fastfs_differential_correlation_result:
+        size_t struct_size
+        int64_t n_pairs
+        int64_t n_copies
+        int64_t *pairs
+        double *correlations
+        double *z
+        double *pvalues
+        double *scores
+        double *null_maxima
+        int32_t *constant
+        int64_t *copies
+    fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
 
 cdef extern from *:
     """
@@ -588,6 +615,8 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_ikdr_options fastfs_ikdr_options_init(void) { fastfs_ikdr_options v = FASTFS_IKDR_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_ikdr_result fastfs_ikdr_result_init(void) { fastfs_ikdr_result v = FASTFS_IKDR_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
+    static CYTHON_INLINE fastfs_differential_correlation_options fastfs_differential_correlation_options_init(void) { fastfs_differential_correlation_options v = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_differential_correlation_result fastfs_differential_correlation_result_init(void) { fastfs_differential_correlation_result v = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -614,3 +643,5 @@ cdef extern from *:
     fastfs_ikdr_options fastfs_ikdr_options_init() noexcept nogil
     fastfs_ikdr_result fastfs_ikdr_result_init() noexcept nogil
     fastfs_ikdr_model fastfs_ikdr_model_init() noexcept nogil
+    fastfs_differential_correlation_options fastfs_differential_correlation_options_init() noexcept nogil
+    fastfs_differential_correlation_result fastfs_differential_correlation_result_init() noexcept nogil

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 __all__ = [
+    "differential_correlation",
     "disc",
     "ikdr",
     "im4e",
@@ -175,9 +176,6 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         model = getattr(fastfs, method.estimator)(**parameters)
         n_permutations = as_int("n_permutations", n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
-        if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
-            raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
-        covariates = None if covariates is None else list(covariates)
         if not n_permutations and (ranking == "z" or batch or donors or covariates):
             raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
         if not isinstance(key_added, str | None):
@@ -203,7 +201,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "n_permutations": n_permutations,
             "batch": batch,
             "donors": donors,
-            "covariates": covariates,
+            "covariates": None if covariates is None else list(covariates),
             "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
@@ -371,22 +369,29 @@ class _Test:
 def _design(
     adata: AnnData, cells: Array, batch: str | None, donors: str | None, covariates: Sequence[str] | None
 ) -> dict[str, Any]:
-    def read(name: str) -> Array:
+    import pandas as pd
+
+    if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
+        raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+
+    def read(name: str) -> Any:
         column = _column(adata, name).iloc[cells]
         missing = cells[column.isna().to_numpy()]
         if len(missing):
-            raise ValueError(
-                f"{len(missing)} cells have no {name}: {some_of([adata.obs_names[i] for i in missing])}; leave them out"
-            )
-        values: Array = column.to_numpy()
-        return values
+            raise ValueError(f"{_without(adata, missing, name)}; leave them out")
+        return column
 
     design: dict[str, Any] = {
         name: read(column) for name, column in (("blocks", batch), ("groups", donors)) if column is not None
     }
     if covariates:
-        design["covariates"] = np.column_stack([np.asarray(read(name), dtype=object) for name in covariates])
+        design["covariates"] = pd.DataFrame({name: read(name) for name in covariates})
     return design
+
+
+def _without(adata: AnnData, cells: Array, name: str) -> str:
+    n = len(cells)
+    return f"{n} cell{'s have' if n > 1 else ' has'} no {name}: {some_of([adata.obs_names[i] for i in cells])}"
 
 
 def _column(adata: AnnData, name: str) -> Any:
@@ -403,10 +408,7 @@ def _grouping(
     column = _column(adata, groupby)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
-        raise ValueError(
-            f"{len(missing)} cells have no {groupby}: {some_of([adata.obs_names[i] for i in missing])}; give "
-            "drop_unlabelled=True to leave them out"
-        )
+        raise ValueError(f"{_without(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
     cells = np.flatnonzero(column.notna().to_numpy())
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
@@ -604,6 +606,112 @@ ikdr = _tool(
     f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
     f"groups of genes are for the estimator alone. {_DISTANCES}",
 )
+
+
+def differential_correlation(
+    adata: AnnData,
+    groupby: str,
+    *,
+    groups: Sequence[str] | None = None,
+    batch: str | None = None,
+    donors: str | None = None,
+    covariates: Sequence[str] | None = None,
+    layer: str | None = None,
+    use_raw: bool | None = None,
+    mask_var: str | npt.ArrayLike | None = None,
+    key_added: str = "differential_correlation",
+    drop_unlabelled: bool = False,
+    copy: bool = False,
+    **parameters: Any,
+) -> AnnData | None:
+    """Find the pairs of genes whose correlation differs between two groups of cells.
+
+    Runs :func:`fastfs.differential_correlation`. Cells of one donor are no independent samples: name the column of the
+    donors, or compare sums over the cells of each donor.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells x genes, in memory.
+    groupby : str
+        Column of `adata.obs` with the groups.
+    groups : sequence of two str, optional
+        Which groups to compare; needed if there are more than two.
+    batch, donors : str, optional
+        Columns of `adata.obs`: `blocks` and `groups` of the permutations.
+    covariates : sequence of str, optional
+        Columns of `adata.obs` to which labels keep their relation.
+    layer, use_raw, mask_var, drop_unlabelled, copy
+        As for :func:`fastfs.tl.manifest`.
+    key_added : str
+        Where in `adata.uns` and `adata.var` the results are kept.
+    **parameters
+        Of :func:`fastfs.differential_correlation`, such as `n_permutations`.
+
+    Returns
+    -------
+    anndata.AnnData or None
+        Sets ``adata.var["KEY_scores"]`` and ``adata.uns["KEY"]``: `pairs`, a DataFrame with the genes, their
+        correlation in each group, z and `pvals_max`; `null_maxima`; and `params`.
+
+    Raises
+    ------
+    KeyError
+        No such column, layer, group or mask.
+    ValueError
+        Other than two groups; what :func:`fastfs.differential_correlation` raises.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        As for :func:`fastfs.differential_correlation`.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import fastfs.tl
+    >>> X = np.random.default_rng(0).normal(size=(40, 12)).astype("float32")
+    >>> X[::2, 1] += 3 * X[::2, 0]  # tied to each other in group a
+    >>> adata = anndata.AnnData(X, obs={"state": ["a", "b"] * 20})
+    >>> fastfs.tl.differential_correlation(adata, "state", n_permutations=99)
+    >>> adata.uns["differential_correlation"]["pairs"].iloc[0, :2].tolist()
+    ['0', '1']
+    """
+    import pandas as pd
+
+    _check(adata, copy)
+    adata = adata.copy() if copy else adata
+    source = _Source(adata, layer, use_raw, mask_var, "differential_correlation")
+    if groups is None:
+        cells, labels, _ = _grouping(adata, groupby, None, "rest", drop_unlabelled)
+    elif isinstance(groups, str) or len(groups) != 2:
+        raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
+    else:
+        cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
+    design = _design(adata, cells, batch, donors, covariates)
+    found = fastfs.differential_correlation(source.of(cells), labels, **design, **parameters)
+    genes = np.asarray(source.names, dtype=object)[found.pairs]
+    pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
+    for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):
+        pairs[f"r_{name}"] = values
+    pairs["z"] = found.z
+    pairs["pvals_max"] = np.nan if found.pvalues_max is None else found.pvalues_max
+    params = {
+        "groupby": groupby,
+        "groups": found.classes.tolist(),
+        "method": "fastfs.differential_correlation",
+        "correlation": found.correlation,
+        "layer": layer,
+        "use_raw": source.use_raw,
+        "n_permutations": found.n_permutations,
+        "design": found.design,
+        "fastfs_version": fastfs.__version__,
+    }
+    scores = pd.Series(found.scores, index=source.names).reindex(adata.var_names, fill_value=np.nan)
+    adata.var[f"{key_added}_scores"] = scores.to_numpy()
+    adata.uns[key_added] = {"pairs": pairs, "null_maxima": found.null_maxima, "params": params}
+    return adata if copy else None
 
 
 def __dir__() -> list[str]:

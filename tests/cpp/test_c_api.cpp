@@ -188,6 +188,9 @@ void test_null() {
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_prices(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_embed(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
@@ -755,6 +758,22 @@ void test_struct_sizes() {
     test_versions("fastfs_ikdr_result", of_ikdr, 8, [&](fastfs_ikdr_result* r) { return fastfs_ikdr_get(ikdr, 0, r); });
     CHECK(fastfs_ikdr_get(ikdr, 0, nullptr) == FASTFS_EINVAL);
     fastfs_ikdr_free(ikdr);
+    std::vector<std::int64_t> pairs(2 * d * d);
+    std::vector<double> correlations(2 * d * d), z(d * d);
+    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    compared.pairs = pairs.data();
+    compared.correlations = correlations.data();
+    compared.z = z.data();
+    compared.scores = out.data();
+    test_versions("fastfs_differential_correlation_options", fastfs::default_differential_correlation_options(), 8,
+                  [&](fastfs_differential_correlation_options* o) {
+                      return fastfs_differential_correlation(&X, labels.data(), o, nullptr, &compared);
+                  });
+    test_versions("fastfs_differential_correlation_result", compared,
+                  offsetof(fastfs_differential_correlation_result, constant),
+                  [&](fastfs_differential_correlation_result* r) {
+                      return fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, r);
+                  });
     const OneKernel one;
     test_versions("fastfs_ikdr_model", one.model, sizeof one.model,
                   [&](fastfs_ikdr_model* m) { return fastfs_ikdr_embed(m, &X, nullptr, out.data()); });
@@ -989,6 +1008,44 @@ void test_questions() {
         return fastfs_ikdr_prices(&features, labels.data(), 2, &options, uniform_A.data(), weights.data(), &how,
                                   give(given, out.data()));
     });
+    for (const int correlation : {FASTFS_PEARSON, FASTFS_SPEARMAN}) {
+        auto compare = fastfs::default_differential_correlation_options();
+        compare.correlation = correlation;
+        compare.labelings = labels.data();
+        compare.n_labelings = 1;
+        fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+        std::vector<std::int64_t> pairs(2 * d * d);
+        std::vector<double> correlations(2 * d * d), z(d * d), pvalues(d * d), maxima(1);
+        const auto set_arrays = [&](bool given) {
+            result.pairs = give(given, pairs.data());
+            result.correlations = give(given, correlations.data());
+            result.z = give(given, z.data());
+            result.pvalues = give(given, pvalues.data());
+            result.scores = give(given, scores.data());
+            result.null_maxima = give(given, maxima.data());
+        };
+        test_question("differential_correlation", [&](const fastfs_run& how, bool given) {
+            set_arrays(given);
+            return fastfs_differential_correlation(&X, labels.data(), &compare, &how, &result);
+        });
+        set_arrays(true);
+        // The true labels once more: every p-value is 1.
+        CHECK(result.n_pairs == d * (d - 1) / 2 && result.n_copies == 0);
+        CHECK(pvalues[0] == 1 && maxima[0] == std::abs(z[0]) && pairs[0] < pairs[1]);
+        compare.labelings = nullptr;
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+              says("labelings are null"));
+        compare.n_labelings = 0;
+        result.pvalues = result.null_maxima = nullptr;  // nothing is written there
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_OK);
+        compare.n_pairs = 0;
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+              says("n_pairs"));
+        compare.n_pairs = 1;
+        compare.correlation = 2;
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+              says("FASTFS_SPEARMAN"));
+    }
     const OneKernel of_one;
     test_question("ikdr_embed", [&](const fastfs_run& how, bool given) {
         return fastfs_ikdr_embed(&of_one.model, &X, &how, give(given, out.data()));
@@ -1011,6 +1068,10 @@ void test_questions_in_cpp() {
     answer(
         [&](const fastfs::run& how) { margin.immigrate(labels.data(), 2, fastfs::default_immigrate_options(), how); });
     answer([&](const fastfs::run& how) { fastfs::nearest_features(samples, 2, how); });
+    answer([&](const fastfs::run& how) {
+        fastfs::differential_correlation(samples, labels.data(), fastfs::default_differential_correlation_options(),
+                                         how);
+    });
     auto few = fastfs::default_disc_options();
     few.bandwidth_neighbors = 2;
     answer([&](const fastfs::run& how) {

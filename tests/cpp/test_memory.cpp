@@ -204,6 +204,25 @@ void test_calls(std::int64_t n, std::int64_t d) {
         fastfs_disc_free(fitted);
     }
 
+    std::vector<std::int64_t> halves(labels.size()), pairs(2000);
+    for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = i % 2;
+    std::vector<double> correlations(2000), z(1000), pvalues(1000), maxima(1);
+    auto compare = fastfs::default_differential_correlation_options();
+    compare.labelings = halves.data();
+    compare.n_labelings = 1;
+    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    compared.pairs = pairs.data();
+    compared.correlations = correlations.data();
+    compared.z = z.data();
+    compared.pvalues = pvalues.data();
+    compared.scores = scores.data();
+    compared.null_maxima = maxima.data();
+    for (const int correlation : {FASTFS_PEARSON, FASTFS_SPEARMAN}) {
+        compare.correlation = correlation;
+        test("differential_correlation" + shape, 48 * std::min<std::int64_t>(1000, d * (d - 1) / 2) + 8 * d,
+             [&](auto& how) { return fastfs_differential_correlation(X, halves.data(), &compare, &how, &compared); });
+    }
+
     auto options = fastfs::default_ikdr_options();
     options.max_iter = 2;
     options.max_inner = 5;
@@ -268,6 +287,20 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
         test("nearest_features" + which, 16 * d,
              [&](auto& how) { return fastfs_nearest_features(one, 1, &how, lists.data(), out.data()); });
     }
+    std::vector<std::int64_t> pairs(static_cast<std::size_t>(2 * d * d));
+    std::vector<double> correlations(pairs.size()), z(pairs.size()), pvalues(pairs.size()), maxima(1);
+    auto compare = fastfs::default_differential_correlation_options();
+    compare.labelings = labels.data();
+    compare.n_labelings = 1;
+    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    compared.pairs = pairs.data();
+    compared.correlations = correlations.data();
+    compared.z = z.data();
+    compared.pvalues = pvalues.data();
+    compared.scores = scores.data();
+    compared.null_maxima = maxima.data();
+    test("differential_correlation" + shape, 24 * d * d + 8 * d,
+         [&](auto& how) { return fastfs_differential_correlation(X, labels.data(), &compare, &how, &compared); });
     fastfs_manifest* manifest = nullptr;
     test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, 0, &how, &manifest); });
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;

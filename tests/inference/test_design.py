@@ -281,10 +281,11 @@ def test_units_of_subsamples():
     [
         ({"blocks": [1, 2]}, "blocks must have one value for each of the 6 samples, but has 2"),
         ({"groups": ["a", None, "b", np.nan, "c", "d"]}, "groups must have no missing values, but .* rows 1, 3"),
-        ({"blocks": pd.Series([1, 2, pd.NA, 1, 2, 1])}, "blocks must have no missing values, but .* rows 2:"),
-        ({"covariates": [1.0, 2, np.nan, 1, 2, 1]}, "covariates must have no missing values, but .* rows 2:"),
-        ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must have no missing .* rows 5:"),
-        ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite, but aren't in the rows 2:"),
+        ({"blocks": pd.Series([1, 2, pd.NA, 1, 2, 1])}, "blocks must have no missing values, but .* row 2:"),
+        ({"covariates": [1.0, 2, np.nan, 1, 2, 1]}, "covariates must have no missing values, but .* row 2:"),
+        ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must have no missing .* row 5:"),
+        ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
+        ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite, but aren't in row 2:"),
         ({"covariates": np.ones((6, 2))}, "covariates must vary, but all of them are constant"),
         ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples, but have 5"),
         ({"covariates": np.ones((6, 2, 2))}, "covariates must be a 2-D array"),
@@ -312,9 +313,50 @@ def test_bad_columns(columns, message):
         Design(**columns)
 
 
-def test_unhashable_columns():
-    with pytest.raises(TypeError, match="blocks must be a 1-D array of hashable values"):
-        Design([0, 1, 0], np.ones((3, 2)))
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"blocks": np.ones((3, 2))}, "blocks must be a 1-D array of hashable values"),
+        ({"blocks": pd.DataFrame({"a": [1, 2, 1]})}, "blocks must be a 1-D array .* not DataFrame"),
+        ({"groups": "abc"}, "groups must be a 1-D array .* not str"),
+        (
+            {"covariates": pd.DataFrame({"a": [1, 2, 1], "b": pd.date_range("2020", periods=3)})},
+            "column 1 .* Timestamp",
+        ),
+        ({"covariates": np.array([1j, 2, 1])}, "column 0 holds values of type complex"),
+    ],
+)
+def test_columns_of_wrong_types(columns, message):
+    with pytest.raises(TypeError, match=message):
+        Design([0, 1, 0], **columns)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_scale_of_covariates(scale):
+    """Neither overflow nor underflow takes a covariate out."""
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=60)
+    y = (age + rng.normal(size=60) > 0).astype(int)
+    plain, scaled = Design(y, covariates=age), Design(y, covariates=age * scale)
+    agreement = [np.mean(plain.draw(seed) == scaled.draw(seed)) for seed in range(20)]
+    assert np.mean(agreement) > 0.95  # free draws agree in half of the samples
+    ages = [np.corrcoef(age, scaled.draw(seed))[0, 1] for seed in range(20)]
+    assert np.mean(ages) > 0.3
+
+
+def test_categories_as_covariates():
+    """Categories that are numbers count as names, as strings do."""
+    site = pd.Series(np.arange(40) % 4)
+    y = np.isin(site, (0, 3)) ^ (np.arange(40) % 5 == 0)
+    named = Design(y, covariates=site.map("site {}".format))
+    coded = Design(y, covariates=site.astype("category"))
+    linear = Design(y, covariates=site)
+    assert named.describe() == coded.describe() != linear.describe()
+    np.testing.assert_array_equal([named.draw(i) for i in range(5)], [coded.draw(i) for i in range(5)])
+
+
+def test_description_has_the_order_of_the_classes():
+    assert Design([1, 1, 1, 0, 0, 1]).describe() == "2 + 4 samples"
 
 
 @pytest.mark.parametrize(
@@ -330,6 +372,11 @@ def test_unhashable_columns():
             "all 2 groups of block 'x' are 0, the only group of block 'y' is 1: confounded",
         ),
         ({"y": [3] * 6}, "all 6 samples are 3: confounded"),
+        (
+            {"groups": list("aabbcc"), "blocks": list("xyxxyy"), "y": [0, 1, 1, 1, 0, 0]},
+            "the only sample of group 'a' in block 'x' is 0, the only sample of group 'a' in block 'y' is 1, all 2 "
+            "samples of group 'b' in block 'x' are 1 and 1 more: confounded",
+        ),
     ],
 )
 def test_confounded(columns, message):

@@ -611,3 +611,39 @@ def test_labels_that_matter_take_all():
     X, y = problem(2)
     found = fastfs.permutation_test(fastfs.ReliefF(), X, y)
     assert (found.n_permutations, found.stopped, found.pvalue) == (999, False, 0.001)
+
+
+def test_few_labelings_say_nothing_of_label_free():
+    """The exchange of two classes has the same scores, which isn't what features are without labels."""
+    X = np.random.default_rng(0).normal(size=(24, 60))
+    with pytest.warns(fastfs.DataWarning) as caught:
+        found = fastfs.permutation_test(fastfs.ReliefF(5), X, np.arange(24) // 12, groups=np.arange(24) // 12)
+    assert found.label_free > 0.99
+    assert ["only 2 distinct labelings" in str(one.message) for one in caught] == [True]
+
+
+@pytest.mark.parametrize("y", [np.linspace(0, 1, 40) ** 2, np.arange(40.0)[:, None]], ids=["fractions", "column"])
+def test_projse_explains_numbers(y):
+    """Each permutation is a fit to permuted numbers."""
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    X[:, 2] += 3 * y.ravel() / y.max()
+    found = fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=99)
+    assert (found.pvalues[2], np.flatnonzero(found.pvalues_max <= 0.05).tolist()) == (0.01, [2])
+    np.testing.assert_array_equal(found.scores, fastfs.ProjSe(1).fit(X, y).scores_)
+    design = Design(np.asarray(y, dtype=float).ravel())
+    drawn = [values[:, None] for values in design.others(99, 0, exact=False)]
+    largest = [fastfs.ProjSe(1).fit(X, values).scores_ for values in drawn]
+    np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *largest], axis=0), rtol=1e-9)
+    assert [len(part) for part in fastfs.stability(fastfs.ProjSe(1), X, y, n_subsamples=4).selected] == [1] * 4
+    with pytest.raises(ValueError, match="has 2 columns: test one at a time"):
+        fastfs.permutation_test(fastfs.ProjSe(1), X, np.hstack([y.reshape(-1, 1)] * 2))
+
+
+@pytest.mark.parametrize("model", [fastfs.MultiSURF(), fastfs.IM4E(), fastfs.ReliefF(n_neighbors=30)], ids=repr)
+def test_the_estimator_warns_once(model):
+    """Of what it does under the true labels, and of that only."""
+    X, y = np.random.default_rng(0).normal(size=(20, 4)), np.r_[0, np.ones(19, int)]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fastfs.permutation_test(model, X, y, n_permutations=15)
+    assert sum("one sample only in class 0" in str(warning.message) for warning in said) == 1

@@ -418,3 +418,10 @@ def test_series_in_another_order():
 def test_unknown_method():
     with pytest.raises(ValueError, match="method must be 'mean' or 'rra'"):
         fastfs.consensus({"a": [1, 2], "b": [1, 2]}, method="median")
+
+
+def test_errors_name_rows_of_the_whole_table():
+    X, y = np.random.default_rng(0).normal(size=(40, 6)), np.arange(40) % 2
+    X[33, 2] = np.nan
+    with pytest.raises(ValueError, match="first at row 33, column 2"):
+        fastfs.stability(fastfs.MultiSURF(2), X, y, n_subsamples=9)

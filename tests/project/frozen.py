@@ -162,6 +162,14 @@ def cases():
                 if "groups" in parameters:
                     parameters = parameters | {"groups": np.arange(small.shape[1]) // 3}
                 yield f"ikdr {n} {name}", fit("IKDR", small[:80], y_small[:80], **parameters)
+        first = small[:, :500], y_small == y_small[0]
+        for kind in ("pearson", "spearman"):
+            yield (
+                f"differential correlation {kind} {name}",
+                lambda first=first, kind=kind: digest(
+                    fastfs.differential_correlation(*first, correlation=kind, n_permutations=9)
+                ),
+            )
         if not wide:
             labels = np.unique(y, return_inverse=True)[1]
             yield f"affinity {name}", lambda X=X: digest(fastfs.affinity(X, sigma=4.0))

@@ -121,3 +121,29 @@ def test_fisher_of_kernels(papers):
     expected = LinearDiscriminantAnalysis(solver="eigen").fit_transform(data.X, y)
     for j in range(2):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 0.999
+
+
+@pytest.fixture
+def calibration(papers):
+    from benchmarks.papers import calibration
+
+    return calibration
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["free", "batches", "pairs", "donors", "donors in batches", "labels in donors"])
+def test_designs_keep_the_level(calibration, name):
+    """Of 200 data sets of noise 10 are expected to have p <= 0.05; 2 to 20 are within what chance leaves."""
+    make, method = calibration.DESIGNS[name], calibration.METHODS["ProjSe"]
+    found = np.array([calibration.data_set(make, seed, method, naive=False, shift=0.0) for seed in range(200)])
+    low = calibration.shares(found)[:, 0]
+    assert (low >= 2).all()
+    assert (low <= 20).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["batches", "donors"])
+def test_a_design_that_is_ignored_invents_findings(calibration, name):
+    make, method = calibration.DESIGNS[name], calibration.METHODS["ProjSe"]
+    found = np.array([calibration.data_set(make, seed, method, naive=True, shift=0.0) for seed in range(100)])
+    assert (calibration.shares(found)[:, 0] > 15).all()

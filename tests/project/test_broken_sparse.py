@@ -105,6 +105,7 @@ SURFACES = {
     "projse_scores": "errors(lambda X: fastfs.projse_scores(X, y))",
     "IKDR": "errors(lambda X: IKDR(kernel=lambda a, b: (a @ b.T).toarray()).fit(X, y))",
     "IKDR.embed": "errors(IKDR(kernel=lambda a, b: (a @ b.T).toarray()).fit(healthy(), y).embed)",
+    "differential_correlation": "errors(lambda X: fastfs.differential_correlation(X, y, n_permutations=1))",
     "affinity": "errors(lambda X: fastfs.affinity(X, kernel='linear'))",
     "GramAccumulator": "errors(lambda X: fastfs.GramAccumulator(d).update(X))",
     "transform": "errors(ProjSe(2).fit(healthy(), y).transform)",

@@ -42,6 +42,7 @@ FUNCTIONS = {
     "im4e_scores": fastfs.im4e_scores,
     "immigrate_scores": fastfs.immigrate_scores,
     "ikdr": fastfs.ikdr,
+    "differential_correlation": fastfs.differential_correlation,
 }
 CALLS = {name: estimator.fit for name, estimator in ESTIMATORS.items()} | FUNCTIONS
 UNSUPERVISED = ("ProjSe", "projse", "projse_scores")

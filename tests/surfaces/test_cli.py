@@ -358,7 +358,9 @@ def test_info_needs_neither_pandas_nor_matplotlib(tmp_path):
 
 
 def test_version_and_help(tmp_path):
-    assert run("--version", cwd=tmp_path).stdout.strip() == fastfs.__version__
+    """Without scikit-learn, which takes a second to import."""
+    finished = run("--version", cwd=tmp_path, script=without("sklearn", "scipy"))
+    assert finished.stdout.strip() == fastfs.__version__, finished.stderr
     bare = run(cwd=tmp_path)
     assert bare.returncode == 0
     for command in ("score", "demo", "info"):
@@ -1010,7 +1012,9 @@ def test_codes_and_missing_values(tmp_path, capsys):
     np.testing.assert_allclose([float(row["score"]) for row in read_csv(out)], np.sort(expected)[::-1], rtol=1e-9)
     capsys.readouterr()
     assert fastfs.cli.run(arguments) == 2
-    assert "row 5, column 2 'z'" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "row 5, column 2 'z'" in message
+    assert message.endswith("or choose --missing ignore.\n")
     assert fastfs.cli.run([*arguments, "--categorical-features", "kodes"]) == 2
     assert "--categorical-features holds 'kodes', which isn't a column name" in capsys.readouterr().err
 
@@ -1217,3 +1221,55 @@ def test_turf_and_vls_refuse(wine, capsys, options, part):
     assert fastfs.cli.run(["score", str(wine[0]), "--label", "class", "--method", "relieff", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert part in line
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_pairs(tmp_path, inside):
+    """As the function finds them, on the terminal and in files."""
+    write_text(tmp_path / "cells.csv")
+    call = ["pairs", "cells.csv", "--label", "status", "--permutations", "99", "--seed", "3"]
+    found = fastfs.differential_correlation(X, Y, n_permutations=99, random_state=3)
+    finished = inside(*call, "--top", "2", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert "r_healthy" in finished.stdout
+    assert finished.stdout.count("│    ") >= 2
+    assert finished.stderr == (
+        f"Compared the pairs of 6 features of 24 samples (healthy: 12, sick: 12); p = {found.pvalue:.2g} by 99 "
+        "permutations of 12 + 12 samples.\n"
+    )
+    finished = inside(*call, "--out", "p.csv", "--plot", "p.png", cwd=tmp_path)
+    assert finished.stderr.endswith("; wrote 15 pairs to p.csv; wrote a picture to p.png.\n")
+    assert (tmp_path / "p.png").stat().st_size > 10000
+    table = pandas.read_csv(tmp_path / "p.csv")
+    assert table[["index_a", "index_b"]].to_numpy().tolist() == found.pairs.tolist()
+    assert table["feature_a"].tolist() == [NAMES[a] for a, _ in found.pairs]
+    np.testing.assert_allclose(table[["r_healthy", "r_sick"]], found.correlations, rtol=1e-12)
+    np.testing.assert_allclose(table["z"], found.z, rtol=1e-12)
+    np.testing.assert_array_equal(table["pvalue_max"], found.pvalues_max)
+    finished = inside(*call, "--out", "p.json", "--correlation", "spearman", cwd=tmp_path)
+    about = json.loads((tmp_path / "p.json").read_text())
+    assert (about["correlation"], about["classes"]) == ("spearman", {"healthy": 12, "sick": 12})
+    assert (about["design"], about["n_distinct"]) == ("12 + 12 samples", "inf")
+    assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
+    assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
+    assert len(about["ranking"]) == 14
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman', not 'kendall'"),
+        (["--out", "p.txt"], "p.txt"),
+        (["--out", "cells.csv"], "is the input"),
+        (["--targets", "g1"], "--targets is for fastfs score"),
+        (["--weights", "g1"], "--weights is for fastfs score"),
+        (["--event", "g1"], "--event is for fastfs score"),
+        (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
+    ],
+)
+def test_pairs_refuse(arguments, words, tmp_path, inside):
+    write_text(tmp_path / "cells.csv")
+    finished = inside("pairs", "cells.csv", "--label", "status", *arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert words in finished.stderr
+    assert finished.stderr.count("\n") == 1

@@ -158,6 +158,8 @@ def test_other_tables_than_genotypes_are_refused():
         pack_genotypes([0, 1])
     with pytest.raises(ValueError, match="numbers of copies of allele 1, not <U1"):
         pack_genotypes([["A", "C"]])
+    with pytest.raises(ValueError, match=r"masked values: give X\.filled\(-1\)"):
+        pack_genotypes(np.ma.masked_equal([[0, 1, 2]], 1))
     assert np.asarray(pack_genotypes(np.array([[-1, 2]], dtype=np.int8))).tolist() == [
         [pytest.approx(np.nan, nan_ok=True), 2]
     ]
@@ -283,6 +285,11 @@ def test_repr():
     assert isinstance(pack_genotypes(table(3, 2))[:1], Genotypes)
 
 
+def test_a_table_is_no_empty_iterable():
+    with pytest.raises(TypeError, match="not iterable"):
+        list(pack_genotypes(table(3, 2)))
+
+
 # ----------------------------------------------------------------------------------------------------- as a table
 
 
@@ -301,6 +308,9 @@ def test_a_file_as_a_table(tmp_path):
     assert ("".join(read.y), read.annotations["donor"].tolist()) == ("ababababa", [f"d{i}" for i in range(9)])
     with pytest.raises(ValueError, match="no column about samples 'sex'"):
         read_table(path, "sex")
+    write_plink(tmp_path, X, samples=[f"f s{i} 0 0 0 -9" for i in range(9)])
+    with pytest.raises(ValueError, match=r"no sample of '.*' has a phenotype: give a table of them with labels"):
+        read_table(path)
     with pytest.raises(ValueError, match="leave out transpose=True"):
         read_table(path, transpose=True)
 

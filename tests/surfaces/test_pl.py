@@ -338,3 +338,25 @@ def test_consensus_shows_ranks(ax):
     ax.figure.canvas.draw()
     with pytest.raises(ValueError, match="1 feature_names for 4"):
         pl.consensus(result, ["w"], ax=ax)
+
+
+def test_differential_correlation_shows_both_correlations(ax):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)), np.repeat(["$a$", "b"], 30)
+    X[:30, 1] += 3 * X[:30, 0]
+    found = fastfs.differential_correlation(X, y, correlation="spearman", n_permutations=19)
+    names = [f"gene$_{j}" for j in range(6)]
+    assert pl.differential_correlation(found, names, top=4, ax=ax) is ax
+    for points, values in zip(ax.collections[1:], found.correlations[:4].T, strict=True):
+        np.testing.assert_array_equal(points.get_offsets(), np.column_stack([values, np.arange(4)]))
+    texts = [label.get_text() for label in ax.get_yticklabels()]
+    assert texts == [f"{names[a]}, {names[b]}" for a, b in found.pairs[:4]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["$a$", "b"]
+    assert ax.get_xlabel() == "Spearman's correlation"
+    assert ax.get_title(loc="left") == "1 pair with p ≤ 0.05 (19 permutations)"
+    untested = fastfs.differential_correlation(X, y, n_permutations=0)
+    assert pl.differential_correlation(untested, ax=Figure().add_subplot()).get_title(loc="left") == ""
+    with pytest.raises(ValueError, match="top must be at least 1"):
+        pl.differential_correlation(found, top=0, ax=ax)
+    with pytest.raises(ValueError, match="5 feature_names for 6"):
+        pl.differential_correlation(found, names[:5], ax=ax)

@@ -602,7 +602,7 @@ def test_groups_that_are_too_small():
 def test_missing_labels():
     adata = cells()
     adata.obs["partly"] = adata.obs["state"].where(np.arange(60) != 7)
-    with pytest.raises(ValueError, match=r"1 cells have no partly: cell7; give drop_unlabelled=True"):
+    with pytest.raises(ValueError, match=r"1 cell has no partly: cell7; give drop_unlabelled=True"):
         tl.relieff(adata, "partly")
     tl.relieff(adata, "partly", drop_unlabelled=True)
     rest = adata[np.arange(60) != 7].copy()
@@ -686,3 +686,41 @@ def test_integers_as_groups():
     adata.obs["partly"] = pd.array([1, None, 2] * 20, dtype="Int64")
     tl.relieff(adata, "partly", drop_unlabelled=True)
     assert adata.uns["relieff"]["names"].dtype.names == ("1", "2")
+
+
+def test_differential_correlation(tmp_path):
+    adata = cells(3, n=90, make=csr_matrix)
+    adata.obs["donor"] = np.repeat([f"donor{i}" for i in range(15)], 6)
+    adata.obs["age"] = np.arange(90.0)
+    kept = adata.obs["state"].isin(["alpha", "gamma"]).to_numpy()
+    mask = np.arange(20) != 4
+    how = {"n_permutations": 19, "n_pairs": 7}
+    tl.differential_correlation(
+        adata, "state", groups=["gamma", "alpha"], donors="donor", covariates=["age"], mask_var=mask, **how
+    )
+    found = fastfs.differential_correlation(
+        adata.X.toarray()[kept][:, mask],
+        adata.obs["state"][kept].astype(str),
+        groups=adata.obs["donor"][kept],
+        covariates=adata.obs[["age"]][kept],
+        **how,
+    )
+    adata.write_h5ad(tmp_path / "kept.h5ad")
+    kept_results = anndata.read_h5ad(tmp_path / "kept.h5ad").uns["differential_correlation"]
+    names = adata.var_names[mask].to_numpy()
+    for results in (adata.uns["differential_correlation"], kept_results):
+        pairs = results["pairs"]
+        assert list(pairs) == ["gene_a", "gene_b", "r_alpha", "r_gamma", "z", "pvals_max"]
+        np.testing.assert_array_equal(pairs[["gene_a", "gene_b"]].to_numpy(), names[found.pairs])
+        np.testing.assert_array_equal(pairs["z"], found.z)
+        np.testing.assert_array_equal(pairs["pvals_max"], found.pvalues_max)
+        assert list(results["params"]["groups"]) == ["alpha", "gamma"]
+    scores = adata.var["differential_correlation_scores"]
+    assert np.isnan(scores["gene4"])
+    np.testing.assert_array_equal(scores[mask], found.scores)
+    with pytest.raises(ValueError, match="compares two classes, but y has 3"):
+        tl.differential_correlation(adata, "state")
+    with pytest.raises(ValueError, match="groups must be a list of two groups"):
+        tl.differential_correlation(adata, "state", groups=["alpha"])
+    with pytest.raises(KeyError, match=r"adata\.obs has no column 'plate'"):
+        tl.differential_correlation(adata, "state", batch="plate")

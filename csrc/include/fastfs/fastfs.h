@@ -1073,6 +1073,51 @@ typedef struct fastfs_ikdr_model {
 FASTFS_API fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_matrix* X,
                                            const fastfs_run* run, double* out);
 
+/* ---- differential correlation ------------------------------------------------------------------------------------ */
+
+enum { FASTFS_PEARSON = 0, FASTFS_SPEARMAN = 1 };
+enum { FASTFS_CORRELATION_LISTED = 10 }; /* pairs of copies that a result lists at most */
+
+typedef struct fastfs_differential_correlation_options {
+    size_t struct_size;
+    int32_t correlation;     /* FASTFS_PEARSON, FASTFS_SPEARMAN */
+    int32_t reserved;        /* 0 */
+    int64_t n_pairs;         /* the strongest pairs to report, >= 1 */
+    const int64_t* features; /* NULL for all columns of X, or ascending: the pairs are those among them */
+    int64_t n_features;      /* of these, >= 2 */
+    const int64_t*
+        labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
+    int64_t n_labelings; /* 0: no p-values */
+} fastfs_differential_correlation_options;
+#define FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT \
+    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0}
+
+typedef struct fastfs_differential_correlation_result {
+    size_t struct_size;
+    int64_t n_pairs;      /* out: at most that of the options */
+    int64_t n_copies;     /* out: pairs left out because their correlation in a class is above 1 - 1e-12 in magnitude */
+    int64_t* pairs;       /* out, n_pairs x 2: columns of X, the lower one first; by descending |z|, then by columns */
+    double* correlations; /* out, n_pairs x 2: in class 0 and in class 1 */
+    double* z;           /* out, n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
+    double* pvalues;     /* out, n_pairs: family-wise, step-down; not written without labelings */
+    double* scores;      /* out, one a column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
+    double* null_maxima; /* out, n_labelings: the largest |z| */
+    int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but is constant in a class */
+    int64_t* copies;     /* out, FASTFS_CORRELATION_LISTED x 2, or NULL: the first pairs of copies, by columns */
+} fastfs_differential_correlation_result;
+#define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
+    {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+
+/* Finds the pairs of features whose correlation differs most between two classes: labels are 0 or 1, at least four of
+ * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks); labelings then move samples.
+ * p-values are 1 + the labelings whose largest |z|, over all pairs but the stronger ones, reaches that of the pair,
+ * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features) memory: no
+ * table of pairs is stored. A sparse X becomes a dense table of doubles. */
+FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
+                                                         const fastfs_differential_correlation_options* options,
+                                                         const fastfs_run* run,
+                                                         fastfs_differential_correlation_result* result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -752,6 +752,71 @@ inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, co
     check(fastfs_ikdr_embed(&model, X.get(), &how, out));
 }
 
+// ---- differential correlation ---------------------------------------------------------------------------------------
+
+using differential_correlation_options = fastfs_differential_correlation_options;
+inline differential_correlation_options default_differential_correlation_options() {
+    return FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
+}
+
+struct differential_correlation_result {
+    std::vector<std::int64_t> pairs;     // two columns of X each
+    std::vector<double> correlations;    // of each pair, in class 0 and in class 1
+    std::vector<double> z, pvalues;      // of each pair; without labelings there are no p-values
+    std::vector<double> scores;          // one a column of X
+    std::vector<double> null_maxima;     // one a labeling
+    std::vector<std::int32_t> constant;  // one a column of X: 1 if it is constant in a class
+    std::vector<std::int64_t> copies;    // the first pairs of copies
+    std::int64_t n_copies;
+};
+
+// labels: 0 or 1, one for each sample.
+inline differential_correlation_result differential_correlation(
+    const matrix& X, const std::int64_t* labels,
+    const differential_correlation_options& options = default_differential_correlation_options(),
+    const run& how = default_run()) {
+    differential_correlation_result result{};
+    fastfs_differential_correlation_result out = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        const std::int64_t p = options.features ? options.n_features : X.n_cols();
+        const double all = static_cast<double>(p) * static_cast<double>(p - 1) / 2;
+        // Else the call says what is wrong.
+        const bool right = p >= 2 && p <= X.n_cols() && options.n_pairs >= 1 && options.n_labelings >= 0;
+        const auto most =
+            static_cast<std::size_t>(!right                                       ? 0
+                                     : static_cast<double>(options.n_pairs) < all ? options.n_pairs
+                                                                                  : static_cast<std::int64_t>(all));
+        const auto n = static_cast<std::size_t>(right ? X.n_cols() : 0);
+        const auto draws = static_cast<std::size_t>(right ? options.n_labelings : 0);
+        result.pairs.resize(2 * most);
+        result.correlations.resize(2 * most);
+        result.z.resize(most);
+        result.pvalues.resize(draws > 0 ? most : 0);
+        result.scores.resize(n);
+        result.constant.resize(n);
+        result.null_maxima.resize(draws);
+        result.copies.resize(2 * FASTFS_CORRELATION_LISTED);
+        out.pairs = result.pairs.data();
+        out.correlations = result.correlations.data();
+        out.z = result.z.data();
+        out.pvalues = result.pvalues.data();
+        out.scores = result.scores.data();
+        out.constant = result.constant.data();
+        out.null_maxima = result.null_maxima.data();
+        out.copies = result.copies.data();
+    }
+    check(fastfs_differential_correlation(X.get(), labels, &options, &how, &out));
+    const auto found = static_cast<std::size_t>(out.n_pairs);
+    result.pairs.resize(2 * found);
+    result.correlations.resize(2 * found);
+    result.z.resize(found);
+    if (!result.pvalues.empty()) result.pvalues.resize(found);
+    result.n_copies = out.n_copies;
+    const bool listed = out.n_copies >= FASTFS_CORRELATION_LISTED;
+    if (!listed) result.copies.resize(2 * static_cast<std::size_t>(out.n_copies));
+    return result;
+}
+
 }  // namespace fastfs
 
 #endif

@@ -81,7 +81,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for permuted in labelings:
-                scores = self._fit(stage, permuted, classes, self._OPTIONS.of(self)).result.scores
+                scores = self._fit(stage, permuted, classes, self._OPTIONS.of(self)).deliver().scores
                 yield scores, float(scores.max())
 
         return labels, scorer

@@ -13,10 +13,9 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
-from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.streams import is_stream
-from fastfs._inputs.targets import read_chunk, read_classes
+from fastfs._inputs.targets import read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
@@ -264,8 +263,9 @@ class ProjSe(_KernelSelector):
         if not options.is_linear or is_stream(X):
             return refit(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
-        classes, labels = encode_labels(y, *data.shape)
-        require_classes(classes)
+        classes, values = self._response(y, data.shape)
+        if classes is None:
+            return values, self._scores_of_numbers(data)
         at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
@@ -274,7 +274,26 @@ class ProjSe(_KernelSelector):
                 for scores in core().projse_label_scores(data, some, len(classes), options.core(), run):
                     yield scores, float(scores.max())
 
-        return labels, scorer
+        return values, scorer
+
+    def _scores_of_numbers(self, data: Any) -> Scorer:
+        def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for numbers in permutations:
+                scores = self.fit(data, numbers[:, None]).scores_
+                yield scores, float(scores.max())
+
+        return scorer
+
+    def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
+        """Return the classes, if there are any, and the target of each sample."""
+        target = read_target(y, shape, Run.of(self))
+        if target.classes is not None:
+            return target.classes, target.labels
+        if target.n_columns != 1:
+            raise ValueError(
+                f"y must hold labels or one column of numbers, but has {target.n_columns} columns: test one at a time"
+            )
+        return None, target.numbers[:, 0].astype(np.float64)
 
     def _forget(self) -> None:
         for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):

@@ -63,7 +63,7 @@ class _ReliefFamily(_Selector):
 
         def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for values in permutations:
-                scores = fit(stage, samples, samples.response.of(values), self._OPTIONS.of(self)).result.scores
+                scores = fit(stage, samples, samples.response.of(values), self._OPTIONS.of(self)).deliver().scores
                 yield scores, float(scores.max())
 
         return samples.response.values, scorer

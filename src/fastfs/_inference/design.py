@@ -47,8 +47,8 @@ class Design:
         Samples that belong together, such as those of a donor. If each group has one label, groups move as wholes;
         otherwise samples exchange labels within their group.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
-        Numbers, or strings, to which labels keep their relation: classes by conditional permutation [1]_, numbers by
-        the permutation of residuals [2]_.
+        Numbers, or strings and categories, to which labels keep their relation: classes by conditional permutation
+        [1]_, numbers by the permutation of residuals [2]_.
     names : array-like of shape (n_samples,), optional
         What errors call the labels; by default y.
 
@@ -118,6 +118,7 @@ class Design:
     ) -> Integers:
         """Set the unit of each sample and the names of the cells, and return the cell of each unit."""
         self._word, self._cell_word, self._cell_names = "sample", "block", block_names
+        self._cell_blocks: list[str] = []  # of cells that are groups within blocks
         self._unit = np.arange(len(codes))
         if self._columns[2] is None:
             return block
@@ -142,6 +143,8 @@ class Design:
             )
         pairs, cell = _number(list(zip(group.tolist(), block.tolist(), strict=True)))
         self._cell_word, self._cell_names = "group", [group_names[g] for g, _ in pairs]
+        if self._n_blocks:
+            self._cell_blocks = [f" in block {block_names[b]!r}" for _, b in pairs]
         return cell
 
     @cached_property
@@ -180,7 +183,8 @@ class Design:
         """Return the design in a few words."""
         n = len(self._codes)
         few = self._is_class and len(self._counts) <= 4
-        text = f"{' + '.join(map(str, self._counts)) if few else n} {self._word}s"
+        counts = self._counts[np.argsort(self._kinds)] if few else [n]  # in the order of the classes
+        text = f"{' + '.join(map(str, counts))} {self._word}s"
         if self._cell_word == "group":
             text += f" within {len(set(self._cell_names))} groups"
         if self._n_blocks:
@@ -207,6 +211,17 @@ class Design:
             hub = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key[:-1], _HUB))
             self._hubs = {key: self._walk(self._codes, np.random.default_rng(hub))}
         return self._labeling(self._walk(self._hubs[key], rng))
+
+    def has_at_most(self, n: int) -> bool:
+        """Whether there are at most n labelings, all equally likely, so that all of them can be taken."""
+        return self.is_uniform and self.n_distinct <= n
+
+    def others(self, n: int, seed: int, *, exact: bool) -> Iterator[Array]:
+        """Return labelings to compare with the true one: all others if exact, or n draws."""
+        if exact:
+            return itertools.islice(self.enumerate(), 1, None)
+        seeds = np.random.SeedSequence(seed)
+        return (self.draw(seeds.spawn(1)[0]) for _ in range(n))
 
     def enumerate(self) -> Iterator[Array]:
         """Return all distinct labelings, the true one first."""
@@ -261,8 +276,9 @@ class Design:
 
     def _confounded(self) -> str:
         where = []
-        for name, (a, b) in zip(self._cell_names, itertools.pairwise(self._bounds), strict=True):
-            of = "" if name is None else f" of {self._cell_word} {name!r}"
+        blocks = self._cell_blocks or [""] * len(self._cell_names)
+        for name, block, (a, b) in zip(self._cell_names, blocks, itertools.pairwise(self._bounds), strict=True):
+            of = "" if name is None else f" of {self._cell_word} {name!r}" + block
             label = repr(self._names[self._codes[a]])
             of_all = f"the only {self._word}{of} is" if b - a == 1 else f"all {b - a} {self._word}s{of} are"
             where.append(f"{of_all} {label}")
@@ -283,6 +299,9 @@ class Design:
                 f"covariates must be constant within groups that move as wholes, but the rows {first[self._unit[row]]} "
                 f"and {row} of one group differ: give one value for each group, such as its mean"
             )
+        columns = np.ldexp(
+            columns, -np.frexp(np.abs(columns).max(axis=0))[1]
+        )  # whose squares neither overflow nor vanish
         Z = columns[first][self._order]
         Z = Z - Z.mean(axis=0)
         spread = np.sqrt(np.mean(Z**2, axis=0))
@@ -411,6 +430,8 @@ def _column(name: str, given: Any, n_samples: int) -> tuple[list[Any], Integers]
     """Return the different values of a design column, and the number of each sample's."""
     if given is None:
         return [None], np.zeros(n_samples, np.int64)
+    if isinstance(given, str) or hasattr(given, "columns"):
+        raise TypeError(f"{name} must be a 1-D array of one value for each sample, not {type(given).__name__}")
     values = given.tolist() if hasattr(given, "tolist") else list(given)
     if len(values) != n_samples:
         raise ValueError(f"{name} must have one value for each of the {n_samples} samples, but has {len(values)}")
@@ -424,9 +445,13 @@ def _column(name: str, given: Any, n_samples: int) -> tuple[list[Any], Integers]
 
 def _refuse_missing(name: str, missing: Any) -> None:
     if len(rows := np.flatnonzero(missing)):
-        raise ValueError(
-            f"{name} must have no missing values, but has some in the rows {some_of(rows)}: drop these samples"
-        )
+        raise ValueError(f"{name} must have no missing values, but has some in {_rows(rows)}")
+
+
+def _rows(numbers: Integers) -> str:
+    if len(numbers) == 1:
+        return f"row {numbers[0]}: drop this sample"
+    return f"the rows {some_of(numbers)}: drop these samples"
 
 
 def _covariates(given: Any, n_samples: int) -> Floats:
@@ -434,6 +459,9 @@ def _covariates(given: Any, n_samples: int) -> Floats:
     if hasattr(given, "to_frame"):
         given = given.to_frame()
     if hasattr(given, "columns"):
+        if len(set(given.columns)) < len(given.columns):
+            raise ValueError("covariates must have unique column names: rename or drop some")
+        categories = [hasattr(dtype, "categories") for dtype in given.dtypes]  # of pandas, whose values may be numbers
         columns = [np.asarray(given[name], dtype=object) for name in given.columns]
     else:
         values = np.asarray(given)
@@ -444,6 +472,7 @@ def _covariates(given: Any, n_samples: int) -> Floats:
                 f"covariates must be a 2-D array of samples x covariates, but have {values.ndim} dimensions"
             )
         columns = list(values.T)
+        categories = [False] * len(columns)
     if not columns or len(columns[0]) != n_samples:
         raise ValueError(
             f"covariates must have one row for each of the {n_samples} samples, but have "
@@ -451,13 +480,20 @@ def _covariates(given: Any, n_samples: int) -> Floats:
         )
     _refuse_missing("covariates", [any(map(is_missing, row)) for row in zip(*columns, strict=True)])
     found = []
-    for column in columns:
-        if all(isinstance(value, Real | np.bool_) for value in column.tolist()):
+    for j, (column, is_category) in enumerate(zip(columns, categories, strict=True)):
+        values = column.tolist()
+        if not is_category and all(isinstance(value, Real | np.bool_) for value in values):
             found.append(column.astype(np.float64))
         else:
-            kinds, codes = _number(column.tolist())
+            for value in values:
+                if not is_category and not isinstance(value, Real | np.bool_ | str | bytes):
+                    raise TypeError(
+                        f"covariates must hold numbers or strings, but column {j} holds values of type "
+                        f"{type(value).__name__}: convert them"
+                    )
+            kinds, codes = _number(values)
             found += [(codes == kind).astype(np.float64) for kind in range(1, len(kinds))]
     numbers = np.column_stack(found) if found else np.zeros((n_samples, 1))
     if len(rows := np.flatnonzero(~np.isfinite(numbers).all(axis=1))):
-        raise ValueError(f"covariates must be finite, but aren't in the rows {some_of(rows)}: drop these samples")
+        raise ValueError(f"covariates must be finite, but aren't in {_rows(rows)}")
     return numbers

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +129,7 @@ def permutation_test(
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
+    params: Mapping[str, Any] | None = None,
     statistic: str = "z",
     ranking: str = "score",
     n_permutations: int | str = "auto",
@@ -143,7 +144,8 @@ def permutation_test(
     Parameters
     ----------
     estimator : estimator
-        Any of this library, or another one that has ``scores_`` once fitted, larger being better. It isn't changed.
+        Any of this library, or another one that has ``scores_`` once fitted, larger being better, or a pipeline whose
+        last step is one. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, or what else the estimator takes.
@@ -153,7 +155,10 @@ def permutation_test(
         Samples that belong together, such as the cells of a donor. If each group has one label, the labels of whole
         groups are permuted; otherwise labels are permuted within groups.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
-        Numbers or strings, such as age and sex, to which the labels keep their relation: see Notes.
+        Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes.
+    params : dict, optional
+        For the estimator's ``fit``, such as ``{"sample_weight": weights}``, which stay with their samples: as in
+        scikit-learn's ``cross_validate``. A pipeline passes them on by metadata routing.
     statistic : {"z", "score"}
         What `pvalues_max` and `pvalue` compare between features. "z": scores standardized by their mean and standard
         deviation under permuted labels, so that no feature sets the maximum by its scale alone. "score": as they are.
@@ -167,7 +172,7 @@ def permutation_test(
         that are found.
     stop : bool or None
         End the test once ten permutations have reached the statistic of the true labels: labels that say nothing take
-        about 130 permutations instead of thousands. None: only with ``n_permutations="auto"``.
+        about 100 permutations instead of thousands. None: only with ``n_permutations="auto"``.
     fdr : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli, which holds under any dependence between features.
     random_state : int, Generator, RandomState or None
@@ -265,11 +270,11 @@ def permutation_test(
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)
-    labels, scorer = make_scorer(model, X, y)
+    labels, scorer = make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     design.check()
-    exact = design.is_uniform and design.n_distinct <= (_ALL_OF if is_auto else 1 + most)
+    exact = design.has_at_most(_ALL_OF if is_auto else 1 + most)
     if exact:
         most, may_stop = int(design.n_distinct) - 1, False
     ((scores, overall),) = scorer([labels])
@@ -278,7 +283,7 @@ def permutation_test(
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
 
     if wants_workers(n_jobs):
-        scorer = _Workers(estimator, model, X, y, n_jobs)
+        scorer = _Workers(estimator, model, X, y, params, n_jobs)
     source = _Permutations(design, scorer, seed, most, exact, max(labels.nbytes, scores.nbytes), may_stop)
     null = _compare(source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None)))
     n = null.moments.n
@@ -311,8 +316,13 @@ def permutation_test(
         fdr=fdr,
     )
     messages = []
-    # Of few features, independent ranks may correlate by more than 0.5, too.
-    if ranking == "score" and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1))):
+    # Of few features, independent ranks may correlate by more than 0.5, too. So may few labelings, of which there was a
+    # warning: one of them may be the exchange of two classes, which hardly changes scores.
+    if (
+        ranking == "score"
+        and found.n_distinct >= 20
+        and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
+    ):
         messages.append(
             f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
             f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): rank by z instead"
@@ -330,8 +340,8 @@ def permutation_test(
 class _Workers:
     """A scorer that shares labelings among the workers of joblib."""
 
-    def __init__(self, estimator: Any, fitted: Any, X: Any, y: Any, n_jobs: int | None) -> None:
-        self.estimator, self.fitted, self.X, self.y, self.n_jobs = estimator, fitted, X, y, n_jobs
+    def __init__(self, estimator: Any, fitted: Any, X: Any, y: Any, params: Any, n_jobs: int | None) -> None:
+        self.estimator, self.fitted, self.of, self.n_jobs = estimator, fitted, (X, y, params), n_jobs
 
     def __call__(self, labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         from joblib import Parallel, delayed, effective_n_jobs
@@ -340,19 +350,19 @@ class _Workers:
         n_parts = min(effective_n_jobs(self.n_jobs), len(labelings))
         bounds = np.linspace(0, len(labelings), n_parts + 1).astype(int)
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score)(settle(clone(self.estimator), self.fitted), self.X, self.y, labelings[begin:end])
+            delayed(_score)(settle(clone(self.estimator), self.fitted), *self.of, labelings[begin:end])
             for begin, end in itertools.pairwise(bounds)
         )
         return itertools.chain.from_iterable(parts)
 
 
-def _score(model: Any, X: Any, y: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
-    with _silence():
-        return list(make_scorer(model, X, y)[1](labelings))
+def _score(model: Any, X: Any, y: Any, params: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
+    with silence():
+        return list(make_scorer(model, X, y, params)[1](labelings))
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Ignore what an estimator warns of under permuted labels."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -375,11 +385,7 @@ class _Permutations:
     may_stop: bool
 
     def __iter__(self) -> Iterator[tuple[Array, float]]:
-        if self.exact:
-            labelings: Iterator[Labels] = itertools.islice(self.design.enumerate(), 1, None)
-        else:
-            seeds = np.random.SeedSequence(self.seed)
-            labelings = (self.design.draw(seeds.spawn(1)[0]) for _ in range(self.n))
+        labelings = self.design.others(self.n, self.seed, exact=self.exact)
         size = _FEW if self.may_stop else _MANY
         while batch := list(itertools.islice(labelings, max(1, min(size, _BATCH_BYTES // self.n_bytes)))):
             yield from self.scorer(batch)
@@ -410,7 +416,7 @@ def _compare(
     own: list[float] = []
     watch = _Watch(scores, overall, statistic) if source.may_stop else None
     stopped = False
-    with _silence():
+    with silence():
         for row, value in source:
             exceeding += row >= limits
             moments.add(row)
@@ -483,14 +489,19 @@ def settle(model: Any, fitted: Any) -> Any:
     return model
 
 
-def make_scorer(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
+def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
     """Return the labels as numbers, and the scorer of a model that may be changed."""
     own = getattr(model, "_scorer", None)
-    found: tuple[Labels, Scorer] = refit(model, X, y) if own is None else own(X, y)
+    found: tuple[Labels, Scorer] = refit(model, X, y, params) if own is None or params else own(X, y)
     return found
 
 
-def refit(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
+def last_step(model: Any) -> Any:
+    """Return the selector of a pipeline that ends with one, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def refit(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
     """The scorer of a model without a label-free stage: fits."""
     y = np.asarray(y)
     targets: Any = y
@@ -502,10 +513,11 @@ def refit(model: Any, X: Any, y: Any) -> tuple[Labels, Scorer]:
 
     def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:
-            model.fit(X, labeling if targets is y else targets[labeling])
-            if not hasattr(model, "scores_"):
-                raise ValueError(f"{type(model).__name__} has no scores_ after its fit, so there is nothing to test")
-            scores = np.array(model.scores_, dtype=np.float64)
-            yield scores, float(np.max(getattr(model, "statistic_", scores)))
+            model.fit(X, labeling if targets is y else targets[labeling], **(params or {}))
+            scored = last_step(model)
+            if not hasattr(scored, "scores_"):
+                raise ValueError(f"{type(scored).__name__} has no scores_ after its fit, so there is nothing to test")
+            scores = np.array(scored.scores_, dtype=np.float64)
+            yield scores, float(np.max(getattr(scored, "statistic_", scores)))
 
     return labels, scorer

@@ -1,6 +1,7 @@
 """Stability: how much of a selection comes back on other samples of the same population."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import settle, wants_workers
+from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import check_structure, take_rows
+from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -80,6 +82,7 @@ def stability(
     *,
     blocks: Any = None,
     groups: Any = None,
+    params: Mapping[str, Any] | None = None,
     scheme: str = "subsamples",
     n_subsamples: int = 100,
     fraction: float = 0.5,
@@ -104,6 +107,9 @@ def stability(
         pairs, whole blocks are drawn. Anything hashable.
     groups : array-like of shape (n_samples,), optional
         Samples that are drawn together, such as the cells of a donor.
+    params : dict, optional
+        For the estimator's ``fit``, such as ``{"sample_weight": weights}``; of values with one entry per sample, each
+        part takes those of its samples.
     scheme : {"subsamples", "complementary"}
         "complementary": in pairs of disjoint halves of the samples or groups, which bounds the number of features that
         are selected often by chance (`rare_bound`).
@@ -194,7 +200,7 @@ def stability(
     shape = np.shape(X)
     if len(shape) != 2 or shape[0] == 0:
         raise ValueError(f"X must be a 2-D array of samples x features, but has the shape {shape}")
-    own = getattr(estimator, "_response", None)  # targets that may be no labels
+    own = getattr(last_step(estimator), "_response", None)  # targets that may be no labels
     classes, values = encode_labels(y, *shape) if own is None else own(y, shape)
     design = Design(values, blocks, groups)
     word = "group" if groups is not None else "sample" if len(design.strata) == len(values) else "block"
@@ -225,14 +231,14 @@ def stability(
     # What a fit may choose is chosen by the first one.
     n_here = int(hasattr(model, "_choices")) if wants_workers(n_jobs) else len(rows)
     for m, part in enumerate(rows[:n_here]):
-        found.append(_select(model, X, y, part))
+        found.append(_select(model, X, y, params, part))
         model = settle(clone(estimator), model)
         if report is not None:
             report("subsamples", (m + 1) / len(rows))
     if n_here < len(rows):
         from joblib import Parallel, delayed
 
-        found += Parallel(n_jobs=n_jobs)(delayed(_select)(clone(model), X, y, part) for part in rows[n_here:])
+        found += Parallel(n_jobs=n_jobs)(delayed(_select)(clone(model), X, y, params, part) for part in rows[n_here:])
     selected = [support for support, _, _ in found]
     n_features = found[0][1]
     frequencies = np.bincount(np.concatenate(selected), minlength=n_features) / len(rows)
@@ -311,13 +317,20 @@ def _draw(design: Design, strata: list[Integers], sizes: list[int], n_parts: int
     return found
 
 
-def _select(model: Any, X: Any, y: Any, rows: Array) -> tuple[Array, int, Array | None]:
+def _select(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:
     """Selected features, their number in all, and their scores, if there are any."""
     from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import _check_method_params
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        model.fit(_safe_indexing(X, rows), take_rows(y, rows))
-        support = model.get_support()
-    scores = getattr(model, "scores_", None)
+        of_rows = _check_method_params(X, params or {}, indices=rows)
+        try:
+            model.fit(_safe_indexing(X, rows), take_rows(y, rows), **of_rows)
+        except ValueError as error:
+            renumber(error, {"row": rows})
+            raise
+        selector = last_step(model)
+        support = selector.get_support()
+    scores = getattr(selector, "scores_", None)
     return np.flatnonzero(support), len(support), scores

@@ -1,6 +1,6 @@
 """A shuffled-label twin: the ranking of the same method under other labels, beside the true one."""
 
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,8 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import make_scorer, settle
+from fastfs._inference.permutation import make_scorer, settle, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
-from fastfs._machine.run import DataWarning
 from fastfs._types import Floats, Integers
 
 # A labeling is drawn so often until it isn't the true one. Covariates may make that one far more likely than others.
@@ -65,6 +64,7 @@ def shuffled_twin(
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
+    params: Mapping[str, Any] | None = None,
     top: int = 10,
     random_state: Any = 0,
 ) -> TwinResult:
@@ -79,8 +79,8 @@ def shuffled_twin(
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, or what else the estimator takes.
-    blocks, groups, covariates
-        What may be shuffled with what, as for :func:`fastfs.permutation_test`.
+    blocks, groups, covariates, params
+        What may be shuffled with what, and for ``fit``, as for :func:`fastfs.permutation_test`.
     top : int
         How many of the best features `overlap` compares.
     random_state : int, Generator, RandomState or None
@@ -115,7 +115,6 @@ def shuffled_twin(
     ([0, 1, 2], 0.0, True)
     """
     from sklearn.base import clone
-    from sklearn.exceptions import ConvergenceWarning
 
     top = as_int("top", top, low=1)
     seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_TRIES)
@@ -124,11 +123,10 @@ def shuffled_twin(
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
     model = clone(estimator)
-    labels, scorer = make_scorer(model, X, y)
+    labels, scorer = make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # of p-values
+    with silence():  # about p-values
         design.check()
     shuffled = next((found for found in map(design.draw, seeds) if not np.array_equal(found, labels)), None)
     if shuffled is None:
@@ -137,9 +135,7 @@ def shuffled_twin(
         )
     ((scores, _),) = scorer([labels])
     settle(model, model)
-    with warnings.catch_warnings():
-        for category in (DataWarning, ConvergenceWarning):  # the true labels have had them
-            warnings.simplefilter("ignore", category)
+    with silence():
         ((shuffled_scores, _),) = scorer([shuffled])
     if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")

@@ -1,5 +1,6 @@
-"""The command line: ``fastfs score``, ``fastfs demo``, ``fastfs info``."""
+"""The command line: ``fastfs score``, ``fastfs pairs``, ``fastfs demo``, ``fastfs info``."""
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ import typer
 
 import fastfs
 from fastfs import io
-from fastfs.cli import demo, info, score
+from fastfs._methods import FLAGS
+from fastfs.cli import demo, info, pairs, score
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
@@ -19,7 +21,7 @@ __all__ = ["run"]
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for _name, _command in (("score", score.score), ("demo", demo.demo), ("info", info.info)):
+for _name, _command in (("score", score.score), ("pairs", pairs.pairs), ("demo", demo.demo), ("info", info.info)):
     _app.command(_name)(_command)
 
 
@@ -45,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         # A terminal without Greek letters must not stop a ranking that has them.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _OnceEach()
         try:
             code = _app(list(arguments), prog_name="fastfs", standalone_mode=False)
         except _UsageError as error:
@@ -59,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         except io.TableError as error:
             message = error.spelled(_as_option)
         except (ValueError, MemoryError) as error:
-            message = str(error) or "There is not enough memory"
+            message = _with_options(str(error)) or "There is not enough memory"
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -76,5 +78,20 @@ def _as_option(parameter: io.Parameter) -> str:
     return " ".join(f"{flag(parameter.name)} '{value}'" for value in values)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say_kind("Warning", "yellow", str(message))
+def _with_options(message: str) -> str:
+    """Parameters that a message says to give, such as missing='ignore', as the options of the same names."""
+    for f in FLAGS:
+        message = re.sub(rf"\b{f.name}='(\w+)'", rf"{flag(f.name)} \1", message)
+    return message
+
+
+class _OnceEach:
+    """Print each warning of a command once: a test of p-values fits the same estimator again."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in self._said:
+            self._said.add(str(message))
+            say_kind("Warning", "yellow", str(message))

@@ -14,15 +14,7 @@ from fastfs.io import Table
 
 
 @dataclass(frozen=True)
-class PermutationOptions:
-    permutations: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N",
-            help="Add p-values from N permutations of the labels. auto: all, if there are at most 1000, else 999, and "
-            "fewer if the labels say nothing.",
-        ),
-    ] = None
+class DesignOptions:
     blocks: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Permute labels within batches, strata or pairs only; is no feature."),
@@ -39,6 +31,33 @@ class PermutationOptions:
             metavar="COLUMN", help="Numbers or words to which labels keep their relation, such as age; may be repeated."
         ),
     ] = None
+
+    def columns(self) -> list[str]:
+        """The columns about samples that the test needs."""
+        return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
+
+    def of(self, table: Table) -> dict[str, Any]:
+        """The arguments of tests."""
+        given: dict[str, Any] = {
+            name: None if column is None else table.annotations[column]
+            for name, column in (("blocks", self.blocks), ("groups", self.groups))
+        }
+        if self.covariate:
+            columns = [_as_numbers(table.annotations[name]) for name in self.covariate]
+            given["covariates"] = np.column_stack([column.astype(object) for column in columns])
+        return given
+
+
+@dataclass(frozen=True)
+class PermutationOptions:
+    permutations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Add p-values from N permutations of the labels. auto: all, if there are at most 1000, else 999, and "
+            "fewer if the labels say nothing.",
+        ),
+    ] = None
     statistic: Annotated[
         str | None,
         typer.Option(metavar="z|score", help="What pvalue_max compares between features: z (default) or the scores."),
@@ -51,16 +70,12 @@ class PermutationOptions:
         ),
     ] = None
 
-    def columns(self) -> list[str]:
-        """The columns about samples that the test needs."""
-        return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
-
-    def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
+    def check(self, method: Method, design: DesignOptions, has_targets: bool, has_weights: bool) -> None:
         """Refuse, before any work, options that the method has no use for."""
         given = {
-            "--blocks": self.blocks,
-            "--groups": self.groups,
-            "--covariate": self.covariate,
+            "--blocks": design.blocks,
+            "--groups": design.groups,
+            "--covariate": design.covariate,
             "--statistic": self.statistic,
             "--rank-by": self.rank_by,
         }
@@ -90,19 +105,13 @@ class PermutationOptions:
             raise ValueError(f"--permutations needs a number of at least 1, or auto, not '{self.permutations}'")
         return number
 
-    def test(self, selector: Any, table: Table, report: Any) -> "Test | None":
+    def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""
         from sklearn.base import clone
 
         if self.permutations is None:
             return None
-        given: dict[str, Any] = {
-            name: None if column is None else table.annotations[column]
-            for name, column in (("blocks", self.blocks), ("groups", self.groups))
-        }
-        if self.covariate:
-            columns = [_as_numbers(table.annotations[name]) for name in self.covariate]
-            given["covariates"] = np.column_stack([column.astype(object) for column in columns])
+        given = design.of(table)
         given |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
         found = fastfs.permutation_test(
             clone(selector).set_params(verbose=False),
@@ -140,26 +149,32 @@ class Test:
     def about(self) -> dict[str, Any]:
         """The entries of JSON."""
         found = self.found
-        known = np.isfinite([found.n_distinct, found.label_free])
         return {
             "statistic": self.statistic,
             "ranking": self.ranking,
             "pvalue": found.pvalue,
             "n_permutations": found.n_permutations,
             "design": found.design,
-            "n_distinct": found.n_distinct if known[0] else "inf",
+            "n_distinct": number_of_labelings(found),
             "exact": found.exact,
             "stopped": found.stopped,
-            "label_free": found.label_free if known[1] else None,
+            "label_free": found.label_free if np.isfinite(found.label_free) else None,
         }
 
     def summary(self) -> str:
         """A part of a sentence."""
-        number = f"{self.found.n_permutations} permutations"
-        if self.found.exact:
-            number = f"all {self.found.n_distinct} labelings"
-        early = ", stopped early" if self.found.stopped else ""
-        return f"p = {self.found.pvalue:.2g} by {number} of {self.found.design}{early}"
+        return summary(self.found) + (", stopped early" if self.found.stopped else "")
+
+
+def summary(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> str:
+    """The overall p-value and what was permuted, as a part of a sentence."""
+    number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
+    return f"p = {found.pvalue:.2g} by {number} of {found.design}"
+
+
+def number_of_labelings(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> int | str:
+    """Those that the design allows, for JSON, which has no infinity."""
+    return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)
 
 
 def _as_numbers(column: np.ndarray) -> np.ndarray:

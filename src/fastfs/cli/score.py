@@ -1,6 +1,6 @@
 """``fastfs score``."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.utils.validation import has_fit_parameter
 
 import fastfs
 from fastfs import io
@@ -18,14 +17,14 @@ from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
-from fastfs.cli.permutation import PermutationOptions, Test
+from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
 from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
 from fastfs.cli.wrapper import WrapperOptions, wrap
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
-_ROWS_SHOWN = 20
-_BARS_AT_MOST = 50
+ROWS_SHOWN = 20
+BARS_AT_MOST = 50
 
 # The summary names no more classes than this.
 _CLASSES_SHOWN = 10
@@ -50,7 +49,10 @@ class Input:
     ] = None
     targets: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="For projse, in place of --label: columns of numbers to explain."),
+        typer.Option(
+            metavar="A,B,...",
+            help="For projse and the RELIEF family, in place of --label: columns of numbers to explain.",
+        ),
     ] = None
     labels: Annotated[
         Path | None,
@@ -100,7 +102,7 @@ class Output:
         typer.Option(
             min=1,
             metavar="N",
-            help=f"How many of the best features to keep. Default: all in a file, {_ROWS_SHOWN} to look at.",
+            help=f"How many of the best features to keep. Default: all in a file, {ROWS_SHOWN} to look at.",
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv, .json or .parquet.")] = None
@@ -114,7 +116,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class _Data:
+class Data:
     """The table, how it was read, and the columns that are explained in place of labels."""
 
     table: io.Table
@@ -128,6 +130,7 @@ def score(
     source: Input,
     output: Output,
     permuting: PermutationOptions,
+    design: DesignOptions,
     wrapper: WrapperOptions,
     options: MethodOptions,
 ) -> None:
@@ -141,30 +144,30 @@ def score(
     selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source)
     _check_annotations(chosen, scorer, source, targets)
-    permuting.check(chosen, bool(targets), source.weights is not None)
+    permuting.check(chosen, design, bool(targets), source.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = _read(source, targets, permuting.columns())
+        data = read(source, targets, design.columns())
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
         scorer.set_params(**_of_the_table(scorer, data))
-        with _names_of_the_file(data, source.transpose):
+        with names_of_the_file(data, source.transpose):
             try:
                 selector.set_params(verbose=report or False).fit(
                     data.table.X, data.table.y, **_of_samples(source, data)
                 )
-                test = permuting.test(selector, data.table, report)
+                test = permuting.test(selector, data.table, design, report)
             except TypeError as error:
                 if not options.method_option:  # the types of all others are right
                     raise
                 raise ValueError(str(error)) from error
-    samples_of = {} if targets else _samples_of(data.table.y)
+    samples_of = {} if targets else samples_of_classes(data.table.y)
     with signals_as_exits():
         written = _write(chosen, selector, data, samples_of, output, wrapper, test)
     summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
 
 
-def _of_the_table(selector: Any, data: _Data) -> dict[str, Any]:
+def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
     """The parameters that depend on the table: columns, which the estimator knows by number, and the kind of target."""
     given, found = selector.get_params(), {}
     known = data.table.feature_names
@@ -178,13 +181,15 @@ def _of_the_table(selector: Any, data: _Data) -> dict[str, Any]:
 
 def _check_annotations(method: Method, scorer: Any, source: Input, targets: list[str]) -> None:
     """Refuse columns about the samples that the method has no use for."""
+    from sklearn.utils.validation import has_fit_parameter
+
     if source.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
         raise ValueError(f"Method '{method.word}' has no use for --weights: they are for the RELIEF family")
     if source.event is not None and (method.classes or len(targets) != 1):
         raise ValueError("--event is for --method rrelieff with one column of --targets, the time")
 
 
-def _of_samples(source: Input, data: _Data) -> dict[str, Any]:
+def _of_samples(source: Input, data: Data) -> dict[str, Any]:
     """What a fit takes beside X and y."""
     return {} if source.weights is None else {"sample_weight": _numbers(data.table, source.weights)}
 
@@ -210,23 +215,30 @@ def _check_outputs(method: Method, source: Input, output: Output) -> None:
     """Refuse, before any work, files that could not be written in the end."""
     if output.pairs is not None and not method.pairs:
         raise ValueError(f"--pairs is for --method {_words('pairs')}, the one that finds pairs")
-    inputs = [path.resolve() for path in (source.file, source.labels, source.feature_names) if path is not None]
     endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.RANKING_ENDINGS), (output.plot, PLOT_ENDINGS))
-    for target, understood in endings:
-        if target is not None:
-            io.check_output(target, understood)
-            if target.resolve() in inputs:
-                raise ValueError(f"'{target}' is the input; choose another name to write to")
+    check_files(source, endings)
     if output.out is not None and output.pairs is not None and output.out.resolve() == output.pairs.resolve():
         raise ValueError(f"--out and --pairs are the same file '{output.out}': the ranking and the pairs need one each")
-    if any(target is not None and target.suffix.lower() == ".parquet" for target in (output.out, output.pairs)):
+
+
+def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[str]]]) -> None:
+    """Refuse files that aren't given a name of the right ending, are an input, or need a package that is missing."""
+    inputs = [path.resolve() for path in (source.file, source.labels, source.feature_names) if path is not None]
+    written = [(target, understood) for target, understood in endings if target is not None]
+    for target, understood in written:
+        io.check_output(target, understood)
+        if target.resolve() in inputs:
+            raise ValueError(f"'{target}' is the input; choose another name to write to")
+    found = {target.suffix.lower() for target, _ in written}
+    if ".parquet" in found:
         import pyarrow.parquet  # noqa: F401  (if it is missing, say so now and not after the work)
-    if output.plot is not None:
+    if found & set(PLOT_ENDINGS):
         import matplotlib.figure  # noqa: F401
 
 
 def _words(fact: str) -> str:
-    return " or ".join(word for word, method in METHODS.items() if getattr(method, fact))
+    *others, last = [word for word, method in METHODS.items() if getattr(method, fact)]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _targets(method: Method, source: Input) -> list[str]:
@@ -240,7 +252,8 @@ def _targets(method: Method, source: Input) -> list[str]:
     return targets
 
 
-def _read(source: Input, targets: list[str], of_the_design: list[str]) -> _Data:
+def read(source: Input, targets: list[str], of_the_design: list[str]) -> Data:
+    """Return the table, with these columns as targets if there are any; columns of the design are no features."""
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer}
@@ -257,7 +270,7 @@ def _read(source: Input, targets: list[str], of_the_design: list[str]) -> _Data:
             table = replace(table, y=_times(table, source.event))
     else:
         _require_classes(table.y)
-    return _Data(table, reading, targets)
+    return Data(table, reading, targets)
 
 
 def _require_classes(labels: Any) -> None:
@@ -271,12 +284,12 @@ def _require_classes(labels: Any) -> None:
         return
     raise ValueError(
         f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        f"classes: bin them first, or explain them by --method {_words('targets')} with --targets in place of --label"
+        f"classes: bin them first, or explain them by --targets in place of --label, with --method {_words('targets')}"
     )
 
 
 @contextmanager
-def _names_of_the_file(data: _Data, transposed: bool) -> Iterator[None]:
+def names_of_the_file(data: Data, transposed: bool) -> Iterator[None]:
     """The core knows the columns of X by number; add their names, and say what they are in the file."""
     try:
         yield
@@ -287,7 +300,7 @@ def _names_of_the_file(data: _Data, transposed: bool) -> Iterator[None]:
         raise
 
 
-def _samples_of(labels: Any) -> dict[str, int]:
+def samples_of_classes(labels: Any) -> dict[str, int]:
     """How many samples each class has."""
     found, counts = np.unique(labels, return_counts=True)
     return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
@@ -296,7 +309,7 @@ def _samples_of(labels: Any) -> dict[str, int]:
 def _write(
     method: Method,
     selector: Any,
-    data: _Data,
+    data: Data,
     samples_of: dict[str, int],
     output: Output,
     wrapper: WrapperOptions,
@@ -315,7 +328,7 @@ def _write(
     pairs = results.pairs(selector, names)
     written = []
     if output.out is None:
-        print_ranking(results.ranking(selector, names, top or _ROWS_SHOWN, test, to_read=True))
+        print_ranking(results.ranking(selector, names, top or ROWS_SHOWN, test, to_read=True))
         if pairs and output.pairs is None:
             print_pairs(pairs)
     else:
@@ -326,13 +339,13 @@ def _write(
         io.write_ranking(output.pairs, pairs, about)
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
-        bars = min(top or _ROWS_SHOWN, _BARS_AT_MOST, n_features)
+        bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
         draw(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
         written.append(f"a picture to {output.plot}")
     return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
 
 
-def _summary(method: Method, selector: Any, data: _Data, samples_of: dict[str, int]) -> str:
+def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, int]) -> str:
     """One sentence without its end: how many features and samples, which form of the method, how many were selected."""
     of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(data.targets)}"]
     if len(of_each) > _CLASSES_SHOWN:

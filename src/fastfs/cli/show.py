@@ -29,8 +29,8 @@ def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None
     console.print(table)
 
 
-def print_pairs(pairs: Mapping[str, Sequence[Any]]) -> None:
-    shown = {name: column[:_PAIRS_SHOWN] for name, column in pairs.items() if not name.startswith("index")}
+def print_pairs(pairs: Mapping[str, Sequence[Any]], top: int = _PAIRS_SHOWN) -> None:
+    shown = {name: column[:top] for name, column in pairs.items() if not name.startswith("index")}
     table = _table(shown, "the strongest pairs of features")
     for row in zip(*shown.values(), strict=True):
         table.add_row(*_cells(row))

@@ -65,6 +65,7 @@ class Genotypes:
     ((2, 3), [[2.0, 1.0]], ['rs1', 'rs2'])
     """
 
+    __iter__ = None  # without it, Python takes the IndexError of G[0] for the end of an empty table
     ndim = 2
     dtype = np.dtype(np.float32)  # of what `numpy.asarray` returns
 
@@ -212,6 +213,8 @@ def pack_genotypes(
     >>> np.asarray(G).tolist()
     [[0.0, 1.0], [2.0, nan]]
     """
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: give X.filled(-1), in which they are missing")
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x SNPs, not {X.ndim}-D")

@@ -119,6 +119,8 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
     of_samples = {}
     if wanted.has_labels:
         known = np.isfinite(genotypes.phenotype)
+        if not known.any():
+            raise TableError(f"no sample of '{path}' has a phenotype: give a table of them with ", Parameter("labels"))
         if n_unknown := int(np.count_nonzero(~known)):
             warn([f"{n_unknown} of {len(known)} samples of '{path}' have no phenotype, and are left out"])
             genotypes = genotypes[known]

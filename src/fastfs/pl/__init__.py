@@ -4,6 +4,7 @@ from fastfs.pl._class_profile import class_profile
 from fastfs.pl._comparison import comparison
 from fastfs.pl._components import components
 from fastfs.pl._consensus import consensus
+from fastfs.pl._differential_correlation import differential_correlation
 from fastfs.pl._explanation import explanation
 from fastfs.pl._group import group
 from fastfs.pl._image import image
@@ -19,6 +20,7 @@ __all__ = [
     "comparison",
     "components",
     "consensus",
+    "differential_correlation",
     "explanation",
     "group",
     "image",

@@ -1,0 +1,65 @@
+// The C interface of differential correlation.
+#include <cstdint>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "correlation/differential.hpp"
+#include "support/classes.hpp"
+#include "support/errors.hpp"
+
+namespace {
+
+using namespace fastfs::core;
+
+constexpr std::int64_t kFewestSamples = 4;  // of a class: the variance of Fisher's z is 1 / (n - 3)
+
+fastfs_differential_correlation_options read_correlation_options(const fastfs_differential_correlation_options* given,
+                                                                 const Matrix& X) {
+    const auto o = read(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT, "options");
+    require(o.correlation == FASTFS_PEARSON || o.correlation == FASTFS_SPEARMAN,
+            "correlation must be FASTFS_PEARSON or FASTFS_SPEARMAN, not ", o.correlation);
+    require(o.n_pairs >= 1 && o.n_pairs <= kMostValues, "n_pairs must be from 1 to 2^50, not ", o.n_pairs);
+    require_features(o.features, o.n_features, X.n_cols());
+    const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
+    require(n_features >= 2, "differential correlation compares pairs of features, but there is only one");
+    require_size(n_features, 2, "the number of features");
+    require_size(o.n_labelings, 0, "n_labelings");
+    if (o.n_labelings == 0) return o;
+    require(o.labelings != nullptr, "labelings are null");
+    require_fits(X.n_rows(), o.n_labelings, "labelings");
+    for (std::int64_t b = 0; b < o.n_labelings; ++b) {
+        require_in_range(o.labelings + b * X.n_rows(), X.n_rows(), 2);
+    }
+    return o;
+}
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int64_t* labels,
+                                              const fastfs_differential_correlation_options* options,
+                                              const fastfs_run* run_, fastfs_differential_correlation_result* result) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        require_labels(labels, X.n_rows(), 2);
+        const Classes classes(labels, X.n_rows(), 2);
+        for (std::int64_t c = 0; c < 2; ++c) {
+            if (classes.size(c) >= kFewestSamples) continue;
+            refuse({"differential correlation needs at least four samples in each class, but ", Name::class_(c),
+                    " has ", classes.size(c), ": drop the class, or add samples"});
+        }
+        const auto o = read_correlation_options(options, X);
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT, "result",
+             [&](fastfs_differential_correlation_result& r) {
+                 require_output(run, r.pairs && r.correlations && r.z && r.scores, "an array of the result is null");
+                 require_output(run, o.n_labelings == 0 || (r.pvalues && r.null_maxima),
+                                "pvalues or null_maxima of the result is null");
+                 differential_correlation(X, classes, o, run, r);
+             });
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,544 @@
+#include "correlation/differential.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "correlation/standard_rows.hpp"
+#include "engines/columns.hpp"
+#include "engines/isa/tiles.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// The statistic of a pair under a labeling is z = (atanh r_0 - atanh r_1) / scale, with r_c its correlation in class c
+// and scale^2 the variance of the difference; it is 0 if a feature is constant in a class, or if |r_c| is 1. Products
+// of tiles of features give r_0 and r_1 of all pairs; since
+//
+//     atanh r_0 - atanh r_1 = atanh D,  D = (r_0 - r_1) / (1 - r_0 r_1),
+//
+// |z| reaches a level if |r_0 - r_1| >= t (1 - r_0 r_1), t = tanh(level scale), without a logarithm. Pairs that do,
+// within the rounding of the tile, are few: their z is computed anew, in double and in one order of summation. So what
+// is reported has the same bits for any precision of the tiles, any instruction set and any number of threads.
+
+// Correlations above 1 less this count as 1.
+constexpr double kCopy = 1e-12;
+
+// In mean square, where each class had 1: a feature below it is constant in a class of a labeling.
+constexpr double kConstant = 1e-24;
+
+// As in fastfs._inference.permutation: statistics that differ by less than this share are ties.
+constexpr double kTie = 1e-9;
+
+// Samples between two looks at the progress callback.
+constexpr std::int64_t kSamplesPerCall = 4096;
+
+// Labelings are packed together until there are so many tiles, for many threads, or so many bytes.
+constexpr std::int64_t kTilesAtOnce = 64, kPackedBytes = 64 << 20;
+
+// Strongest pairs a task, under a labeling.
+constexpr std::int64_t kPairsPerTask = 64;
+
+// Factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, whose 12th power is 1e-288.
+constexpr std::int64_t kFactors = 12, kLanes = kTile / kFactors;
+static_assert(kTile % kFactors == 0);
+
+struct Labeling : Classes {
+    double scale;  // infinite if a class has fewer than four samples: z is 0
+
+    Labeling(const Classes& classes, bool ranks) : Classes(classes) {
+        // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
+        const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
+        scale = smallest() > 3 ? std::sqrt((ranks ? 1.06 : 1.0) * (part(0) + part(1)))
+                               : std::numeric_limits<double>::infinity();
+    }
+    const std::int64_t* rows(std::int64_t c) const { return order.data() + begins[at(c)]; }
+};
+
+struct Moments {
+    double mean, length;  // of the deviations from the mean; 0 for constants
+};
+
+Moments moments(const double* z, const std::int64_t* rows, std::int64_t n) {
+    double sum = 0, squares = 0;
+    for (std::int64_t s = 0; s < n; ++s) sum += z[rows[s]];
+    const double mean = sum / static_cast<double>(n);
+    for (std::int64_t s = 0; s < n; ++s) squares += (z[rows[s]] - mean) * (z[rows[s]] - mean);
+    return {mean, squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0};
+}
+
+struct Difference {
+    double r[2] = {0, 0};
+    double z = 0;
+    bool defined = false;
+};
+
+Difference difference(const StandardRows& data, std::int64_t i, std::int64_t j, const Labeling& labeling) {
+    Difference found;
+    if (std::isinf(labeling.scale)) return found;
+    const double *x = data.of(i), *y = data.of(j);
+    bool is_copy = false;
+    for (std::int64_t c = 0; c < 2; ++c) {
+        const std::int64_t n = labeling.size(c), *rows = labeling.rows(c);
+        const Moments of_x = moments(x, rows, n), of_y = moments(y, rows, n);
+        if (of_x.length == 0 || of_y.length == 0) return found;
+        double sum = 0;
+        for (std::int64_t s = 0; s < n; ++s) sum += (x[rows[s]] - of_x.mean) * (y[rows[s]] - of_y.mean);
+        found.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
+        is_copy = is_copy || std::abs(found.r[c]) > 1 - kCopy;
+    }
+    if (is_copy) return found;
+    found.defined = true;
+    found.z = std::atanh((found.r[0] - found.r[1]) / (1 - found.r[0] * found.r[1])) / labeling.scale;
+    return found;
+}
+
+// The features under one labeling in panels (isa/tiles.hpp): of mean 0 and length 1 in each class, zeros for constants.
+template <class T>
+class Panels {
+  public:
+    static std::int64_t size(std::int64_t n_features, std::int64_t n_samples) {
+        return round_up(n_features, kPanel<T>) * n_samples;
+    }
+    static std::int64_t n_panels(const StandardRows& data) { return ceil_div(data.n_features(), kPanel<T>); }
+
+    void assign(const StandardRows& data, const Labeling& labeling) {
+        if (values_.size() == 0) values_ = Buffer<T>(size(data.n_features(), data.n_samples));
+        labeling_ = &labeling;
+        n_panels_ = n_panels(data);
+    }
+
+    void pack(const StandardRows& data, std::int64_t panel) {
+        for (std::int64_t k = 0; k < kPanel<T>; ++k) {
+            const std::int64_t i = panel * kPanel<T> + k;
+            for (std::int64_t c = 0; c < 2; ++c) {
+                const std::int64_t n = labeling_->size(c), *rows = labeling_->rows(c);
+                T* to = values_.data() + begin(c) + panel * n * kPanel<T> + k;
+                if (i >= data.n_features()) {
+                    for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = T(0);
+                    continue;
+                }
+                const double* z = data.of(i);
+                const auto [mean, length] = moments(z, rows, n);
+                const double factor = length > 0 ? 1 / length : 0.0;
+                for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = static_cast<T>((z[rows[s]] - mean) * factor);
+            }
+        }
+    }
+
+    // r[c] (kTile apart) = the correlations of features i0.. and j0.. in class c.
+    void correlate(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* const (&r)[2],
+                   Run& run) const {
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const std::int64_t n = labeling_->size(c), stride = n * kPanel<T>;
+            const T* first = values_.data() + begin(c);
+            const T *left = first + i0 / kPanel<T> * stride, *right = first + j0 / kPanel<T> * stride;
+            for (std::int64_t s = 0; s < n; s += kSamplesPerCall) {
+                run.checkpoint();
+                tile_kernels<T>().gram(left + s * kPanel<T>, right + s * kPanel<T>, stride,
+                                       std::min(kSamplesPerCall, n - s), s > 0, r[c], kTile, ni, nj);
+            }
+        }
+    }
+
+    // What rounding does to a correlation at most, and so, times 4, to the two sides of the test: values are rounded
+    // once, and sums of kSamplesPerPass products are added up.
+    T slack() const {
+        const auto n = std::max(labeling_->size(0), labeling_->size(1));
+        const auto roundings = static_cast<T>(std::min(n, kSamplesPerPass) + n / kSamplesPerPass + 8);
+        return 4 * roundings * std::numeric_limits<T>::epsilon();
+    }
+
+  private:
+    std::int64_t begin(std::int64_t c) const { return c == 0 ? 0 : n_panels_ * kPanel<T> * labeling_->size(0); }
+
+    Buffer<T> values_;
+    const Labeling* labeling_ = nullptr;
+    std::int64_t n_panels_ = 0;
+};
+
+template <class T>
+bool reaches(T r0, T r1, T t, T slack) {
+    return std::abs(r0 - r1) + slack >= t * (1 - r0 * r1);
+}
+
+// Whether is(b) for one of the places first..n - 1: without a branch and with integers as wide as T, for the compiler
+// to vectorise.
+template <class T, class F>
+bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
+    std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> any = 0;
+    for (std::int64_t b = first; b < n; ++b) any |= is(b) ? 1 : 0;
+    return any != 0;
+}
+
+// A level that rises while threads search for larger |z|, and the t of the test.
+class Level {
+  public:
+    void raise(double z) {
+        double known = z_.load(std::memory_order_relaxed);
+        while (z > known && !z_.compare_exchange_weak(known, z, std::memory_order_relaxed)) {
+        }
+    }
+    double z() const { return z_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<double> z_{0};
+};
+
+template <class T>
+class Test {
+  public:
+    Test(const Level& level, double scale, T slack) : level_(level), scale_(scale), slack_(slack) {}
+
+    // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which may rise meanwhile.
+    template <class F>
+    void visit(const T* r0, const T* r1, std::int64_t first, std::int64_t n, F&& f) {
+        update();
+        const T t = t_, slack = slack_;
+        if (!any_of_row<T>(first, n, [=](std::int64_t b) { return reaches(r0[b], r1[b], t, slack); })) return;
+        for (std::int64_t b = first; b < n; ++b) {
+            if (!reaches(r0[b], r1[b], t_, slack_)) continue;
+            f(b);
+            update();
+        }
+    }
+
+  private:
+    void update() {
+        if (level_.z() == z_) return;
+        z_ = level_.z();
+        t_ = static_cast<T>(std::tanh(z_ * scale_));
+    }
+
+    const Level& level_;
+    const double scale_;
+    const T slack_;
+    double z_ = 0;
+    T t_ = 0;
+};
+
+struct Pair {
+    std::int64_t i, j;
+    Difference found;
+    double strength;  // |z|
+};
+
+bool stronger(const Pair& a, const Pair& b) {
+    if (a.strength != b.strength) return a.strength > b.strength;
+    return std::pair(a.i, a.j) < std::pair(b.i, b.j);
+}
+
+// The strongest pairs of those that were added, in any order and by any thread.
+class Strongest {
+  public:
+    explicit Strongest(std::int64_t most) : most_(most) { pairs_.reserve(at(2 * most)); }
+
+    static std::int64_t memory(std::int64_t most) { return 2 * most * static_cast<std::int64_t>(sizeof(Pair)); }
+
+    void add(const Pair& pair) {
+        const std::lock_guard lock(mutex_);
+        pairs_.push_back(pair);
+        const auto n = static_cast<std::int64_t>(pairs_.size());
+        if (n == 2 * most_ || (n == most_ && level.z() == 0)) cut();
+    }
+
+    std::vector<Pair> sorted() {
+        std::sort(pairs_.begin(), pairs_.end(), stronger);
+        if (static_cast<std::int64_t>(pairs_.size()) > most_) pairs_.resize(at(most_));
+        return std::move(pairs_);
+    }
+
+    Level level;  // pairs below it aren't among them
+
+  private:
+    void cut() {
+        std::nth_element(pairs_.begin(), pairs_.begin() + (most_ - 1), pairs_.end(), stronger);
+        pairs_.resize(at(most_));
+        level.raise(pairs_.back().strength);
+    }
+
+    const std::int64_t most_;
+    std::mutex mutex_;
+    std::vector<Pair> pairs_;
+};
+
+// Pairs of copies: their number, and the first ones in the order of the features.
+class Copies {
+  public:
+    void add(std::int64_t i, std::int64_t j) {
+        const std::lock_guard lock(mutex_);
+        ++n_;
+        first_.insert(std::upper_bound(first_.begin(), first_.end(), std::pair(i, j)), {i, j});
+        if (first_.size() > FASTFS_CORRELATION_LISTED) first_.pop_back();
+    }
+    std::int64_t n() const { return n_; }
+    const std::vector<std::pair<std::int64_t, std::int64_t>>& first() const { return first_; }
+
+  private:
+    std::mutex mutex_;
+    std::int64_t n_ = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> first_;
+};
+
+// Adds the sums of 2 |atanh r_0 - atanh r_1| over the columns of a tile to of_rows, and over its rows to of_cols. Of
+// each pair it is the logarithm of a ratio, and of several that of the product of ratios.
+void add_differences(const double* r0, const double* r1, std::int64_t ni, double* of_rows, double* of_cols) {
+    double above[kTile], below[kTile];
+    std::fill_n(above, kTile, 1.0);
+    std::fill_n(below, kTile, 1.0);
+    for (std::int64_t a = 0; a < ni; ++a) {
+        double row_above[kLanes], row_below[kLanes];
+        std::fill_n(row_above, kLanes, 1.0);
+        std::fill_n(row_below, kLanes, 1.0);
+        for (std::int64_t b0 = 0; b0 < kTile; b0 += kLanes) {
+            const double *x = r0 + a * kTile + b0, *y = r1 + a * kTile + b0;
+            for (std::int64_t l = 0; l < kLanes; ++l) {
+                const double p = (1 + x[l]) * (1 - y[l]), q = (1 - x[l]) * (1 + y[l]);
+                const double larger = p > q ? p : q, smaller = p > q ? q : p;
+                row_above[l] *= larger;
+                row_below[l] *= smaller;
+                above[b0 + l] *= larger;
+                below[b0 + l] *= smaller;
+            }
+        }
+        for (std::int64_t l = 0; l < kLanes; ++l) of_rows[a] += std::log(row_above[l] / row_below[l]);
+        if ((a + 1) % kFactors != 0 && a + 1 < ni) continue;
+        for (std::int64_t b = 0; b < kTile; ++b) {
+            of_cols[b] += std::log(above[b] / below[b]);
+            above[b] = below[b] = 1;
+        }
+    }
+}
+
+std::int64_t count_tiles(std::int64_t n_blocks) { return n_blocks * (n_blocks + 1) / 2; }
+
+std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_labelings) {
+    const std::int64_t wanted = ceil_div(kTilesAtOnce, count_tiles(ceil_div(n_features, kTile)));
+    const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples);
+    return std::min(std::clamp<std::int64_t>(kPackedBytes / bytes, 1, wanted), n_labelings);
+}
+
+class Search {
+  public:
+    Search(const StandardRows& data, const Labeling& truth, const fastfs_differential_correlation_options& options,
+           Run& run)
+        : data_(data),
+          truth_(truth),
+          options_(options),
+          run_(run),
+          p_(data.n_features()),
+          n_blocks_(ceil_div(p_, kTile)) {}
+
+    void observe(fastfs_differential_correlation_result& result);
+    void permute(fastfs_differential_correlation_result& result);
+
+  private:
+    std::int64_t width(std::int64_t block) const { return std::min(kTile, p_ - block * kTile); }
+    bool is_top(std::int64_t i, std::int64_t j) const {
+        return std::binary_search(keys_.begin(), keys_.end(), i * p_ + j);
+    }
+    void find_largest(const Labeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
+                      float* scratch, Level& level) const;
+
+    const StandardRows& data_;
+    const Labeling& truth_;
+    const fastfs_differential_correlation_options& options_;
+    Run& run_;
+    const std::int64_t p_, n_blocks_;
+    std::vector<Pair> top_;
+    std::vector<std::int64_t> keys_;  // i p + j of these, ascending
+};
+
+// Tiles are taken row by row: what belongs to the features of a column of tiles is added up by one task at a time.
+void Search::observe(fastfs_differential_correlation_result& result) {
+    Panels<double> panels;
+    panels.assign(data_, truth_);
+    parallel_for(run_, Panels<double>::n_panels(data_), [&](std::int64_t panel, int) { panels.pack(data_, panel); });
+    auto scratch = buffers<double>(run_.n_threads(), 2 * kTile * kTile);
+    Buffer<double> of_rows(n_blocks_ * kTile), sums(n_blocks_ * kTile);
+    std::fill_n(sums.data(), sums.size(), 0.0);
+    Strongest strongest(options_.n_pairs);
+    Copies copies;
+    const double slack = panels.slack(), near = 1 - kCopy - slack;
+    for (std::int64_t I = 0; I < n_blocks_; ++I) {
+        const Run::Part part(run_, share(I, n_blocks_), share(I + 1, n_blocks_));
+        const std::int64_t i0 = I * kTile, ni = width(I);
+        std::fill_n(of_rows.data(), of_rows.size(), 0.0);
+        parallel_for(run_, n_blocks_ - I, [&](std::int64_t task, int slot) {
+            const std::int64_t J = I + task, j0 = J * kTile, nj = width(J);
+            double *r0 = scratch[at(slot)].data(), *r1 = r0 + kTile * kTile;
+            panels.correlate(i0, ni, j0, nj, {r0, r1}, run_);
+            Test<double> test(strongest.level, truth_.scale, slack);
+            for (std::int64_t a = 0; a < ni; ++a) {
+                double *x = r0 + a * kTile, *y = r1 + a * kTile;
+                const std::int64_t i = i0 + a, first = I == J ? a + 1 : 0;
+                // What is no pair, or one of copies, differs by 0.
+                std::fill_n(x, first, 0.0);
+                std::fill_n(y, first, 0.0);
+                std::fill(x + nj, x + kTile, 0.0);
+                std::fill(y + nj, y + kTile, 0.0);
+                const auto is_near = [&](std::int64_t b) {
+                    return (std::abs(x[b]) >= near) | (std::abs(y[b]) >= near);
+                };
+                const bool any = any_of_row<double>(first, nj, is_near);
+                for (std::int64_t b = first; any && b < nj; ++b) {
+                    if (!is_near(b)) continue;
+                    const Difference found = difference(data_, i, j0 + b, truth_);
+                    if (!found.defined) copies.add(i, j0 + b);
+                    x[b] = found.defined ? found.r[0] : 0.0;
+                    y[b] = found.defined ? found.r[1] : 0.0;
+                }
+                test.visit(x, y, first, nj, [&](std::int64_t b) {
+                    const Difference found = difference(data_, i, j0 + b, truth_);
+                    if (found.defined) strongest.add({i, j0 + b, found, std::abs(found.z)});
+                });
+            }
+            add_differences(r0, r1, ni, of_rows.data() + task * kTile, sums.data() + j0);
+        });
+        for (std::int64_t task = 0; task < n_blocks_ - I; ++task) {
+            for (std::int64_t a = 0; a < ni; ++a) sums[i0 + a] += of_rows[task * kTile + a];
+        }
+    }
+    top_ = strongest.sorted();
+    for (const Pair& pair : top_) keys_.push_back(pair.i * p_ + pair.j);
+    std::sort(keys_.begin(), keys_.end());
+
+    const auto column = [&](std::int64_t k) { return data_.columns[at(k)]; };
+    for (std::int64_t k = 0; k < p_; ++k) result.scores[column(k)] = sums[k] / 2 / truth_.scale;
+    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    for (std::size_t k = 0; k < top_.size(); ++k) {
+        const Pair& pair = top_[k];
+        result.pairs[2 * k] = column(pair.i);
+        result.pairs[2 * k + 1] = column(pair.j);
+        std::copy_n(pair.found.r, 2, result.correlations + 2 * k);
+        result.z[k] = pair.found.z;
+    }
+    result.n_copies = copies.n();
+    for (std::size_t k = 0; result.copies && k < copies.first().size(); ++k) {
+        result.copies[2 * k] = column(copies.first()[k].first);
+        result.copies[2 * k + 1] = column(copies.first()[k].second);
+    }
+}
+
+// Raises the level to the largest |z| of the pairs of a tile that aren't among the strongest.
+void Search::find_largest(const Labeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
+                          float* scratch, Level& level) const {
+    const std::int64_t i0 = I * kTile, ni = width(I), j0 = J * kTile, nj = width(J);
+    float *r0 = scratch, *r1 = scratch + kTile * kTile;
+    panels.correlate(i0, ni, j0, nj, {r0, r1}, run_);
+    Test<float> test(level, labeling.scale, panels.slack());
+    for (std::int64_t a = 0; a < ni; ++a) {
+        test.visit(r0 + a * kTile, r1 + a * kTile, I == J ? a + 1 : 0, nj, [&](std::int64_t b) {
+            if (is_top(i0 + a, j0 + b)) return;
+            level.raise(std::abs(difference(data_, i0 + a, j0 + b, labeling).z));
+        });
+    }
+}
+
+void Search::permute(fastfs_differential_correlation_result& result) {
+    const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
+    const auto n_top = static_cast<std::int64_t>(top_.size());
+    const std::int64_t n_tiles = count_tiles(n_blocks_);
+    const std::int64_t at_once = labelings_at_once(p_, n, n_labelings);
+    std::vector<std::int64_t> row_begins;  // of the tiles, row by row
+    for (std::int64_t I = 0, begin = 0; I < n_blocks_; begin += n_blocks_ - I++) row_begins.push_back(begin);
+    std::vector<Panels<float>> panels(at(at_once));
+    auto scratch = buffers<float>(run_.n_threads(), 2 * kTile * kTile);
+    Numbers strengths(at(at_once * n_top)), limits(at(n_top));
+    for (std::int64_t k = 0; k < n_top; ++k) limits[at(k)] = top_[at(k)].strength * (1 - kTie);
+    std::vector<std::int64_t> reached(at(n_top));
+
+    for (std::int64_t first = 0; first < n_labelings; first += at_once) {
+        const std::int64_t count = std::min(at_once, n_labelings - first);
+        const Run::Part part(run_, share(first, n_labelings), share(first + count, n_labelings));
+        std::vector<Labeling> labelings;
+        std::vector<Level> levels(at(count));
+        for (std::int64_t b = 0; b < count; ++b) {
+            labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, 2),
+                                   options_.correlation == FASTFS_SPEARMAN);
+        }
+        for (std::int64_t b = 0; b < count; ++b) panels[at(b)].assign(data_, labelings[at(b)]);
+        const std::int64_t n_panels = Panels<float>::n_panels(data_), n_parts = ceil_div(n_top, kPairsPerTask);
+        run_.step("packing", 0.02);
+        parallel_for(run_, count * n_panels,
+                     [&](std::int64_t task, int) { panels[at(task / n_panels)].pack(data_, task % n_panels); });
+        run_.step("labelings", 0.98);
+        parallel_for(run_, count * n_tiles, [&](std::int64_t task, int slot) {
+            const std::int64_t b = task / n_tiles, tile = task % n_tiles;
+            const auto behind = std::upper_bound(row_begins.begin(), row_begins.end(), tile);
+            const std::int64_t I = behind - row_begins.begin() - 1, J = I + tile - row_begins[at(I)];
+            if (std::isinf(labelings[at(b)].scale)) return;
+            find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
+        });
+        run_.step("strongest pairs", 1.0);
+        parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
+            const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
+            for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
+                const Pair& pair = top_[at(k)];
+                strengths[at(b * n_top + k)] = std::abs(difference(data_, pair.i, pair.j, labelings[at(b)]).z);
+            }
+        });
+        for (std::int64_t b = 0; b < count; ++b) {  // step-down: against all pairs but the stronger ones
+            double largest = levels[at(b)].z();
+            for (std::int64_t k = n_top - 1; k >= 0; --k) {
+                largest = std::max(largest, strengths[at(b * n_top + k)]);
+                reached[at(k)] += largest >= limits[at(k)];
+            }
+            result.null_maxima[first + b] = largest;
+        }
+    }
+    double pvalue = 0;
+    for (std::int64_t k = 0; k < n_top; ++k) {
+        pvalue = std::max(pvalue, static_cast<double>(1 + reached[at(k)]) / static_cast<double>(1 + n_labelings));
+        result.pvalues[k] = pvalue;
+    }
+}
+
+}  // namespace
+
+void differential_correlation(const Matrix& X, const Classes& classes,
+                              const fastfs_differential_correlation_options& given, Run& run,
+                              fastfs_differential_correlation_result& result) {
+    auto options = given;
+    std::vector<std::int64_t> wanted = up_to(X.n_cols());
+    if (options.features) wanted.assign(options.features, options.features + options.n_features);
+    const auto p = static_cast<std::int64_t>(wanted.size()), n = X.n_rows();
+    options.n_pairs = std::min(options.n_pairs, p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p);
+    const std::int64_t at_once = labelings_at_once(p, n, options.n_labelings);
+    const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
+    const std::int64_t observing =
+        8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest::memory(options.n_pairs);
+    const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 24 * n + 8 * options.n_pairs) + 4 * tiles;
+    run.require_memory(8 * p * n + std::max(observing, permuting) + 150 * options.n_pairs + 8 * options.n_labelings +
+                           64 * n + 32 * X.n_cols(),
+                       {"the correlations of ", p, " features"},
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+
+    const bool ranks = options.correlation == FASTFS_SPEARMAN;
+    run.step("reading", 0.01);
+    const StandardRows data(X, wanted, classes, ranks, run);
+    require(data.n_features() >= 2, "differential correlation needs two features that vary in both classes, but ",
+            data.n_features(), " of ", p, " do");
+    std::fill_n(result.scores, X.n_cols(), 0.0);
+    if (result.constant) {
+        std::fill_n(result.constant, X.n_cols(), 0);
+        for (const std::int64_t column : data.constant) result.constant[column] = 1;
+    }
+    const Labeling truth(classes, ranks);
+    Search search(data, truth, options, run);
+    run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);
+    search.observe(result);
+    if (options.n_labelings == 0) return;
+    run.step("labelings", 1.0);
+    search.permute(result);
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,16 @@
+// Differential correlation: pairs of features whose correlation differs between two classes, with family-wise p-values
+// from permutations (Westfall and Young 1993). Labelings move samples that were standardised within their true class.
+#pragma once
+
+#include "fastfs/fastfs.h"
+#include "support/classes.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+void differential_correlation(const Matrix& X, const Classes& classes,
+                              const fastfs_differential_correlation_options& options, Run& run,
+                              fastfs_differential_correlation_result& result);
+
+}  // namespace fastfs::core

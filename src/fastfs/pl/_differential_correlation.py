@@ -1,0 +1,93 @@
+"""Correlations that differ between two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fastfs._functions.correlation import DifferentialCorrelation
+from fastfs.pl._drawing import (
+    AGAINST,
+    BAR,
+    PALE,
+    QUIET,
+    Axes,
+    axes,
+    check_names,
+    check_top,
+    literal,
+    names_of,
+    set_title,
+)
+
+
+def differential_correlation(
+    result: DifferentialCorrelation,
+    feature_names: Sequence[str] | None = None,
+    *,
+    top: int = 20,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw the correlations of the strongest pairs in both classes, joined by a line.
+
+    Parameters
+    ----------
+    result : fastfs.DifferentialCorrelation
+    feature_names : sequence of str, optional
+        Of all columns of X. Default: ``x0``, ``x1``, ...
+    top : int
+        How many pairs; the strongest is on top.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new pyplot figure.
+    title : str, optional
+        Default: how many pairs have a family-wise p-value of at most 0.05.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        `feature_names` has another length, or `top` is less than 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat([0, 1], 30)
+    >>> X[:30, 1] += 3 * X[:30, 0]
+    >>> found = fastfs.differential_correlation(X, y)
+    >>> ax = fastfs.pl.differential_correlation(found, top=3, ax=Figure().add_subplot())
+    >>> ax.get_yticklabels()[0].get_text(), ax.get_title(loc="left")
+    ('x0, x1', '1 pair with p ≤ 0.05 (999 permutations)')
+    """
+    check_top(top)
+    check_names(feature_names, len(result.scores))
+    n = min(top, len(result.z))
+    place, first, second = np.arange(n), *result.correlations[:n].T
+    ax = axes(ax, (7, 1.4 + 0.3 * n))
+    ax.hlines(place, first, second, color=PALE, linewidth=3, zorder=2)
+    for values, colour, label in zip((first, second), (BAR, AGAINST), result.classes.tolist(), strict=True):
+        ax.scatter(values, place, s=36, color=colour, zorder=3, label=str(label))
+    pairs = [", ".join(names_of(pair, feature_names, 16)) for pair in result.pairs[:n].tolist()]
+    ax.set_yticks(place, pairs)
+    ax.set_ylim(n - 0.4, -0.6)
+    ax.set_xlim(-1.02, 1.02)
+    ax.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
+    ax.set_xlabel(f"{result.correlation.capitalize()}'s correlation")
+    legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(1.0, 0.0))
+    literal(ax.get_yticklabels(), legend.get_texts())
+    ax.grid(axis="x", color="#e3e3e3", zorder=0)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    if title is None and result.pvalues_max is not None:
+        significant = int(np.count_nonzero(result.pvalues_max <= 0.05))
+        plural = "" if significant == 1 else "s"
+        title = f"{significant} pair{plural} with p ≤ 0.05 ({result.n_permutations} permutations)"
+    set_title(ax, title)
+    return ax

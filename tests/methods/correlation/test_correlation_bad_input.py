@@ -1,0 +1,132 @@
+"""What differential correlation refuses or leaves out, and the words it has for it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastfs
+from sentences import assert_one_sentence
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 6))
+y = np.repeat(["a", "b"], 10)
+
+
+def compare(X=X, y=y, **parameters):
+    return fastfs.differential_correlation(X, y, **({"n_permutations": 19} | parameters))
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"y": ["a"] * 20}, ValueError, "at least two classes, but has only one class"),
+        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes, but y has 4: a, b, c and 1 more"),
+        ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "at least four samples in each class, but class 'b' has 3"),
+        ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
+        ({"X": X[:, :1]}, ValueError, "pairs of features, but there is only one"),
+        ({"features": []}, ValueError, "features must name at least two columns, which make a pair, but names 0"),
+        ({"features": [3]}, ValueError, "at least two columns"),
+        ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
+        ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"correlation": "kendall"}, ValueError, "correlation must be 'pearson' or 'spearman', not 'kendall'"),
+        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
+        ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
+        ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),
+        ({"n_permutations": "auto"}, TypeError, "n_permutations must be an integer"),
+        ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 20 samples"),
+        ({"blocks": y}, ValueError, "confounded"),
+        ({"X": np.ones((20, 6))}, ValueError, "two features that vary in both classes, but 0 of 6 do"),
+        ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
+        ({"X": X + 1j}, ValueError, "complex"),
+    ],
+)
+def test_refused(change, error, words):
+    with pytest.raises(error) as caught:
+        compare(**change)
+    assert_one_sentence(caught, words)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_not_finite(value, dtype):
+    bad = X.astype(dtype)
+    bad[7, 2] = value
+    with pytest.raises(ValueError, match="X contains NaN or infinity: first at row 7, column 2"):
+        compare(bad)
+
+
+def test_constants_within_a_class_are_left_out():
+    table = X.copy()
+    table[:10, 2] = 3.0
+    table[10:, 4] = 0.0
+    with pytest.warns(fastfs.DataWarning, match="2 features are constant in a class and left out.*: columns 2, 4"):
+        found = compare(table)
+    assert found.excluded_features.tolist() == [2, 4]
+    assert found.scores[[2, 4]].tolist() == [0, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rest = compare(table[:, [0, 1, 3, 5]])
+    np.testing.assert_array_equal(found.z, rest.z)
+    np.testing.assert_array_equal(found.pvalues_max, rest.pvalues_max)
+    assert found.pairs.tolist() == np.array([0, 1, 3, 5])[rest.pairs].tolist()
+
+
+def test_copies_are_left_out_and_named():
+    table = pd.DataFrame(X, columns=list("uvwxyz"))
+    table["v"] = 3 - 2 * table["u"]
+    table["w"] = np.where(y == "a", table["u"], table["w"])  # in one class is enough
+    expected = "3 pairs of features correlate perfectly in a class and are left out.*: columns 'u' and 'v'; 'u' and 'w'"
+    with pytest.warns(fastfs.DataWarning, match=expected):
+        found = compare(table)
+    assert found.n_excluded_pairs == 3
+    assert found.excluded_pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert len(found.pairs) == 15 - 3
+    assert not {(0, 1), (0, 2), (1, 2)} & set(map(tuple, found.pairs.tolist()))
+    with pytest.warns(fastfs.DataWarning):
+        many = compare(np.repeat(X, 5, axis=1))
+    assert many.n_excluded_pairs == 6 * 10
+    assert many.excluded_pairs.tolist() == [[a, b] for a in range(5) for b in range(a + 1, 5)]
+
+
+def test_nothing_but_copies():
+    table = np.column_stack([X[:, 0], 2 * X[:, 0]])
+    with pytest.warns(fastfs.DataWarning, match="1 pair of features correlates perfectly in a class and is left out"):
+        found = compare(table)
+    assert found.pairs.shape == (0, 2)
+    assert found.pvalue is None
+    assert found.scores.tolist() == [0, 0]
+
+
+def test_nearly_copies_keep_their_digits():
+    """Cancellation: r is within 1e-8 of 1 in both classes."""
+    noise = 1e-4 * rng.normal(size=20)
+    table = np.column_stack([X[:, 0], X[:, 0] + noise * np.where(y == "a", 1, 2), X[:, 1]])
+    found = compare(table + 1000.0)
+    (k,) = np.flatnonzero((found.pairs == [0, 1]).all(axis=1))
+    expected = []
+    for label in ("a", "b"):  # 1 - r^2 from residuals, in extended precision
+        u, v = np.asarray(table[y == label, :2].T, np.longdouble)
+        u, v = u - u.mean(), v - v.mean()
+        rest = v - u * (u @ v) / (u @ u)
+        expected.append(0.5 * np.log((1 + np.sqrt(1 - (rest @ rest) / (v @ v))) ** 2 / ((rest @ rest) / (v @ v))))
+    z = float(expected[0] - expected[1]) / np.sqrt(2 / 7)
+    assert abs(found.z[k] - z) < 1e-4  # 1000 + x holds 13 digits of x, of which 1 - r takes 8
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.uint8, np.float16, np.float32])
+def test_other_numbers(dtype):
+    table = (5 + 2 * X).round().astype(dtype) if dtype is not bool else X > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = compare(table), compare(np.asarray(table, float))
+    np.testing.assert_array_equal(found.z, expected.z)
+    np.testing.assert_array_equal(found.pvalues_max, expected.pvalues_max)
+
+
+def test_names_of_a_table():
+    table = pd.DataFrame(X, columns=list("uvwxyz"))
+    found = compare(table, features=["z", "v", "x"])
+    assert sorted(map(tuple, found.pairs.tolist())) == [(1, 3), (1, 5), (3, 5)]
+    assert found.classes.tolist() == ["a", "b"]
