@@ -19,6 +19,7 @@ namespace {
 
 using Word = std::uint64_t;
 using Sample = GenotypePairs::Sample;
+using Equal = GenotypePairs::Equal;
 
 // SNPs, and samples, whose genotypes are transposed at once.
 constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
@@ -109,11 +110,11 @@ class Rounding {
     double high_, low_;
 };
 
-// Pairs of one weight.
-struct Equal {
-    double weight;
-    std::int64_t begin, end;
-};
+// Puts the pair at `place` into the last run, if that has its weight, or into one of its own.
+void add_to_runs(std::vector<Equal>& equal, double weight, std::int64_t place) {
+    if (equal.empty() || equal.back().weight != weight) equal.push_back({weight, place, place});
+    ++equal.back().end;
+}
 
 // Adds runs of pairs of equal weights to the sums of a line.
 void add_equal(const Word* lines, const LinePair* pairs, const Equal* begin, const Equal* end, const Rounding& rounding,
@@ -144,6 +145,21 @@ constexpr std::int64_t kPairsAtOnce = std::int64_t{1} << 21;
 // A side of a tile of distances, and the samples in it that are compared while they are in the nearest cache.
 constexpr std::int64_t kTile = 32, kNear = 4;
 constexpr std::int64_t kPassBytes = std::int64_t{2} << 20, kPanelBytes = std::int64_t{32} << 20;
+
+// Panels of lines of all samples, of which distances take several at once if samples are few.
+struct Panels {
+    Panels(std::int64_t n_samples, std::int64_t n_snps)
+        : n_lines(ceil_div(n_snps, kLineSnps)),
+          width(
+              std::min(std::clamp(kPanelBytes / (n_samples * kLineWords * 8), std::int64_t{4}, kPanelLines), n_lines)),
+          stride(width * kLineWords),
+          size(n_samples * stride),
+          at_once(std::clamp(kPassBytes / (size * 8), std::int64_t{1}, ceil_div(n_lines, width))) {}
+
+    std::int64_t n_lines, width;  // lines in a panel
+    std::int64_t stride, size;    // words of a sample, and of a panel
+    std::int64_t at_once;
+};
 
 }  // namespace
 
@@ -187,10 +203,13 @@ FeatureScales find_varying(const Matrix& X, Run& run) {
 GenotypePairs::GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps)
     : X_(&X), snps_(std::move(snps)), samples_(samples_by_place(X)) {}
 
-std::int64_t GenotypePairs::memory(std::int64_t n_samples, int n_threads) {
-    constexpr std::int64_t kPair = sizeof(LinePair) + sizeof(WeightedPair) + sizeof(Equal);
-    return 32 * n_samples + n_threads * (n_samples * kLineWords * 8 + 4 * kLineSnps * 8) +
-           kPair * std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
+std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, int n_threads) {
+    // Of the pairs, and of their runs, at worst as many, in vectors that have grown and once more together.
+    constexpr std::int64_t kPair = sizeof(LinePair) + 3 * sizeof(Equal);
+    const std::int64_t pairs = std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
+    const Panels panels(n_samples, n_snps);
+    return 64 * n_samples + 8 * n_snps + n_threads * (n_samples * (kLineWords * 8 + 16) + 4 * kLineSnps * 8) +
+           std::max(kPair * pairs, panels.size * panels.at_once * 8);
 }
 
 // ---- distances -----------------------------------------------------------------------------------------------------
@@ -199,13 +218,10 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
                               std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows(), m = t1 - t0, p = static_cast<std::int64_t>(snps_.size());
     const bool triangle = m == n;
-    const std::int64_t n_lines = ceil_div(p, kLineSnps);
-    const std::int64_t width =
-        std::min(std::clamp(kPanelBytes / (n * kLineWords * 8), std::int64_t{4}, kPanelLines), n_lines);
-    const std::int64_t n_panels = ceil_div(n_lines, width), stride = width * kLineWords;
-    const std::int64_t per_pass = std::clamp(kPassBytes / (n * stride * 8), std::int64_t{1}, n_panels);
-    run.require_memory(n * stride * per_pass * 8, "packing " + std::to_string(n) + " samples", "raise max_memory");
-    Buffer<Word> panels(n * stride * per_pass);
+    const Panels shape(n, p);
+    const std::int64_t n_lines = shape.n_lines, width = shape.width, stride = shape.stride;
+    run.require_memory(shape.size * shape.at_once * 8, "packing " + std::to_string(n) + " samples", "raise max_memory");
+    Buffer<Word> panels(shape.size * shape.at_once);
     // Tiles of targets by samples; of a triangle those on the diagonal and above it.
     const std::int64_t n_down = ceil_div(m, kTile), n_across = ceil_div(n, kTile);
     std::vector<std::pair<std::int32_t, std::int32_t>> tiles;
@@ -215,9 +231,9 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
         }
     }
     const double sign = into == Into::kSubtract ? -1 : 1;
-    for (std::int64_t first = 0; first < n_panels; first += per_pass) {
-        const std::int64_t begin = first * width, end = std::min(begin + per_pass * width, n_lines);
-        const bool empty = first == 0 && into == Into::kEmpty;
+    for (std::int64_t begin = 0, end = 0; begin < n_lines; begin = end) {
+        end = std::min(begin + shape.at_once * width, n_lines);
+        const bool empty = begin == 0 && into == Into::kEmpty;
         const double share = static_cast<double>(end - begin) / static_cast<double>(n_lines);
         const double before = static_cast<double>(begin) / static_cast<double>(n_lines);
         {
@@ -225,7 +241,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
             parallel_for(run, end - begin, [&](std::int64_t l, int) {
                 const std::int64_t snp = (begin + l) * kLineSnps;
                 pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), stride,
-                          panels.data() + l / width * n * stride + l % width * kLineWords);
+                          panels.data() + l / width * shape.size + l % width * kLineWords);
             });
         }
         const Run::Part part(run, before + 0.05 * share, before + share);
@@ -272,44 +288,71 @@ void GenotypePairs::for_lines(Run& run, F&& f) const {
     });
 }
 
-void GenotypePairs::sums(const std::vector<WeightedPair>& given, double* sums, Run& run) const {
+void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums,
+                             Run& run) const {
+    const Equal *begin = equal.data(), *end = begin + equal.size();
+    const Rounding rounding = rounding_of(begin, end);
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* table) {
+        double high[kLineSnps] = {}, low[kLineSnps] = {};
+        add_equal(table, pairs.data(), begin, end, rounding, high, low);
+        for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
+    });
+}
+
+void GenotypePairs::sums(std::vector<WeightedPair> given, double* sums, Run& run) const {
     if (given.empty()) return;
-    std::vector<WeightedPair> sorted = given;
     // Those of one sample next to each other, for its line is close by then.
-    std::stable_sort(sorted.begin(), sorted.end(),
+    std::stable_sort(given.begin(), given.end(),
                      [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
     std::vector<LinePair> pairs;
     std::vector<Equal> equal;
-    pairs.reserve(sorted.size());
-    for (const auto& [i, j, g] : sorted) {
-        const auto place = static_cast<std::int64_t>(pairs.size());
-        if (equal.empty() || equal.back().weight != g) equal.push_back({g, place, place});
-        ++equal.back().end;
+    pairs.reserve(given.size());
+    for (const auto& [i, j, g] : given) {
+        add_to_runs(equal, g, static_cast<std::int64_t>(pairs.size()));
         pairs.push_back(line_pair(i, j));
     }
-    sorted = {};
-    const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* table) {
-        double high[kLineSnps] = {}, low[kLineSnps] = {};
-        add_equal(table, pairs.data(), equal.data(), equal.data() + equal.size(), rounding, high, low);
-        for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
-    });
+    given = {};
+    add_runs(pairs, equal, sums, run);
 }
 
 void GenotypePairs::sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
                          double* sums, Run& run) const {
     const std::int64_t n = X_->n_rows();
-    std::vector<WeightedPair> pairs;
-    for (std::int64_t first = t0, t = t0; t < t1; ++t) {
-        const double* row = g + (t - t0) * n;
-        for (std::int64_t j = 0; j < n; ++j) {
-            if (row[j] != 0) pairs.push_back({rows[at(t)], j, row[j]});
+    std::vector<std::int64_t> begins(at(t1 - t0 + 1));  // of the pairs of each target
+    parallel_for(run, t1 - t0,
+                 [&](std::int64_t t, int) { begins[at(t + 1)] = n - std::count(g + t * n, g + (t + 1) * n, 0.0); });
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (std::int64_t first = 0, last = 0; first < t1 - t0; first = last) {
+        const std::int64_t begin = begins[at(first)];
+        for (last = first + 1; last < t1 - t0 && begins[at(last + 1)] - begin <= kPairsAtOnce;) ++last;
+        const Run::Part part(run, share(first, t1 - t0), share(last, t1 - t0));
+        std::vector<LinePair> pairs(at(begins[at(last)] - begin));
+        std::vector<std::vector<Equal>> of_target(at(last - first));
+        parallel_for(run, last - first, [&](std::int64_t t, int) {
+            const double* row = g + (first + t) * n;
+            const std::int64_t place = begins[at(first + t)] - begin;
+            std::vector<std::int32_t> order;
+            order.reserve(at(begins[at(first + t + 1)] - begins[at(first + t)]));
+            for (std::int64_t j = 0; j < n; ++j) {
+                if (row[j] != 0) order.push_back(static_cast<std::int32_t>(j));
+            }
+            std::stable_sort(order.begin(), order.end(),
+                             [&](std::int32_t i, std::int32_t j) { return row[i] < row[j]; });
+            for (std::size_t k = 0; k < order.size(); ++k) {
+                const std::int64_t p = place + static_cast<std::int64_t>(k);
+                add_to_runs(of_target[at(t)], row[order[k]], p);
+                pairs[at(p)] = line_pair(rows[at(t0 + first + t)], order[k]);
+            }
+        });
+        std::size_t n_runs = 0;
+        for (const auto& runs : of_target) n_runs += runs.size();
+        std::vector<Equal> equal;
+        equal.reserve(n_runs);
+        for (auto& runs : of_target) {
+            equal.insert(equal.end(), runs.begin(), runs.end());
+            runs = {};
         }
-        if (static_cast<std::int64_t>(pairs.size()) < kPairsAtOnce && t + 1 < t1) continue;
-        const Run::Part part(run, share(first - t0, t1 - t0), share(t + 1 - t0, t1 - t0));
-        this->sums(pairs, sums, run);
-        pairs.clear();
-        first = t + 1;
+        add_runs(pairs, equal, sums, run);
     }
 }
 

@@ -28,7 +28,7 @@ class GenotypePairs {
                    std::int64_t ld, Run& run, Into into) const;
 
     // sums[k] += sum of g |difference| in SNP k over the pairs; or, of the targets t0..t1 - 1, with g row-major.
-    void sums(const std::vector<WeightedPair>& pairs, double* sums, Run& run) const;
+    void sums(std::vector<WeightedPair> pairs, double* sums, Run& run) const;
     void sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
               Run& run) const;
 
@@ -36,18 +36,25 @@ class GenotypePairs {
     void target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, const GroupedNeighbors& neighbors,
                      std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
-    // Bytes that sums take at most, besides the pairs that they are given.
-    static std::int64_t memory(std::int64_t n_samples, int n_threads);
+    // Bytes that this takes at most, with one of its calls, besides the pairs that sums are given and their order.
+    static std::int64_t memory(std::int64_t n_samples, std::int64_t n_snps, int n_threads);
 
     // Sample `row` is at `place` in a SNP.
     struct Sample {
         std::int64_t place, row;
     };
 
+    // Pairs of one weight.
+    struct Equal {
+        double weight;
+        std::int64_t begin, end;
+    };
+
   private:
     // Calls f(line, table) for each line of SNPs, with it of all samples side by side.
     template <class F>
     void for_lines(Run& run, F&& f) const;
+    void add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums, Run& run) const;
 
     const Matrix* X_;
     std::vector<std::int64_t> snps_;
