@@ -103,12 +103,12 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
                 (o.scaling != FASTFS_SCALE_STANDARD && o.missing == FASTFS_MISSING_ERROR &&
                  o.ramp == FASTFS_RAMP_NONE && o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
             "a sparse X is scaled by range or not at all, without missing values, ramps and categories: make it dense");
-    require(!X.is_genotypes() ||
-                (o.scaling == FASTFS_SCALE_NONE && o.missing == FASTFS_MISSING_ERROR && o.ramp == FASTFS_RAMP_NONE &&
-                 o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
-            "genotypes of two bits are neither scaled nor categories, and have no missing calls and no ramp: use "
-            "FASTFS_SCALE_NONE, or decode them to numbers");
+    require(!X.is_genotypes() || ((o.scaling == FASTFS_SCALE_NONE || o.levels) && o.missing != FASTFS_MISSING_CLASS &&
+                                  o.ramp == FASTFS_RAMP_NONE && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
+            "genotypes of two bits take FASTFS_SCALE_NONE, or 3 levels for all, without a ramp and "
+            "FASTFS_MISSING_CLASS: choose these, or decode the genotypes to numbers");
     for (std::int64_t c = 0; o.levels && c < X.n_cols(); ++c) {
+        require(!X.is_genotypes() || o.levels[c] == 3, "genotypes of two bits have 3 levels each, not ", o.levels[c]);
         if (o.levels[c] >= 0 && o.levels[c] <= kMostLevels) continue;
         refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
                          << Name::column(c) << " of X is " << o.levels[c]);

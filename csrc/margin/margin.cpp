@@ -18,12 +18,13 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
     const bool keep = options.keep != FASTFS_KEEP_NONE && !options.distances;
     const bool kept = keep && run.allows(stored_distances_memory(n));
     if (run.is_question()) {
-        run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, run.n_threads()) +
-                               (kept ? stored_distances_memory(n) : 0),
+        const bool gaps = options.missing != FASTFS_MISSING_ERROR;
+        run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, gaps, run.n_threads()) +
+                               (kept ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
                            "scaling features", "raise max_memory (or FASTFS_MAX_MEMORY)");
     }
     run.step("scaling features", keep ? 0.1 : 1.0);
-    scales_ = X_.is_genotypes() ? find_varying(X_, run)
+    scales_ = X_.is_genotypes() ? find_varying(X_, options.missing != FASTFS_MISSING_ERROR, run)
                                 : find_scales(X_, static_cast<Scaling>(options.scaling), run,
                                               {.missing = options.missing != FASTFS_MISSING_ERROR,
                                                .levels = options.levels,

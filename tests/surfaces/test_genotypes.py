@@ -228,8 +228,8 @@ def test_damaged_files(tmp_path, how):
 
 METHODS = {
     "MultiSURF": fastfs.MultiSURF(scaling=None),
-    "ReliefF": fastfs.ReliefF(),
-    "Relief": fastfs.Relief(),
+    "ReliefF": fastfs.ReliefF(scaling="range"),
+    "Relief": fastfs.Relief(scaling=None),
     "IM4E": fastfs.IM4E(),
     "ManiFeSt": fastfs.ManiFeSt(),
     "ProjSe": fastfs.ProjSe(),
@@ -254,17 +254,18 @@ def test_every_method_takes_genotypes(name):
 def test_missing_genotypes_are_missing_values():
     X, y = table(40, 12), np.arange(40) % 2
     with pytest.raises(ValueError, match="NaN"):
-        fastfs.MultiSURF().fit(pack_genotypes(X), y)
-    found = fastfs.MultiSURF(missing="ignore", scaling=None).fit(pack_genotypes(X), y).scores_
-    np.testing.assert_array_equal(
-        found, fastfs.MultiSURF(missing="ignore", scaling=None).fit(X.astype(np.float32), y).scores_
-    )
+        fastfs.MultiSURF(scaling="range").fit(pack_genotypes(X), y)
+    for missing in ("ignore", "class"):
+        model = fastfs.MultiSURF(missing=missing, scaling=None)
+        np.testing.assert_allclose(
+            model.fit(pack_genotypes(X), y).scores_, model.fit(X.astype(np.float32), y).scores_, rtol=0, atol=1e-6
+        )
 
 
 def test_folds_of_genotypes():
     """Subsamples and permutations slice the table."""
     X, y = table(40, 12, missing=0), np.arange(40) % 2
-    model = fastfs.ReliefF(3)
+    model = fastfs.ReliefF(3, scaling=None)
     found = fastfs.stability(model, pack_genotypes(X), y, n_subsamples=4)
     expected = fastfs.stability(model, X.astype(np.float32), y, n_subsamples=4)
     np.testing.assert_array_equal(found.frequencies, expected.frequencies)
