@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/genotype_pairs.hpp"
 #include "engines/sample_pairs.hpp"
 #include "engines/scaling.hpp"
 #include "engines/sparse_pairs.hpp"
@@ -44,7 +45,8 @@ class Differences {
     // multiplied in distances.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run);
-    static std::int64_t memory(const Matrix& X, const FeatureScales& scales, int n_threads);
+    // gaps: values may be missing.
+    static std::int64_t memory(const Matrix& X, const FeatureScales& scales, bool gaps, int n_threads);
     Targets targets(std::vector<std::int64_t> rows, Run& run) const {
         return {dense_, X_->n_rows(), std::move(rows), run};
     }
@@ -73,6 +75,11 @@ class Differences {
     void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
+    // Whether means of neighbors below can be added up, and the bins that they take: of genotypes with gaps.
+    bool adds_means() const { return !genotypes_.empty() && ignores_gaps(); }
+    // sums[k] += sum over bins of share * mean difference, of features with gaps.
+    void add_means(const NeighborBins& bins, double* sums, Run& run) const;
+
     // Whether feature k has gaps.
     bool incomplete(std::int64_t k) const {
         return !scales_->incomplete.empty() && scales_->incomplete[at(columns_[at(k)])];
@@ -90,8 +97,10 @@ class Differences {
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;
+    void add_genotypes(Run& run);
+    // lacking: null, or in how many features both samples have gaps.
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
-                         Run& run) const;
+                         const std::uint32_t* lacking, Run& run) const;
 
     const Matrix* X_;
     const FeatureScales* scales_;
@@ -100,6 +109,12 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
+    // Of an X of genotypes, in the place of parts: those with gaps, and those without.
+    struct GenotypePart {
+        GenotypePairs data;
+        std::vector<std::int64_t> places;  // of its SNPs, in columns_
+    };
+    std::vector<GenotypePart> genotypes_;
     // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
     // the others.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;

@@ -122,6 +122,28 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
     return maxima;
 }
 
+void check_genotypes(const fastfs_matrix& m, const Name& name) {
+    require(m.values != nullptr, "the values of ", name, " are null");
+    require(m.row_stride == 0, "the row_stride of genotypes must be 0, but is ", m.row_stride);
+    require(m.col_stride >= 1 && m.col_stride <= kMostValues, "col_stride must be the bytes of a SNP, not ",
+            m.col_stride);
+    const std::int64_t n_samples = 4 * m.col_stride;
+    if (!m.row_list) {
+        require(m.n_rows <= n_samples, "SNPs of ", m.col_stride, " bytes have at most ", n_samples,
+                " samples, but n_rows is ", m.n_rows);
+    }
+    for (std::int64_t r = 0; m.row_list && r < m.n_rows; ++r) {
+        if (m.row_list[r] >= 0 && m.row_list[r] < n_samples) continue;
+        throw InvalidArgument({"the sample ", m.row_list[r], " at position ", r, " of row_list is outside 0..",
+                               n_samples - 1, ", which SNPs of ", m.col_stride, " bytes have"});
+    }
+    const std::int64_t most = kMostValues / m.col_stride;  // how many there are is known to the caller alone
+    for (std::int64_t c = 0; m.col_list && c < m.n_cols; ++c) {
+        if (m.col_list[c] >= 0 && m.col_list[c] < most) continue;
+        throw InvalidArgument({"the SNP ", m.col_list[c], " at position ", c, " of col_list is outside 0..", most - 1});
+    }
+}
+
 }  // namespace
 
 void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column) {
@@ -129,17 +151,24 @@ void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column
             " (counted from 0); impute or drop it first"});
 }
 
-Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(description), name_(name) {
+Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool reads_genotypes)
+    : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
             "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not ", m_.dtype);
     require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is ", m_.reserved);
-    require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
-            "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not ", m_.storage);
+    require(m_.storage >= FASTFS_DENSE && m_.storage <= FASTFS_GENOTYPE,
+            "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE, not ", m_.storage);
+    require(!is_genotypes() || reads_genotypes, name,
+            " holds genotypes of two bits, which only the RELIEF family reads: decode them to numbers");
+    require(is_genotypes() || (!m_.row_list && !m_.col_list),
+            "row_list and col_list select genotypes, but the storage of ", name, " is ", m_.storage);
     require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
             " x ", m_.n_cols);
     require(m_.n_rows <= kMostValues / m_.n_cols, name, " can't have ", m_.n_rows, " x ", m_.n_cols, " values");
     if (is_sparse()) {
         check_sparse(m_);
+    } else if (is_genotypes()) {
+        check_genotypes(m_, name);
     } else {
         require(m_.values != nullptr, "the values of ", name, " are null");
         // No memory reaches further, and no sum of such steps overflows.

@@ -25,13 +25,15 @@ inline const Name kY = Name::of_matrix(1, "Y");
 
 class Matrix {
   public:
-    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).
-    explicit Matrix(const fastfs_matrix& description, const Name& name = kX);
+    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure), or if these are
+    // genotypes and the caller can't read them.
+    explicit Matrix(const fastfs_matrix& description, const Name& name = kX, bool reads_genotypes = false);
 
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }
     bool is_float32() const { return m_.dtype == FASTFS_FLOAT32; }
-    bool is_sparse() const { return m_.storage != FASTFS_DENSE; }
+    bool is_sparse() const { return m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC; }
+    bool is_genotypes() const { return m_.storage == FASTFS_GENOTYPE; }
     bool is_csr() const { return m_.storage == FASTFS_CSR; }
     const fastfs_matrix& description() const { return m_; }
     std::int64_t n_stored() const;  // values held: all, or those of a sparse matrix

@@ -249,6 +249,46 @@ void test_calls(std::int64_t n, std::int64_t d) {
     test("ikdr_embed" + shape, 8 * n * C, [&](auto& how) { return fastfs_ikdr_embed(&model, X, &how, out.data()); });
 }
 
+void test_genotypes(std::int64_t n, std::int64_t p) {
+    constexpr std::int64_t C = 3;
+    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p) + " genotypes";
+    const std::int64_t bytes = (n + 3) / 4;
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(bytes * p));
+    std::mt19937 engine(1);
+    for (auto& v : values) {
+        v = static_cast<std::uint8_t>(engine());
+        v = static_cast<std::uint8_t>(v | (v & 0x55) << 1);  // none is missing
+    }
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
+    const auto* y = labels.data();
+    std::vector<double> scores(static_cast<std::size_t>(p)), deviations(scores), numbers(labels.begin(), labels.end());
+    const auto samples = fastfs::matrix::genotypes(values.data(), n, p, bytes);
+    for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN}) {
+        fastfs_margin* margin = nullptr;
+        auto stage = fastfs::default_margin_options(FASTFS_SCALE_NONE, keep);
+        test("margin_new" + shape, 0,
+             [&](auto& how) { return fastfs_margin_new(samples.get(), &stage, &how, &margin); });
+        for (int method = FASTFS_RELIEFF; method <= FASTFS_RRELIEFF; ++method) {
+            for (const std::int64_t n_targets : {std::int64_t{0}, n / 3}) {
+                auto options = fastfs::default_relief_options();
+                options.method = method;
+                options.n_targets = n_targets;
+                if (method == FASTFS_RRELIEFF) {
+                    options.target = FASTFS_TARGET_NUMBER;
+                    options.y = numbers.data();
+                }
+                fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+                result.scores = scores.data();
+                result.scores_sd = deviations.data();
+                test("relief " + std::to_string(method) + shape, 8 * p,
+                     [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
+            }
+        }
+        fastfs_margin_free(margin);
+    }
+}
+
 // Where what each row takes by itself outgrows what is allowed for whatever doesn't grow with the data.
 template <class T>
 void test_many_rows(std::int64_t n, std::int64_t d) {
@@ -374,6 +414,10 @@ int main() {
         test_calls<double>(60, 400);
         test_calls<float>(60, 400);
         test_calls<float>(1000, 40);
+        test_genotypes(60, 400);
+        test_genotypes(1000, 40);
+        test_genotypes(1000, 40000);
+        test_genotypes(2000, 3);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
         for (const bool csr : {true, false}) {

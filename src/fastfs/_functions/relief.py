@@ -6,22 +6,23 @@ their kin.
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import MarginOptions, Stage, algorithm, messages
+from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling, messages
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.table import Table, as_categorical_features, read_table
+from fastfs._inputs.table import Table, as_categorical_features, categorical_mask, read_table
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
+from fastfs.io._genotypes import Genotypes
 
 
 def as_count(name: str, value: Any) -> int:
@@ -54,6 +55,7 @@ class FamilyOptions(MarginOptions):
 
     METHOD: ClassVar[str]
     KEEP: ClassVar[str]  # the distances that fits with different targets have in common
+    scaling: str = option(lambda name, value: as_scaling(name, value, ("auto", "range", "standard")))
     n_targets: int = option(lambda name, n: 0 if n is None else as_count(name, n))
     random_state: int = option(lambda _, value: as_seed(value), key="seed")
 
@@ -64,6 +66,16 @@ class FamilyOptions(MarginOptions):
     def floats(self, X: Any, run: Run) -> Any:
         """Return the values of a table as the core takes them for this method."""
         return as_dense(X, run)
+
+    def scaling_of(self, X: Any) -> str:
+        """Return the scaling of a table: genotypes are comparable as they are."""
+        if self.scaling != "auto":
+            return self.scaling
+        return "none" if isinstance(X, Genotypes) else "range"
+
+    def genotypes(self, X: Genotypes) -> Table | None:
+        """Return X as a table if the core takes it at two bits a genotype for these options; otherwise decode it."""
+        return None
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         return read_response(y, n_samples, n_features, "class")
@@ -95,6 +107,14 @@ class TableOptions(FamilyOptions):
 
     def floats(self, X: Any, run: Run) -> Any:
         return as_matrix(X, run)
+
+    def genotypes(self, X: Genotypes) -> Table | None:
+        if self.ramp != "none" or self.missing == "class":
+            return None
+        mask = categorical_mask(X, self.categorical_features)
+        if mask.all():
+            return Table(X, np.full(X.shape[1], 3, np.int64))
+        return Table(X) if self.scaling_of(X) == "none" and not mask.any() else None
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         found = read_response(y, n_samples, n_features, self.target_type, numbers_only=self.NUMBERS_ONLY)
@@ -153,6 +173,9 @@ class SWRFOptions(SURFOptions):
     radius: str = option(lambda name, value: choose(name, value, ("all", "sample")))
     dead_band: float = option(as_float)
 
+    def genotypes(self, X: Genotypes) -> Table | None:
+        return None  # each pair has a weight of its own, and adding up numbers is faster then
+
 
 @dataclass(frozen=True, kw_only=True)
 class RReliefFOptions(TableOptions):
@@ -161,6 +184,9 @@ class RReliefFOptions(TableOptions):
     target_type: str = option(lambda name, value: choose(name, value, ("auto", "number", "survival")))
     n_neighbors: int = option(as_count)
     sigma: float = option(as_float)
+
+    def genotypes(self, X: Genotypes) -> Table | None:
+        return super().genotypes(X) if self.missing == "error" else None  # as of SWRF
 
 
 @dataclass(frozen=True)
@@ -186,6 +212,8 @@ class Samples:
     distances : ndarray, optional
     rows : ndarray of int64, optional
         The rows of the caller's table, if samples of weight 0 were left out.
+    scaling : str
+        Of X.
     """
 
     X: Any
@@ -194,10 +222,15 @@ class Samples:
     weights: npt.NDArray[np.float64] | None
     distances: npt.NDArray[np.float64] | None
     rows: npt.NDArray[np.int64] | None
+    scaling: str
 
     def stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> Stage:
         given = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
-        return Stage(self.X, options.stage() | given, run, keep)
+        return Stage(self.X, options.stage() | given | {"scaling": self.scaling}, run, keep)
+
+    def decoded(self, run: Run) -> "Samples":
+        """Return the same with genotypes as floats."""
+        return replace(self, X=as_matrix(self.X, run))
 
 
 def read_samples(
@@ -223,9 +256,16 @@ def read_samples(
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         distances = None if distances is None else distances[np.ix_(rows, rows)]
-    table = options.table(X, run)
-    values = options.floats(check(X, table.values), run)
-    return Samples(values, table.levels, options.response(y, *values.shape), weights, distances, rows)
+    table = options.genotypes(X) if isinstance(X, Genotypes) and weights is None else None
+    if table is not None:
+        X.check_file()
+        check(X, np.broadcast_to(np.float32(0), X.shape))  # of values that are as many, but take no memory
+        values = X
+    else:
+        table = options.table(X, run)
+        values = options.floats(check(X, table.values), run)
+    response = options.response(y, *values.shape)
+    return Samples(values, table.levels, response, weights, distances, rows, options.scaling_of(X))
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
@@ -294,7 +334,7 @@ def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
     except ValueError as error:
         cell = {place.kind: place.number for place in places(error)}
         if {"row", "column"} <= cell.keys() and isinstance(options, TableOptions) and options.missing == "error":
-            value = samples.X[cell["row"], cell["column"]]
+            value = np.asarray(samples.X[[cell["row"]], [cell["column"]]]).item()
             if np.isnan(value):
                 error.args = (f"{error}, or choose missing='ignore'",)
         if samples.rows is not None:
@@ -342,7 +382,7 @@ def relief_scores(
     *,
     n_targets: int | None = None,
     closed_form: bool = False,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     n_threads: int = 0,
@@ -401,7 +441,7 @@ def relieff_scores(
     ramp: str | tuple[float, float] | None = None,
     priors: str | Mapping[Any, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -461,7 +501,7 @@ def surf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -519,7 +559,7 @@ def multisurf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -579,7 +619,7 @@ def swrf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -640,7 +680,7 @@ def mu_relief_scores(
     ramp: str | tuple[float, float] | None = None,
     priors: str | Mapping[Any, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -698,7 +738,7 @@ def rrelieff_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,

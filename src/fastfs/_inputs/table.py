@@ -14,7 +14,7 @@ from fastfs._inputs.matrix import as_array, as_floats, column_names, describing,
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
-FROM_DTYPE = "from_dtype"
+FROM_DTYPE, ALL = "from_dtype", "all"
 # Codes that are taken as they are; what is tried at once stays in a cache.
 _MOST_CODES, _VALUES_AT_ONCE = 1 << 15, 1 << 16
 _DECLARE = "convert it to numbers, drop it, or declare it in categorical_features"
@@ -41,10 +41,11 @@ class Table:
 
 
 def as_categorical_features(name: str, columns: Any) -> Any:
-    """Return what `read_table` takes: None, "from_dtype", or a mask, numbers or names of columns."""
-    if isinstance(columns, str) and columns != FROM_DTYPE:
+    """Return what `read_table` takes: None, "from_dtype", "all", or a mask, numbers or names of columns."""
+    if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(
-            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r} or None, not {columns!r}"
+            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None, "
+            f"not {columns!r}"
         )
     return columns
 
@@ -55,8 +56,8 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     X is a 2-D table. A copy is taken off the budget of the run.
     """
     require_table(X)
-    mask = None if categorical_features is None else _categorical(_as_columns(X), categorical_features)
-    if mask is None or not mask.any():
+    mask = categorical_mask(X if categorical_features is None else _as_columns(X), categorical_features)
+    if not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     if hasattr(X, "tocsr"):
         return Table(X, mask.astype(np.int64))  # which the core refuses
@@ -157,8 +158,10 @@ def _as_columns(X: Any) -> Any:
     return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
 
 
-def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
+def categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
     """Return the mask of the columns of X that are declared categorical."""
+    if columns is None or (isinstance(columns, str) and columns == ALL):
+        return np.full(np.shape(X)[1], columns is not None)
     if isinstance(columns, str):
         if column_names(X) is None:
             raise ValueError(
