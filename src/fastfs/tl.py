@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
 from fastfs._inference.permutation import permutation_test, settle
-from fastfs._inputs.checks import as_int, choose, rank_features, some_of
+from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
 from fastfs._machine.run import DataWarning, warn
 from fastfs._methods import METHODS
@@ -84,7 +84,7 @@ _DOC = """{summary}
         The genes to compare, or the column of `adata.var` that tells, such as "highly_variable".
     key_added : str, optional
         Default: "{word}".
-    n_permutations : int
+    n_permutations : int or "auto"
         For p-values by :func:`fastfs.permutation_test`; 0: none, so that all p-values are NaN.
     batch : str, optional
         Column of `adata.obs`: groups are permuted within batches only.
@@ -163,7 +163,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         use_raw: bool | None = None,
         mask_var: str | npt.ArrayLike | None = None,
         key_added: str | None = None,
-        n_permutations: int = 0,
+        n_permutations: int | str = 0,
         batch: str | None = None,
         donors: str | None = None,
         covariates: Sequence[str] | None = None,
@@ -174,10 +174,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
     ) -> AnnData | None:
 
         model = getattr(fastfs, method.estimator)(**parameters)
-        n_permutations = as_int("n_permutations", n_permutations, low=0)
+        as_permutations(n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
         if not n_permutations and (ranking == "z" or batch or donors or covariates):
-            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
+            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations='auto'")
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
@@ -356,7 +356,7 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
 class _Test:
     """How groups of cells are permuted, and which of scores and z ranks the genes."""
 
-    n_permutations: int
+    n_permutations: int | str
     ranking: str
     design: dict[str, Any]  # by parameter of `permutation_test`, for each cell
 

@@ -1253,6 +1253,12 @@ def test_pairs(tmp_path, inside):
     assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
     assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
     assert len(about["ranking"]) == 14
+    finished = inside(*call[:4], "--permutations", "auto", "--out", "p.json", cwd=tmp_path)
+    expected = fastfs.differential_correlation(X, Y, n_permutations="auto")
+    about = json.loads((tmp_path / "p.json").read_text())
+    assert (about["stopped"], about["n_permutations"]) == (expected.stopped, expected.n_permutations)
+    assert finished.stderr.count(", stopped early;") == expected.stopped
+    assert [pair["pvalue_max"] for pair in about["ranking"]] == expected.pvalues_max.tolist()
 
 
 @pytest.mark.parametrize(
@@ -1263,6 +1269,7 @@ def test_pairs(tmp_path, inside):
         (["--out", "cells.csv"], "is the input"),
         (["--targets", "g1"], "--targets is for fastfs score"),
         (["--weights", "g1"], "--weights is for fastfs score"),
+        (["--permutations", "-1"], "--permutations needs a number of at least 0, or auto, not '-1'"),
         (["--event", "g1"], "--event is for fastfs score"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],

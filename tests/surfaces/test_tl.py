@@ -476,6 +476,24 @@ def test_designs_reach_the_test(groupby, design, ranking):
     assert found["params"]["ranking"] == ranking
 
 
+def test_permutations_as_many_as_it_takes():
+    """Enough for the groups that differ; an early end for those that don't."""
+    adata = study()
+    tl.relieff(adata, "illness", n_permutations="auto")
+    test = fastfs.permutation_test(fastfs.ReliefF(), adata.X, adata.obs["illness"].astype(str))
+    found = adata.uns["relieff"]
+    pvalues = pd.Series(found["pvals_max"]["ill"], found["names"]["ill"])[adata.var_names]
+    assert np.array_equal(pvalues, test.pvalues_max)
+    assert found["params"]["n_permutations"] == "auto"
+    tl.differential_correlation(adata, "illness", n_permutations="auto")
+    expected = fastfs.differential_correlation(adata.X, adata.obs["illness"].astype(str), n_permutations="auto")
+    found = adata.uns["differential_correlation"]
+    assert np.array_equal(found["pairs"]["pvals_max"], expected.pvalues_max)
+    assert found["params"]["n_permutations"] == expected.n_permutations
+    with pytest.raises(ValueError, match="n_permutations must be 'auto' or an integer, not 'many'"):
+        tl.relieff(adata, "illness", n_permutations="many")
+
+
 def test_only_the_compared_cells_need_donors():
     adata = study()
     adata.obs.loc[adata.obs["type"] == "T", "donor"] = None
@@ -536,8 +554,8 @@ def test_few_labelings_are_told():
         ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'"),
         ({"batch": "illness"}, ValueError, "no labeling but the true one is possible: all 48 samples of block"),
         ({"batch": "type", "donors": "donor"}, ValueError, "group 'd0' lies in the blocks 'B', 'NK', 'T'"),
-        ({"n_permutations": 0, "batch": "batch"}, ValueError, "need permutations: give n_permutations=999"),
-        ({"n_permutations": 0, "ranking": "z"}, ValueError, "need permutations: give n_permutations=999"),
+        ({"n_permutations": 0, "batch": "batch"}, ValueError, "need permutations: give n_permutations='auto'"),
+        ({"n_permutations": 0, "ranking": "z"}, ValueError, "need permutations: give n_permutations='auto'"),
     ],
 )
 def test_bad_designs(call, error, message):
