@@ -22,9 +22,9 @@ import fastfs
 from fastfs._inference.permutation import permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
-from fastfs._machine.run import DataWarning, warn
+from fastfs._machine.run import DataWarning, as_progress, warn
 from fastfs._methods import METHODS
-from fastfs._types import Array
+from fastfs._types import Array, Progress
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -101,7 +101,7 @@ _DOC = """{summary}
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
-        Of :class:`fastfs.{estimator}`.
+        Of :class:`fastfs.{estimator}`; `verbose` is for the permutations of each group, too.
 
     Returns
     -------
@@ -522,12 +522,14 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test) -> dict[str, dict[str, A
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all = {"label_free": np.nan, "n_distinct": np.inf}
     if test.n_permutations:
-        model = settle(clone(fitted), fitted)
+        model = settle(clone(fitted), fitted).set_params(verbose=False)
         tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
-            found = permutation_test(tested, X, y, n_permutations=test.n_permutations, **test.design)
+            found = permutation_test(
+                tested, X, y, n_permutations=test.n_permutations, verbose=fitted.verbose, **test.design
+            )
         pvalues, largest = found.pvalues.reshape(scores.shape), found.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
         if test.ranking == "z":
@@ -622,6 +624,7 @@ def differential_correlation(
     key_added: str = "differential_correlation",
     drop_unlabelled: bool = False,
     copy: bool = False,
+    verbose: bool | Progress = False,
     **parameters: Any,
 ) -> AnnData | None:
     """Find the pairs of genes whose correlation differs between two groups of cells.
@@ -645,6 +648,8 @@ def differential_correlation(
         As for :func:`fastfs.tl.manifest`.
     key_added : str
         Where in `adata.uns` and `adata.var` the results are kept.
+    verbose : bool or callable
+        True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
     **parameters
         Of :func:`fastfs.differential_correlation`, such as `n_permutations`.
 
@@ -690,7 +695,8 @@ def differential_correlation(
     else:
         cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
     design = _design(adata, cells, batch, donors, covariates)
-    found = fastfs.differential_correlation(source.of(cells), labels, **design, **parameters)
+    report = as_progress(verbose)
+    found = fastfs.differential_correlation(source.of(cells), labels, **design, progress=report, **parameters)
     genes = np.asarray(source.names, dtype=object)[found.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
     for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):

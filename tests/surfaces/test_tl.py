@@ -494,6 +494,30 @@ def test_permutations_as_many_as_it_takes():
         tl.relieff(adata, "illness", n_permutations="many")
 
 
+@pytest.mark.parametrize("word", ["relieff", "manifest"])
+def test_permutations_show_their_progress(word):
+    """Those of each comparison from 0 to 1; fits under permuted labels are silent."""
+    seen = []
+    getattr(tl, word)(
+        cells(), "state", n_permutations=4, verbose=lambda step, fraction: seen.append((step, fraction)), **CALLS[word]
+    )
+    shares = [fraction for step, fraction in seen if step == "permutations"]
+    n_tests = {"relieff": 3, "manifest": 1}[word]
+    assert shares == [0.25, 0.5, 0.75, 1.0] * n_tests
+    steps = [step for step, _ in seen]
+    begin = steps.index("permutations")
+    assert steps[begin : begin + 4] == ["permutations"] * 4
+
+
+def test_pairs_show_their_progress():
+    seen = []
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(40, 1500)), obs={"state": ["a", "b"] * 20})
+    tl.differential_correlation(adata, "state", n_permutations="auto", verbose=lambda *step: seen.append(step))
+    assert "labelings" in [step for step, _ in seen]
+    shares = [share for _, share in seen]
+    assert shares == sorted(shares)  # over both calls of the core: 99 labelings, then 999
+
+
 def test_only_the_compared_cells_need_donors():
     adata = study()
     adata.obs.loc[adata.obs["type"] == "T", "donor"] = None
