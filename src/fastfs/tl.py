@@ -651,7 +651,7 @@ def differential_correlation(
     verbose : bool or callable
         True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
     **parameters
-        Of :func:`fastfs.differential_correlation`, such as `n_permutations`.
+        Of :func:`fastfs.differential_correlation`, such as `n_permutations`, or `features` by their names.
 
     Returns
     -------
@@ -695,8 +695,9 @@ def differential_correlation(
     else:
         cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
     design = _design(adata, cells, batch, donors, covariates)
-    report = as_progress(verbose)
-    found = fastfs.differential_correlation(source.of(cells), labels, **design, progress=report, **parameters)
+    found = fastfs.differential_correlation(
+        source.of(cells), labels, feature_names=source.names, **design, progress=as_progress(verbose), **parameters
+    )
     genes = np.asarray(source.names, dtype=object)[found.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
     for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):

@@ -1261,6 +1261,15 @@ def test_pairs(tmp_path, inside):
     assert [pair["pvalue_max"] for pair in about["ranking"]] == expected.pvalues_max.tolist()
 
 
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_pairs_warn_by_names(tmp_path, inside):
+    write_text(tmp_path / "cells.csv")
+    call = ["pairs", "cells.csv", "--label", "status", "--permutations", "0", "--correlation", "spearman"]
+    finished = inside(*call, cwd=tmp_path)
+    warned = "Warning: 1 pair of features correlates perfectly in a class and is left out, having no finite z: columns"
+    assert f"{warned} 'g0' and 'g1'." in finished.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

@@ -518,6 +518,22 @@ def test_pairs_show_their_progress():
     assert shares == sorted(shares)  # over both calls of the core: 99 labelings, then 999
 
 
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_pairs_go_by_the_names_of_genes():
+    adata = cells(2)
+    adata.X[::2, 3] = 1.0
+    adata.X[:, 7] = 2 * adata.X[:, 5]
+    mask = np.arange(20) != 0
+    with pytest.warns(fastfs.DataWarning) as warned:
+        tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask)
+    messages = [str(w.message) for w in warned]
+    assert messages[0].endswith("having no correlation: column 'gene3'")
+    assert messages[1].endswith("having no finite z: columns 'gene5' and 'gene7'")
+    tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask, features=["gene9", "gene4"])
+    pairs = adata.uns["differential_correlation"]["pairs"]
+    assert pairs[["gene_a", "gene_b"]].to_numpy().tolist() == [["gene4", "gene9"]]
+
+
 def test_only_the_compared_cells_need_donors():
     adata = study()
     adata.obs.loc[adata.obs["type"] == "T", "donor"] = None

@@ -1,5 +1,6 @@
 """Differential correlation: pairs of features whose correlation differs between two classes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,7 @@ def differential_correlation(
     y: Any,
     *,
     features: Any = None,
+    feature_names: Sequence[str] | None = None,
     correlation: str = "pearson",
     n_pairs: int = 1000,
     n_permutations: int | str = 999,
@@ -129,6 +131,8 @@ def differential_correlation(
         Labels of two classes, with at least four samples each.
     features : array-like, optional
         Compare the pairs among these only: a mask, column numbers or names. Default: all.
+    feature_names : sequence of str, optional
+        Names of the columns, for `features` and warnings. Default: those of a DataFrame.
     correlation : {"pearson", "spearman"}
         Spearman's takes ranks within each class. Choose it if samples may be outliers in many features, where Pearson's
         finds too much: p <= 0.05 in 15 % of data sets without any change, against 5 %.
@@ -195,8 +199,12 @@ def differential_correlation(
     options = CorrelationOptions.of(locals())
     n_permutations, may_stop = as_permutations(n_permutations, low=0)
     run = Run(n_threads, max_memory, progress)
-    names = column_names(X)
+    names = column_names(X) if feature_names is None else list(feature_names)
     X = as_matrix(X, run)
+    if names is not None and len(names) != X.shape[1]:
+        raise ValueError(
+            f"feature_names must have one name for each of the {X.shape[1]} columns of X, but has {len(names)}"
+        )
     classes, labels = encode_labels(y, *X.shape)
     require_classes(classes)
     if len(classes) > 2:

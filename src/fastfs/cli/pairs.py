@@ -68,6 +68,7 @@ def pairs(
             found = fastfs.differential_correlation(
                 data.table.X,
                 data.table.y,
+                feature_names=data.table.feature_names,
                 correlation=correlation,
                 n_pairs=top or 1000,
                 n_permutations=n_permutations,

@@ -30,6 +30,8 @@ def compare(X=X, y=y, **parameters):
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
         ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"feature_names": ["u", "v"]}, ValueError, "feature_names must have one name for each of the 6 columns of X"),
+        ({"feature_names": list("uvwxyz"), "features": ["u", "q"]}, ValueError, "'q', which isn't a column name of X"),
         ({"correlation": "kendall"}, ValueError, "correlation must be 'pearson' or 'spearman', not 'kendall'"),
         ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
         ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
