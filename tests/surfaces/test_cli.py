@@ -1270,16 +1270,28 @@ def test_pairs_warn_by_names(tmp_path, inside):
     assert f"{warned} 'g0' and 'g1'." in finished.stderr
 
 
+def test_pairs_offer_only_what_they_take(inside, tmp_path):
+    """Targets, events and weights are for scores."""
+    others = ("--targets", "--event", "--weights")
+    helped = inside("pairs", "--help", cwd=tmp_path)
+    assert "--classes" in helped.stdout
+    assert not [option for option in others if option in helped.stdout]
+    helped = inside("score", "--help", cwd=tmp_path)
+    assert [option for option in others if option in helped.stdout] == list(others)
+    write_text(tmp_path / "cells.csv")
+    for option in others:
+        finished = inside("pairs", "cells.csv", "--label", "status", option, "g1", cwd=tmp_path)
+        assert finished.returncode == 2
+        assert f"No such option: {option}" in finished.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
         (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman', not 'kendall'"),
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
-        (["--targets", "g1"], "--targets is for fastfs score"),
-        (["--weights", "g1"], "--weights is for fastfs score"),
         (["--permutations", "-1"], "--permutations needs a number of at least 0, or auto, not '-1'"),
-        (["--event", "g1"], "--event is for fastfs score"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],
 )

@@ -58,12 +58,9 @@ def pairs(
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
     check_files(source, ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)))
-    for option, value in (("--targets", source.targets), ("--event", source.event), ("--weights", source.weights)):
-        if value is not None:
-            raise ValueError(f"{option} is for fastfs score: fastfs pairs compares two classes, which --label names")
     n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, [], design.columns())
+        data = read(source, design.columns())
         with names_of_the_file(data, source.transpose):
             found = fastfs.differential_correlation(
                 data.table.X,
