@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
+from fastfs._inference.design import Design
 from fastfs._inference.permutation import permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.matrix import check_structure
@@ -130,7 +131,8 @@ _DOC = """{summary}
     -----
     fastfs.DataWarning
         X holds counts, from which `logfoldchanges` say nothing; genes rank much as without groups (`label_free` above
-        0.5); batches and donors allow fewer than 20 labelings; what the estimator warns of.
+        0.5); batches and donors allow fewer than 20 labelings, or parts of them contribute nothing; what the estimator
+        warns of.
 
     Notes
     -----
@@ -188,6 +190,8 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         test = _Test(n_permutations, ranking, _design(adata, cells, batch, donors, covariates))
+        if n_permutations:
+            warn(Design(labels, test.design.get("blocks"), test.design.get("groups")).weaknesses)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
         result = _compare(model, source, cells, labels, pairs, test)
@@ -410,6 +414,10 @@ def _grouping(
     if len(missing) and not drop_unlabelled:
         raise ValueError(f"{_without(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
     cells = np.flatnonzero(column.notna().to_numpy())
+    if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
+        raise ValueError(
+            f"{groupby} must hold groups, but holds numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
+        )
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):

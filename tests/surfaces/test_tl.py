@@ -606,7 +606,26 @@ def test_bad_designs(call, error, message):
     assert not adata.uns
 
 
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_batches_that_contribute_nothing_are_told():
+    adata = study()
+    adata.obs["plate"] = ["single", *["plate"] * 95]
+    with pytest.warns(fastfs.DataWarning, match="1 of 2 blocks has one sample, so it contributes nothing to the test"):
+        tl.relieff(adata, "illness", batch="plate", n_permutations=9, ranking="z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tl.relieff(adata, "illness", ranking="score")
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
+
+
+def test_numbers_are_no_groups():
+    adata = cells()
+    adata.obs["age"] = np.linspace(20, 60, 60)
+    for tool in (tl.relieff, tl.differential_correlation):
+        with pytest.raises(ValueError, match=r"age must hold groups, but holds numbers such as 20\.678: bin them"):
+            tool(adata, "age")
 
 
 @pytest.mark.parametrize(

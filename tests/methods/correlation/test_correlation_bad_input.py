@@ -23,7 +23,7 @@ def compare(X=X, y=y, **parameters):
     [
         ({"y": ["a"] * 20}, ValueError, "at least two classes, but has only one class"),
         ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes, but y has 4: a, b, c and 1 more"),
-        ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "at least four samples in each class, but class 'b' has 3"),
+        ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "samples in each class, but class 'b' has 3: give more samples"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"X": X[:, :1]}, ValueError, "pairs of features, but there is only one"),
         ({"features": []}, ValueError, "features must name at least two columns, which make a pair, but names 0"),
