@@ -498,13 +498,14 @@ def _compare(
 
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
     messages = []
+    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
     free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
+    free = {group: share for group, share in free.items() if group not in few}  # one may be the exchange of two groups
     if free and ranking == "score":
         messages.append(
             f"{estimator} ranks genes much as without groups for {some_of(list(free))}: its scores and their means "
             f"under permutations have a rank correlation of {max(free.values()):.2f} (label_free): rank by z instead"
         )
-    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
     if few:
         messages.append(
             f"batches and donors allow only {min(few.values())} labelings for {some_of(list(few))}, so no p-value is "

@@ -607,6 +607,18 @@ def test_bad_designs(call, error, message):
 
 
 @pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_one_donor_of_each_group_says_nothing_about_the_method():
+    """The other labeling is the exchange of the groups, under which scores are the same."""
+    adata = study()
+    adata.obs["donor"] = adata.obs["illness"].astype(str)
+    with pytest.warns(fastfs.DataWarning) as warned:
+        tl.relieff(adata, "illness", donors="donor", n_permutations="auto")
+    assert adata.uns["relieff"]["label_free"]["ill"][0] > 0.99
+    (message,) = [str(w.message) for w in warned]
+    assert message.startswith("batches and donors allow only 2 labelings for ill, well")
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
 def test_batches_that_contribute_nothing_are_told():
     adata = study()
     adata.obs["plate"] = ["single", *["plate"] * 95]
