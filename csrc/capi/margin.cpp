@@ -118,8 +118,8 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
         const double w = o.sample_weights[i];
         if (w >= kLeastWeight && w <= kLargest) continue;
-        refuse({"the weight of a sample must be from ", kLeastWeight, " to ", kLargest, ", but that of ", Name::row(i),
-                " is ", w});
+        refuse({"the weight of a sample that isn't left out must be from ", kLeastWeight, " to ", kLargest,
+                ", but that of ", Name::row(i), " is ", w, ": scale the weights, or leave the sample out"});
     }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {

@@ -1,6 +1,7 @@
 // What a call takes is no more than what it answered to the question (fastfs_run.bytes_needed): every allocation of C++
 // is counted here, and the outputs of the caller's besides.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -82,6 +83,36 @@ void test(const std::string& name, std::int64_t outputs, Call&& call) {
     std::fprintf(stderr, "%s on %d threads took %lld bytes and had said %lld\n", name.c_str(), n_threads,
                  static_cast<long long>(taken), static_cast<long long>(needed));
 }
+
+// A differential correlation of d features with one labeling, and room for the 1000 pairs of the default.
+class Comparison {
+  public:
+    Comparison(std::int64_t d, const std::int64_t* labeling) : scores_(static_cast<std::size_t>(d)) {
+        options.labelings = labeling;
+        options.n_labelings = 1;
+        result_.pairs = pairs_.data();
+        result_.correlations = correlations_.data();
+        result_.z = z_.data();
+        result_.pvalues = pvalues_.data();
+        result_.scores = scores_.data();
+        result_.null_maxima = &maximum_;
+    }
+
+    fastfs_status call(const fastfs_matrix* X, const std::int64_t* labels, const fastfs_run& how) {
+        return fastfs_differential_correlation(X, labels, &options, &how, &result_);
+    }
+
+    fastfs_differential_correlation_options options = fastfs::default_differential_correlation_options();
+
+  private:
+    static constexpr std::size_t kPairs = 1000;
+    std::array<std::int64_t, 2 * kPairs> pairs_;
+    std::array<double, 2 * kPairs> correlations_;
+    std::array<double, kPairs> z_, pvalues_;
+    std::vector<double> scores_;
+    double maximum_ = 0;
+    fastfs_differential_correlation_result result_ = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+};
 
 template <class T>
 void test_calls(std::int64_t n, std::int64_t d) {
@@ -204,23 +235,13 @@ void test_calls(std::int64_t n, std::int64_t d) {
         fastfs_disc_free(fitted);
     }
 
-    std::vector<std::int64_t> halves(labels.size()), pairs(2000);
+    std::vector<std::int64_t> halves(labels.size());
     for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = i % 2;
-    std::vector<double> correlations(2000), z(1000), pvalues(1000), maxima(1);
-    auto compare = fastfs::default_differential_correlation_options();
-    compare.labelings = halves.data();
-    compare.n_labelings = 1;
-    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    compared.pairs = pairs.data();
-    compared.correlations = correlations.data();
-    compared.z = z.data();
-    compared.pvalues = pvalues.data();
-    compared.scores = scores.data();
-    compared.null_maxima = maxima.data();
+    Comparison compared(d, halves.data());
     for (const int correlation : {FASTFS_PEARSON, FASTFS_SPEARMAN}) {
-        compare.correlation = correlation;
+        compared.options.correlation = correlation;
         test("differential_correlation" + shape, 48 * std::min<std::int64_t>(1000, d * (d - 1) / 2) + 8 * d,
-             [&](auto& how) { return fastfs_differential_correlation(X, halves.data(), &compare, &how, &compared); });
+             [&](auto& how) { return compared.call(X, halves.data(), how); });
     }
 
     auto options = fastfs::default_ikdr_options();
@@ -327,20 +348,9 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
         test("nearest_features" + which, 16 * d,
              [&](auto& how) { return fastfs_nearest_features(one, 1, &how, lists.data(), out.data()); });
     }
-    std::vector<std::int64_t> pairs(static_cast<std::size_t>(2 * d * d));
-    std::vector<double> correlations(pairs.size()), z(pairs.size()), pvalues(pairs.size()), maxima(1);
-    auto compare = fastfs::default_differential_correlation_options();
-    compare.labelings = labels.data();
-    compare.n_labelings = 1;
-    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    compared.pairs = pairs.data();
-    compared.correlations = correlations.data();
-    compared.z = z.data();
-    compared.pvalues = pvalues.data();
-    compared.scores = scores.data();
-    compared.null_maxima = maxima.data();
+    Comparison compared(d, labels.data());
     test("differential_correlation" + shape, 24 * d * d + 8 * d,
-         [&](auto& how) { return fastfs_differential_correlation(X, labels.data(), &compare, &how, &compared); });
+         [&](auto& how) { return compared.call(X, labels.data(), how); });
     fastfs_manifest* manifest = nullptr;
     test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, 0, &how, &manifest); });
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
