@@ -17,8 +17,15 @@ namespace fastfs::core {
 Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run)
     : rows_(std::move(rows)), all_(size() == n_samples) {
     if (all_ || !dense) return;
-    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
     fastfs_matrix m = dense->description();
+    m.n_rows = size();
+    if (dense->is_genotypes()) {
+        for (const std::int64_t r : rows_) places_.push_back(m.row_list ? m.row_list[r] : r);
+        m.row_list = places_.data();
+        copied_.emplace(m);
+        return;
+    }
+    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
     visit_dense(m, [&]<class T>(const T* from) {
         values_ = Buffer<char>(size() * m.n_cols * static_cast<std::int64_t>(sizeof(T)));
         T* to = reinterpret_cast<T*>(values_.data());
@@ -29,7 +36,6 @@ Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::i
         });
         m.values = to;
     });
-    m.n_rows = size();
     m.row_stride = m.n_cols;
     m.col_stride = 1;
     copied_.emplace(m);
@@ -42,7 +48,8 @@ ScaledFeatures Targets::of(const ScaledFeatures& features) const {
 }
 
 std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
-    return n_targets == X.n_rows() || X.is_genotypes() ? 0 : n_targets * X.n_cols() * (X.is_float32() ? 4 : 8);
+    if (n_targets == X.n_rows()) return 0;
+    return n_targets * (X.is_genotypes() ? 8 : X.n_cols() * (X.is_float32() ? 4 : 8));
 }
 
 // ---- which kernel takes which features -----------------------------------------------------------------------------
@@ -58,18 +65,17 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       ramp_high_(options.ramp_high),
       columns_(std::move(columns)),
       dense_(&X) {
-    if (X.is_genotypes()) {
-        require(weights == nullptr,
-                "features of two-bit genotypes can't have weights: decode the genotypes to numbers");
-        genotypes_.emplace(X, columns_);
-        dense_ = nullptr;
-        return;
-    }
+    if (computes_on_bits(X, options) && !weights) genotypes_.emplace(X, columns_);
     if (X.is_sparse()) split_sparse(weights, run);
     if (weights) weights_.assign(weights, weights + columns_.size());
     if (!scales.incomplete.empty()) find_gaps(run);
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
+}
+
+bool Differences::computes_on_bits(const Matrix& X, const fastfs_margin_options& options) {
+    return X.is_genotypes() && options.scaling == FASTFS_SCALE_NONE && options.missing == FASTFS_MISSING_ERROR &&
+           options.ramp == FASTFS_RAMP_NONE && !options.levels;
 }
 
 std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, int n_threads) {
@@ -166,7 +172,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
 void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows();
-    if (genotypes_) genotypes_->distances(targets.rows(), t0, t1, out, ld, run, into);
+    if (genotypes_ && !squared) return genotypes_->distances(targets.rows(), t0, t1, out, ld, run, into);
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Part& part = for_distances_[p];
         const ScaledFeatures left = targets.of(part.data);
@@ -268,18 +274,18 @@ void scatter(const Numbers& from, const std::vector<std::int64_t>& places, doubl
 
 }  // namespace
 
-void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
+void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of,
                        bool complete_only, double* sums, Run& run) const {
     const std::int64_t n = X_->n_rows();
-    if (genotypes_) genotypes_->sums(targets.rows(), t0, t1, g, sums, run);
+    if (genotypes_ && of == Summed::kDifferences) return genotypes_->sums(targets.rows(), t0, t1, g, sums, run);
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
         Numbers found(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
-                            squared ? Difference::kSquared : part.difference, g, n, targets.all() && t0 == 0 && t1 == n,
-                            found.data(), run);
+                            of == Summed::kSquares ? Difference::kSquared : part.difference, g, n,
+                            targets.all() && t0 == 0 && t1 == n, found.data(), run);
         });
         scatter(found, part.places, sums);
     }
@@ -289,14 +295,15 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
     scatter(found, sparse_places_, sums);
 }
 
-void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums,
+void Differences::sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums,
                        Run& run) const {
-    if (genotypes_) genotypes_->sums(pairs, sums, run);
+    if (genotypes_ && of == Summed::kDifferences) return genotypes_->sums(pairs, sums, run);
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         Numbers found(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
-            feature_sums<T>(part.data, pairs, squared ? Difference::kSquared : part.difference, found.data(), run);
+            feature_sums<T>(part.data, pairs, of == Summed::kSquares ? Difference::kSquared : part.difference,
+                            found.data(), run);
         });
         scatter(found, part.places, sums);
     }
@@ -306,16 +313,19 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, boo
     scatter(found, sparse_places_, sums);
 }
 
-void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared,
+void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of,
                        bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
-    if (genotypes_ && !gaps_only) genotypes_->target_sums(targets.rows(), t0, neighbors, n_out, combine, out, run);
+    if (genotypes_ && of == Summed::kDifferences) {
+        if (!gaps_only) genotypes_->target_sums(targets.rows(), t0, neighbors, n_out, combine, out, run);
+        return;
+    }
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
         const auto size = static_cast<std::int64_t>(part.places.size());
         Numbers found(at(n_out * size));
         visit_dense(dense_->description(), [&]<class T>(const T*) {
-            const auto plain = squared ? Difference::kSquared : Difference::kKnown;
+            const auto plain = of == Summed::kSquares ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
                            part.difference == Difference::kAbsolute ? plain : part.difference, n_out, combine,
                            found.data(), run);

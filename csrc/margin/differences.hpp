@@ -19,8 +19,12 @@
 
 namespace fastfs::core {
 
-// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied: the matrix
-// that tiles read, or null if there is none.
+// What is summed over pairs: differences, their squares, or differences whose weights hardly repeat, of which numbers
+// are added up faster than bits.
+enum class Summed { kDifferences, kSquares, kVaried };
+
+// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied, but not
+// those of genotypes: the matrix that tiles read, or null if there is none.
 class Targets {
   public:
     Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run);
@@ -36,6 +40,7 @@ class Targets {
     std::vector<std::int64_t> rows_;
     bool all_;
     Buffer<char> values_;
+    std::vector<std::int64_t> places_;  // of genotypes
     std::optional<Matrix> copied_;
 };
 
@@ -46,6 +51,9 @@ class Differences {
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run);
     static std::int64_t memory(const Matrix& X, const FeatureScales& scales, int n_threads);
+    // Whether differences are computed on the bits of X, unless features have weights: genotypes without any option
+    // that makes other numbers of them.
+    static bool computes_on_bits(const Matrix& X, const fastfs_margin_options& options);
     Targets targets(std::vector<std::int64_t> rows, Run& run) const {
         return {dense_, X_->n_rows(), std::move(rows), run};
     }
@@ -66,12 +74,12 @@ class Differences {
 
     // sums[k] += sum of g |difference|, of features without gaps if `complete_only`, otherwise of all, a gap counting
     // 0. g: those of the targets t0..t1 - 1, row-major, n_samples apart.
-    void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
-              bool complete_only, double* sums, Run& run) const;
-    void sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums, Run& run) const;
+    void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of, bool complete_only,
+              double* sums, Run& run) const;
+    void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
     // As target_sums does, of features with gaps, or of all: out is n_out x n_features. k is counted within the call.
-    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared, bool gaps_only,
+    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
     // Whether feature k has gaps.
@@ -101,7 +109,7 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
-    std::optional<GenotypePairs> genotypes_;  // of an X of these, and then there are no parts
+    std::optional<GenotypePairs> genotypes_;  // if it computes on bits
     // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
     // the others.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;
