@@ -333,3 +333,122 @@ def test_the_command_line_ranks_snps(tmp_path, capsys):
     found = capsys.readouterr()
     assert "rs3" in found.out
     assert "MultiSURF scored 6 features of 40 samples (1:" in found.err
+
+
+# ----------------------------------------------------------------------------------------------------- every method
+
+
+def classes_of(n_samples):
+    return np.arange(n_samples) % 2
+
+
+EVERY = {
+    "Relief": lambda X, y: fastfs.Relief().fit(X, y).scores_,
+    "Relief targets": lambda X, y: fastfs.Relief(n_targets=9, scaling=None).fit(X, y).scores_,
+    "ReliefF": lambda X, y: fastfs.ReliefF().fit(X, y).scores_,
+    "ReliefF targets": lambda X, y: fastfs.ReliefF(n_targets=9).fit(X, y).scores_,
+    "ReliefF categories": lambda X, y: fastfs.ReliefF(categorical_features=np.arange(X.shape[1]) % 3 == 0).fit(X, y).scores_,
+    "ReliefF standard": lambda X, y: fastfs.ReliefF(scaling="standard").fit(X, y).scores_,
+    "SURF ramp": lambda X, y: fastfs.SURF(ramp="sd").fit(X, y).scores_,
+    "SWRF": lambda X, y: fastfs.SWRF().fit(X, y).scores_,
+    "RReliefF": lambda X, y: fastfs.RReliefF().fit(X, y + np.arange(len(y)) / 7).scores_,
+    "IterativeRelief": lambda X, y: fastfs.IterativeRelief(fastfs.MultiSURF()).fit(X, y).scores_,
+    "TuRF of DiSC": lambda X, y: fastfs.TuRF(fastfs.ManiFeSt()).fit(X, y).scores_,
+    "VLS": lambda X, y: fastfs.VLS(fastfs.IM4E(), n_subsets=9, subset_size=12).fit(X, y).scores_,
+    "IM4E": lambda X, y: fastfs.IM4E().fit(X, y).scores_,
+    "IM4E predict": lambda X, y: fastfs.IM4E(scaling="standard").fit(X, y).expected_distance(X),
+    "Immigrate": lambda X, y: fastfs.Immigrate(max_iter=3).fit(X, y).scores_,
+    "Immigrate predict": lambda X, y: fastfs.Immigrate(max_iter=3).fit(X, y).expected_distance(X),
+    "ManiFeSt exact": lambda X, y: fastfs.ManiFeSt(accuracy="exact").fit(X, y).scores_,
+    "ManiFeSt fast": lambda X, y: fastfs.ManiFeSt(accuracy="fast", rank=5).fit(X, y).scores_,
+    "ManiFeSt high": lambda X, y: fastfs.ManiFeSt(accuracy="high", rank=5).fit(X, y).scores_,
+    "ManiFeSt combined": lambda X, y: fastfs.ManiFeSt(combine="f").fit(X, y).scores_,
+    "ProjSe": lambda X, y: fastfs.ProjSe().fit(X, y).scores_,
+    "ProjSe numbers": lambda X, y: fastfs.ProjSe().fit(X, np.c_[y, np.arange(len(y)) % 5]).scores_,
+    "ProjSe rbf": lambda X, y: fastfs.ProjSe(kernel="rbf").fit(X, y).scores_,
+    "ProjSe no target": lambda X, y: fastfs.ProjSe().fit(X).scores_,
+    "ProjSe chunks": lambda X, y: fastfs.ProjSe().partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:]).scores_,
+    "two views": lambda X, y: fastfs.projse_two_view(X, X[:, ::2])[1].scores,
+    "DiSC": lambda X, y: fastfs.DiSC(n_components=3, bandwidth_neighbors=5).fit(X, y).scores_,
+    "DiSC standard": lambda X, y: fastfs.DiSC(n_components=3, bandwidth_neighbors=5, scaling="standard").fit(X, y).scores_,
+    "DiSC neighbors": lambda X, y: fastfs.DiSC(n_components=3, bandwidth_neighbors=5, n_neighbors=8, graph="knn").fit(X, y).scores_,
+    "DiSC meta": lambda X, y: fastfs.DiSC(n_components=3, bandwidth_neighbors=5).fit(X, y).meta_features(X),
+    "IKDR": lambda X, y: fastfs.IKDR().fit(X, y).scores_,
+    "IKDR width": lambda X, y: fastfs.IKDR(width="mean", scaling=None).fit(X, y).scores_,
+    "IKDR groups": lambda X, y: fastfs.IKDR(groups=np.arange(X.shape[1]) % 4).fit(X, y).scores_,
+    "IKDR embed": lambda X, y: fastfs.IKDR().fit(X, y).embed(X),
+    "IKDR function": lambda X, y: fastfs.IKDR(kernel=lambda a, b: np.exp(-np.abs(a[:, None] - b).sum(2))).fit(X, y).scores_,
+    "correlation": lambda X, y: fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=20).z,
+    "ranks": lambda X, y: fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=0, correlation="spearman").z,
+    "affinity": lambda X, y: fastfs.affinity(X, sigma=5.0),
+    "affinity product": lambda X, y: fastfs.affinity_product(X, np.ones(X.shape[1]), sigma=5.0),
+    "neighbors": lambda X, y: fastfs.nearest_features(X, 4)[1],
+    "permutations": lambda X, y: fastfs.permutation_test(fastfs.ProjSe(), X, y, n_permutations=9).pvalues,
+}  # fmt: skip
+
+# Selections of 61 samples and 40 SNPs.
+SELECTIONS = {
+    "all": (slice(None), slice(None)),
+    "shuffled": (np.random.default_rng(1).permutation(61)[:50], np.random.default_rng(2).permutation(40)[:30]),
+    "ranges": (slice(3, 58), slice(5, 37)),
+}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_method_reads_genotypes(name, selection):
+    G = pack_genotypes(table(61, 40, missing=0))[SELECTIONS[selection]]
+    X = np.asarray(G)
+    np.testing.assert_allclose(
+        EVERY[name](G, classes_of(len(G))), EVERY[name](X, classes_of(len(X))), rtol=0, atol=1e-12
+    )
+
+
+# Those that hand the table to Python's functions; of the samples to predict, blocks are.
+DECODED = ("ManiFeSt combined", "DiSC meta", "IKDR function", "IM4E predict", "Immigrate predict")
+
+
+@pytest.mark.parametrize("name", sorted(EVERY.keys() - set(DECODED)))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_no_method_decodes_the_table(name, monkeypatch):
+    decode = Genotypes.__array__
+
+    def refuse(self, *arguments, **given):
+        assert self.size * 2 < G.size, "decoded"
+        return decode(self, *arguments, **given)
+
+    G = pack_genotypes(table(61, 40, missing=0))
+    monkeypatch.setattr(Genotypes, "__array__", refuse)
+    assert np.isfinite(EVERY[name](G, classes_of(61))).all()
+
+
+PEAKS = """
+import resource
+import numpy as np
+import fastfs
+from fastfs.io import pack_genotypes
+
+n, p = 200, 200_000
+G = pack_genotypes(np.random.default_rng(0).integers(0, 3, (n, p), dtype=np.int8))
+y = np.arange(n) % 2
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for fit in (
+    lambda: fastfs.ReliefF(n_targets=150).fit(G, y),
+    lambda: fastfs.Relief().fit(G, y),
+    lambda: fastfs.IM4E(max_iter=1).fit(G, y),
+    lambda: fastfs.ProjSe().fit(G, y),
+    lambda: fastfs.projse_scores(G, np.c_[y, y[::-1]]),
+    lambda: fastfs.projse_scores(G, y[:, None]),
+):
+    fit()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_peak_memory_is_far_below_a_decoded_copy(python):
+    finished = python(PEAKS)
+    finished.check_returncode()
+    peaks = [int(line) for line in finished.stdout.split()]  # kB; as float32 the table has 156,250
+    assert len(peaks) == 6
+    assert max(peaks) < 100_000, peaks

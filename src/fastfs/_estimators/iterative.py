@@ -9,7 +9,6 @@ from fastfs._estimators.rounds import _Wrapper
 from fastfs._inputs.checks import as_float, as_int, as_not_negative, count_selected, rank_features
 from fastfs._machine.run import as_progress, warn
 from fastfs._types import Progress
-from fastfs.io._genotypes import Genotypes
 
 
 class IterativeRelief(_Wrapper):
@@ -123,8 +122,6 @@ class IterativeRelief(_Wrapper):
         """
         with self._all_or_nothing():
             X = self._take(X)
-            if isinstance(X, Genotypes):
-                X = np.asarray(X)  # distances between two-bit genotypes have no weights
             n_features = X.shape[1]
             count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work
             n_iter, tol = as_int("n_iter", self.n_iter, low=1), as_not_negative("tol", self.tol)

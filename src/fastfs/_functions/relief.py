@@ -22,7 +22,6 @@ from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
-from fastfs.io._genotypes import Genotypes
 
 
 def as_count(name: str, value: Any) -> int:
@@ -66,11 +65,6 @@ class FamilyOptions(MarginOptions):
         """Return the values of a table as the core takes them for this method."""
         return as_dense(X, run)
 
-    @property
-    def reads_genotypes(self) -> bool:
-        """Whether the core takes genotypes at two bits each for these options; all others need them decoded."""
-        return False
-
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         return read_response(y, n_samples, n_features, "class")
 
@@ -101,11 +95,6 @@ class TableOptions(FamilyOptions):
 
     def floats(self, X: Any, run: Run) -> Any:
         return as_matrix(X, run)
-
-    @property
-    def reads_genotypes(self) -> bool:
-        numbers = self.scaling == "none" and self.ramp == "none" and self.categorical_features is None
-        return numbers and self.missing == "error"
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         found = read_response(y, n_samples, n_features, self.target_type, numbers_only=self.NUMBERS_ONLY)
@@ -163,10 +152,6 @@ class SWRFOptions(SURFOptions):
     METHOD = "swrf"
     radius: str = option(lambda name, value: choose(name, value, ("all", "sample")))
     dead_band: float = option(as_float)
-
-    @property
-    def reads_genotypes(self) -> bool:
-        return False  # each pair has a weight of its own, and adding up numbers is faster then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,10 +223,6 @@ def read_samples(
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         distances = None if distances is None else distances[np.ix_(rows, rows)]
-    if isinstance(X, Genotypes) and options.reads_genotypes and weights is None:
-        X.check_file()
-        check(X, np.broadcast_to(np.float32(0), X.shape))  # of values that are as many, but take no memory
-        return Samples(X, None, options.response(y, *X.shape), weights, distances, rows)
     table = options.table(X, run)
     values = options.floats(check(X, table.values), run)
     return Samples(values, table.levels, options.response(y, *values.shape), weights, distances, rows)
