@@ -68,7 +68,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
         return data, classes, labels
 
-    def _dense(self, X: Any, run: Run, reset: bool = True) -> Array:
+    def _dense(self, X: Any, run: Run, reset: bool = True) -> Any:
         if not hasattr(X, "__next__"):
             X = self._validate_matrix(X, run, reset=reset)
         return as_dense(X, run)
