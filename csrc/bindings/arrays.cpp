@@ -55,8 +55,15 @@ fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
     if (std::any_of(columns, columns + n_cols, [&](std::int64_t c) { return c < 0 || c >= bits.shape(0); })) {
         throw std::invalid_argument("the columns of genotypes must lie within their bits");
     }
-    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1), rows,
-                                     columns);
+    const auto are_all = [](const std::int64_t* places, py::ssize_t n) {  // read faster without a list
+        for (py::ssize_t k = 0; k < n; ++k) {
+            if (places[k] != k) return false;
+        }
+        return true;
+    };
+    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1),
+                                     are_all(rows, n_rows) ? nullptr : rows,
+                                     are_all(columns, n_cols) ? nullptr : columns);
 }
 
 fastfs::matrix view_of(const py::object& X, Matrix& m) {

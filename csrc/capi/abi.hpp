@@ -78,7 +78,7 @@ const T* data_or_null(const std::vector<T>& values) {
     return values.empty() ? nullptr : values.data();
 }
 
-Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX, bool reads_genotypes = false);
+Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX);
 Run read_run(const fastfs_run* run);
 
 }  // namespace fastfs::core

@@ -37,7 +37,7 @@ int64_t fastfs_memory_budget(int64_t requested) {
 }
 
 fastfs_status fastfs_check_matrix(const fastfs_matrix* X) {
-    return guarded([&] { read_matrix(X, kX, true); });
+    return guarded([&] { read_matrix(X); });
 }
 
 fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds) {

@@ -79,8 +79,8 @@ constexpr double kLargest = 1e100, kLeastWeight = 1e-100;
 
 // What IM4E, IMMIGRATE and RELIEF compute with: |x_n - x_j| of all features.
 void require_numbers_only(const fastfs_margin* margin, const char* method) {
-    require(!margin->data.X().is_genotypes(), method, " takes no genotypes of two bits: decode them to numbers");
-    require(margin->data.is_plain(), std::string(method) + " takes dense, complete tables of numbers only: its " +
+    require(margin->data.is_plain(), std::string(method) +
+                                         " takes complete tables of numbers only, and no sparse ones: its " +
                                          "margins have no meaning for missing values, categories and ramps; use the " +
                                          "other methods of the RELIEF family");
 }
@@ -103,12 +103,7 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
                 (o.scaling != FASTFS_SCALE_STANDARD && o.missing == FASTFS_MISSING_ERROR &&
                  o.ramp == FASTFS_RAMP_NONE && o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
             "a sparse X is scaled by range or not at all, without missing values, ramps and categories: make it dense");
-    require(!X.is_genotypes() || ((o.scaling == FASTFS_SCALE_NONE || o.levels) && o.missing != FASTFS_MISSING_CLASS &&
-                                  o.ramp == FASTFS_RAMP_NONE && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
-            "genotypes of two bits take FASTFS_SCALE_NONE, or 3 levels for all, without a ramp and "
-            "FASTFS_MISSING_CLASS: choose these, or decode the genotypes to numbers");
     for (std::int64_t c = 0; o.levels && c < X.n_cols(); ++c) {
-        require(!X.is_genotypes() || o.levels[c] == 3, "genotypes of two bits have 3 levels each, not ", o.levels[c]);
         if (o.levels[c] >= 0 && o.levels[c] <= kMostLevels) continue;
         refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
                          << Name::column(c) << " of X is " << o.levels[c]);
@@ -188,7 +183,6 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense");
-    require(!margin.X().is_genotypes(), "the training data must be numbers, not genotypes of two bits: decode them");
     require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
                                                    " columns of the training data, but has " +
                                                    std::to_string(X.n_cols()));
@@ -205,7 +199,7 @@ fastfs_status fastfs_margin_new(const fastfs_matrix* X_, const fastfs_margin_opt
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, margin != nullptr, "margin is null");
-        const Matrix X = read_matrix(X_, kX, true);
+        const Matrix X = read_matrix(X_);
         require_size(X.n_rows(), 2, "the number of samples");
         const auto o = read_margin_options(options, X);
         *margin = new fastfs_margin{Margin(X, o, run)};

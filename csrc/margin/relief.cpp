@@ -74,7 +74,12 @@ class Scores {
     bool squared() const { return options_.method == FASTFS_RELIEF; }
     // Whether more than w_n g must be known of each neighbor.
     bool in_detail() const { return by_target_ || rule_.by_totals(); }
-    bool sums_squares() const { return squared() && !options_.closed_form; }
+    Summed summed() const {
+        if (squared() && !options_.closed_form) return Summed::kSquares;
+        const bool varied = options_.method == FASTFS_SWRF || margin_.is_weighted() ||
+                            (rule_.by_totals() && differences_.ignores_gaps());
+        return varied ? Summed::kVaried : Summed::kDifferences;
+    }
     std::vector<std::int64_t> chosen_targets() const;
     void ask_for_memory();
     void find_all_pairs(double* rows, std::int64_t block);
@@ -276,8 +281,8 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
             out[2 * out_ld + k] += w * w * part * part;
         }
     };
-    differences_.sums(targets_, first, grouped(found, first, last), sums_squares(), !drawn_, n_parts_, combine,
-                      parts_.data(), run_);
+    differences_.sums(targets_, first, grouped(found, first, last), summed(), !drawn_, n_parts_, combine, parts_.data(),
+                      run_);
 }
 
 void Scores::add_to_bins(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
@@ -374,7 +379,7 @@ void Scores::compute(fastfs_relief_result& result) {
         if (listed_) continue;
         const Run::Part part(run_, share(0.6), share(1));
         if (!drawn_) {
-            differences_.sums(targets_, first, last, rows.data(), sums_squares(), by_target_, sums_.data(), run_);
+            differences_.sums(targets_, first, last, rows.data(), summed(), by_target_, sums_.data(), run_);
             if (expected_) expected_->add_to_sums(targets_, first, last, rows.data(), sums_.data(), run_);
         }
     }
@@ -393,7 +398,7 @@ void Scores::compute(fastfs_relief_result& result) {
             add_by_target(listed.all, 0, n_targets);
         }
         listed.all = {};
-        if (!drawn_) differences_.sums(listed.pairs, sums_squares(), by_target_, sums_.data(), run_);
+        if (!drawn_) differences_.sums(listed.pairs, summed(), by_target_, sums_.data(), run_);
     }
     if (by_means_) differences_.add_means(bins_, parts_.data(), run_);
 

@@ -1272,16 +1272,43 @@ void test_genotypes() {
     const auto scores = [&](const fastfs::matrix& samples) {
         return fastfs::margin(samples, options).relief(labels.data(), 2, of_relief).scores;
     };
-    const auto found = scores(G), expected = scores(fastfs::matrix(chosen.data(), 6, 3));
+    const fastfs::matrix decoded(chosen.data(), 6, 3);
+    const auto found = scores(G), expected = scores(decoded);
     for (std::size_t k = 0; k < found.size(); ++k) CHECK(std::abs(found[k] - expected[k]) < 1e-12);
     CHECK(fastfs_check_matrix(G.get()) == FASTFS_OK);
 
     fastfs_margin* margin = nullptr;
     fastfs_matrix bad = *G.get();
-    CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("FASTFS_SCALE_NONE"));
-    float out[9];
-    CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("only the RELIEF family reads"));
+    float out[9], other[9];
+    fastfs::check(fastfs_affinity(G.get(), nullptr, nullptr, out));
+    fastfs::check(fastfs_affinity(decoded.get(), nullptr, nullptr, other));
+    CHECK(std::equal(out, out + 9, other));
+    for (const int scaling : {FASTFS_SCALE_RANGE, FASTFS_SCALE_STANDARD}) {
+        const auto stage = fastfs::default_margin_options(scaling, FASTFS_KEEP_MANHATTAN);
+        const auto weights = [&](const fastfs::matrix& samples) {
+            return fastfs::margin(samples, stage).im4e(labels.data(), 2, fastfs::default_im4e_options()).weights;
+        };
+        CHECK(weights(G) == weights(decoded));
+    }
+    const auto chosen_by_projse = [&](const fastfs::matrix& samples, double* selection) {
+        std::int64_t selected[3];
+        double of_selected[3], gaps[3], captured[3];
+        fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
+        result.scores = selection;
+        result.selected = selected;
+        result.selection_scores = of_selected;
+        result.gaps = gaps;
+        result.captured = captured;
+        fastfs::check(fastfs_projse(samples.get(), nullptr, labels.data(), 2, nullptr, nullptr, &result));
+    };
+    double of_bits[3], of_numbers[3];
+    chosen_by_projse(G, of_bits);
+    chosen_by_projse(decoded, of_numbers);
+    CHECK(std::equal(of_bits, of_bits + 3, of_numbers));
     bits[0] = static_cast<std::uint8_t>((bits[0] & ~3) | 1);
+    CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("contains NaN or infinity") &&
+          says("row 1, column 1"));
+    CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("row 1, column 1"));
     CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("lacks a genotype") &&
           says("row 1, column 1"));
     bad.row_list = nullptr;

@@ -115,10 +115,12 @@ class Comparison {
 };
 
 template <class T>
-void test_calls(std::int64_t n, std::int64_t d) {
+void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     constexpr std::int64_t size = sizeof(T), C = 3;
-    const std::string shape =
-        " of " + std::to_string(n) + " x " + std::to_string(d) + (size == 4 ? " floats" : " doubles");
+    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(d) +
+                              (genotypes   ? " genotypes"
+                               : size == 4 ? " floats"
+                                           : " doubles");
     std::mt19937 engine(1);
     std::normal_distribution<T> normal;
     std::vector<T> values(static_cast<std::size_t>(n * d));
@@ -127,7 +129,13 @@ void test_calls(std::int64_t n, std::int64_t d) {
         lists(static_cast<std::size_t>(10 * std::max(n, d)));
     for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
     const auto* y = labels.data();
-    const fastfs::matrix samples(values.data(), n, d);
+    const std::int64_t of_snp = (n + 3) / 4;
+    std::vector<std::uint8_t> bits(static_cast<std::size_t>(of_snp * d), 0);
+    for (std::uint8_t& byte : bits) {
+        for (int k = 0; k < 4; ++k) byte = static_cast<std::uint8_t>(byte << 2 | (0b111000 >> engine() % 3 * 2 & 3));
+    }
+    const auto samples =
+        genotypes ? fastfs::matrix::genotypes<T>(bits.data(), n, d, of_snp) : fastfs::matrix(values.data(), n, d);
     const fastfs_matrix* X = samples.get();
     std::vector<double> out(static_cast<std::size_t>(std::max({d * d, n * n, n * C, 10 * d}))), scores(chosen.size()),
         more(scores), gaps(scores), captured(scores);
@@ -190,7 +198,8 @@ void test_calls(std::int64_t n, std::int64_t d) {
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
         fastfs_margin* margin = nullptr;
-        const auto stage = fastfs::default_margin_options(FASTFS_SCALE_STANDARD, keep);
+        const auto stage = fastfs::default_margin_options(
+            genotypes && keep == FASTFS_KEEP_MANHATTAN ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD, keep);
         test("margin_new" + shape, 0, [&](auto& how) { return fastfs_margin_new(X, &stage, &how, &margin); });
         for (int method = FASTFS_RELIEF; method <= FASTFS_MU_RELIEF; ++method) {
             auto options = fastfs::default_relief_options();
@@ -428,6 +437,9 @@ int main() {
         test_genotypes(1000, 40);
         test_genotypes(1000, 40000);
         test_genotypes(2000, 3);
+        test_calls<float>(60, 4000, true);
+        test_calls<float>(1000, 40, true);
+        test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
         for (const bool csr : {true, false}) {

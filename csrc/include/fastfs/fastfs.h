@@ -161,7 +161,8 @@ enum {
 };
 
 /* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
- * Genotypes serve the RELIEF family; all other functions refuse them. */
+ * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks; the RELIEF family
+ * computes on their bits if they are neither scaled nor weighted. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */

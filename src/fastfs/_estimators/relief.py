@@ -26,7 +26,6 @@ from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
-from fastfs.io._genotypes import Genotypes
 
 
 class _ReliefFamily(_Selector):
@@ -86,9 +85,6 @@ class _Rounds:
         self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
         """Return a score for each of these columns; weights, one for each, multiply the differences in distances."""
-        if weights is not None and isinstance(self.samples.X, Genotypes):  # whose distances at two bits have none
-            self.samples = self.samples.decoded(self.stage.run)
-            self.stage = self.samples.stage(self.options, self.stage.run, self.options.KEEP)
         if weights is not None and self.samples.distances is not None:
             raise ValueError("distances of your own can't be weighed by features: leave distances out")
         with in_words_of_the_caller(self.samples, self.options):

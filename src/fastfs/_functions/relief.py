@@ -6,7 +6,7 @@ their kin.
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +16,12 @@ from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
-from fastfs._inputs.matrix import as_array, as_dense, as_matrix, require_table, take_rows
+from fastfs._inputs.matrix import as_array, as_dense, as_matrix, is_genotypes, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.table import Table, as_categorical_features, categorical_mask, read_table
+from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
-from fastfs.io._genotypes import Genotypes
 
 
 def as_count(name: str, value: Any) -> int:
@@ -71,11 +70,7 @@ class FamilyOptions(MarginOptions):
         """Return the scaling of a table: genotypes are comparable as they are."""
         if self.scaling != "auto":
             return self.scaling
-        return "none" if isinstance(X, Genotypes) else "range"
-
-    def genotypes(self, X: Genotypes) -> Table | None:
-        """Return X as a table if the core takes it at two bits a genotype for these options; otherwise decode it."""
-        return None
+        return "none" if is_genotypes(X) else "range"
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         return read_response(y, n_samples, n_features, "class")
@@ -107,14 +102,6 @@ class TableOptions(FamilyOptions):
 
     def floats(self, X: Any, run: Run) -> Any:
         return as_matrix(X, run)
-
-    def genotypes(self, X: Genotypes) -> Table | None:
-        if self.ramp != "none" or self.missing == "class":
-            return None
-        mask = categorical_mask(X, self.categorical_features)
-        if mask.all():
-            return Table(X, np.full(X.shape[1], 3, np.int64))
-        return Table(X) if self.scaling_of(X) == "none" and not mask.any() else None
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         found = read_response(y, n_samples, n_features, self.target_type, numbers_only=self.NUMBERS_ONLY)
@@ -173,9 +160,6 @@ class SWRFOptions(SURFOptions):
     radius: str = option(lambda name, value: choose(name, value, ("all", "sample")))
     dead_band: float = option(as_float)
 
-    def genotypes(self, X: Genotypes) -> Table | None:
-        return None  # each pair has a weight of its own, and adding up numbers is faster then
-
 
 @dataclass(frozen=True, kw_only=True)
 class RReliefFOptions(TableOptions):
@@ -184,9 +168,6 @@ class RReliefFOptions(TableOptions):
     target_type: str = option(lambda name, value: choose(name, value, ("auto", "number", "survival")))
     n_neighbors: int = option(as_count)
     sigma: float = option(as_float)
-
-    def genotypes(self, X: Genotypes) -> Table | None:
-        return super().genotypes(X) if self.missing == "error" else None  # as of SWRF
 
 
 @dataclass(frozen=True)
@@ -228,10 +209,6 @@ class Samples:
         given = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
         return Stage(self.X, options.stage() | given | {"scaling": self.scaling}, run, keep)
 
-    def decoded(self, run: Run) -> "Samples":
-        """Return the same with genotypes as floats."""
-        return replace(self, X=as_matrix(self.X, run))
-
 
 def read_samples(
     X: Any,
@@ -256,14 +233,8 @@ def read_samples(
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         distances = None if distances is None else distances[np.ix_(rows, rows)]
-    table = options.genotypes(X) if isinstance(X, Genotypes) and weights is None else None
-    if table is not None:
-        X.check_file()
-        check(X, np.broadcast_to(np.float32(0), X.shape))  # of values that are as many, but take no memory
-        values = X
-    else:
-        table = options.table(X, run)
-        values = options.floats(check(X, table.values), run)
+    table = options.table(X, run)
+    values = options.floats(check(X, table.values), run)
     response = options.response(y, *values.shape)
     return Samples(values, table.levels, response, weights, distances, rows, options.scaling_of(X))
 

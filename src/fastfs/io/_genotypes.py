@@ -120,6 +120,17 @@ class Genotypes:
             path=self.path,
         )
 
+    def copy(self) -> Genotypes:
+        """Return the table with genotypes of its own, without those of other SNPs and without the file."""
+        self.check_file()
+        facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
+        return Genotypes(
+            self.bits[self.columns],
+            self.rows,
+            np.arange(len(self.columns)),
+            **{name: getattr(self, name) for name in facts},
+        )
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("genotypes are decoded into a new array, so copy must not be False")
