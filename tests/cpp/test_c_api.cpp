@@ -1281,7 +1281,27 @@ void test_genotypes() {
     CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("FASTFS_SCALE_NONE"));
     float out[9];
     CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("only the RELIEF family reads"));
+    // Genotypes that differ or not, and a missing one.
+    const std::vector<std::int64_t> levels(3, 3);
+    options.levels = levels.data();
+    const auto compare = [&] {
+        const auto of_bits = scores(G), of_numbers = scores(fastfs::matrix(chosen.data(), 6, 3));
+        for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(of_bits[k] - of_numbers[k]) < 1e-12);
+    };
+    compare();
+    const std::vector<std::int64_t> two(3, 2);
+    options.levels = two.data();
+    CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("have 3 levels each, not 2"));
     bits[0] = static_cast<std::uint8_t>((bits[0] & ~3) | 1);
+    chosen[1 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
+    options.missing = FASTFS_MISSING_IGNORE;
+    for (const auto* given : {levels.data(), static_cast<const std::int64_t*>(nullptr)}) {
+        options.levels = given;
+        compare();
+    }
+    options.missing = FASTFS_MISSING_CLASS;
+    CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("FASTFS_MISSING_CLASS"));
+    options.missing = FASTFS_MISSING_ERROR;
     CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("lacks a genotype") &&
           says("row 1, column 1"));
     bad.row_list = nullptr;

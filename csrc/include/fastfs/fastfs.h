@@ -161,7 +161,8 @@ enum {
 };
 
 /* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
- * Genotypes serve the RELIEF family; all other functions refuse them. */
+ * Genotypes serve the RELIEF family; all other functions refuse them. It takes them with FASTFS_SCALE_NONE, or 3 levels
+ * for all, without a ramp, and with missing ones if FASTFS_MISSING_IGNORE is set. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
