@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "engines/isa/tiles.hpp"
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -172,7 +171,7 @@ class SnpLines {
                     const std::int32_t* chosen = snps.data() + begins[at(owner - begin)];
                     const auto n = static_cast<std::int64_t>(begins[at(owner - begin + 1)] - begins[at(owner - begin)]);
                     if (n == 0) continue;
-                    isa().genotypes->count_lines(lines(block), chosen, n, static_cast<std::int32_t>(n_snps_), &counts);
+                    genotype_isa().count_lines(lines(block), chosen, n, static_cast<std::int32_t>(n_snps_), &counts);
                     f(owner, block * kSamples, std::min(kSamples, n_rows_ - block * kSamples), counts);
                 }
             }
@@ -227,7 +226,7 @@ void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_
     LineCounts counts;
     for (; n > 0; members += kMostLines, n -= kMostLines) {
         const std::int64_t some = std::min(n, kMostLines);
-        isa().genotypes->count_lines(lines, members, some, static_cast<std::int32_t>(n_samples), &counts);
+        genotype_isa().count_lines(lines, members, some, static_cast<std::int32_t>(n_samples), &counts);
         kernels.add_known(counts, some, lines + target * kLineWords, sums, known);
     }
 }
@@ -317,7 +316,7 @@ FeatureScales find_varying(const Matrix& X, bool gaps, Run& run) {
 GenotypePairs::GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps, bool differ, bool gaps)
     : X_(&X), snps_(std::move(snps)), differ_(differ), gaps_(gaps), samples_(samples_by_place(X)) {}
 
-const GenotypeDifference& GenotypePairs::kernels() const { return isa().genotypes->differences[differ_]; }
+const GenotypeDifference& GenotypePairs::kernels() const { return genotype_isa().differences[differ_]; }
 
 std::vector<std::int64_t> GenotypePairs::n_missing(Run& run) const {
     const auto p = static_cast<std::int64_t>(snps_.size());
@@ -414,27 +413,19 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
         for (std::int64_t l = 0; l < end - begin && gaps_; l += width) {
             const Word *panel = panels.data() + l * n * kLineWords, *of_panel = gaps.data() + l * n * kGapWords;
             const std::int64_t size = std::min(width, end - begin - l);
-            // What the differences from 00 have added: the bits of the other sample.
-            const auto added = [&](const LineCounts& counts, std::int64_t k) {
-                return static_cast<double>(counts.high[k] + (differ_ ? 0 : counts.low[k]));
-            };
             by_snp.fill(panel, of_panel, stride, size, all.data(), n, run);
             by_snp.visit_gaps(of_panel, stride, size, rows.data() + t0, m, run,
                               [&](std::int64_t t, std::int64_t j, std::int64_t n_columns, const LineCounts& counts) {
-                                  double* to = out + t * ld + j;
-                                  std::uint32_t* both = lacking + t * n + j;
-                                  for (std::int64_t k = 0; k < n_columns; ++k) {
-                                      to[k] -= added(counts, k);
-                                      both[k] += counts.gaps[k];
-                                  }
+                                  kernels().take_off(counts, n_columns, out + t * ld + j, lacking + t * n + j);
                               });
             if (triangle) continue;
             by_snp.fill(panel, of_panel, stride, size, rows.data() + t0, m, run);
             by_snp.visit_gaps(of_panel, stride, size, all.data(), n, run,
                               [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const LineCounts& counts) {
-                                  for (std::int64_t k = 0; k < n_targets; ++k) {
-                                      out[(t + k) * ld + j] -= added(counts, k);
-                                  }
+                                  double excess[SnpLines::kSamples] = {};
+                                  std::uint32_t unused[SnpLines::kSamples] = {};
+                                  kernels().take_off(counts, n_targets, excess, unused);
+                                  for (std::int64_t k = 0; k < n_targets; ++k) out[(t + k) * ld + j] += excess[k];
                               });
         }
     }
@@ -614,7 +605,7 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
                 const std::int64_t size = bins.begins[bin + 1] - bins.begins[bin], target = bins.targets[bin];
                 if (size <= kMostLines) {
                     LineCounts counts;
-                    isa().genotypes->count_lines(lines, members, size, zero, &counts);
+                    genotype_isa().count_lines(lines, members, size, zero, &counts);
                     kernels().add_means(counts, size, lines + target * kLineWords, means);
                     continue;
                 }

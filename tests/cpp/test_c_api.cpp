@@ -1305,7 +1305,24 @@ void test_genotypes() {
     chosen_by_projse(G, of_bits);
     chosen_by_projse(decoded, of_numbers);
     CHECK(std::equal(of_bits, of_bits + 3, of_numbers));
+    // Genotypes that differ or not, and a missing one.
+    const std::vector<std::int64_t> levels(3, 3);
+    options.levels = levels.data();
+    const auto compare = [&] {
+        const auto of_bits = scores(G), of_numbers = scores(fastfs::matrix(chosen.data(), 6, 3));
+        for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(of_bits[k] - of_numbers[k]) < 1e-12);
+    };
+    compare();
     bits[0] = static_cast<std::uint8_t>((bits[0] & ~3) | 1);
+    chosen[1 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
+    for (const int missing : {FASTFS_MISSING_IGNORE, FASTFS_MISSING_CLASS}) {
+        options.missing = missing;
+        for (const auto* given : {levels.data(), static_cast<const std::int64_t*>(nullptr)}) {
+            options.levels = given;
+            compare();
+        }
+    }
+    options.missing = FASTFS_MISSING_ERROR;
     CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("contains NaN or infinity") &&
           says("row 1, column 1"));
     CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("row 1, column 1"));

@@ -279,15 +279,16 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     test("ikdr_embed" + shape, 8 * n * C, [&](auto& how) { return fastfs_ikdr_embed(&model, X, &how, out.data()); });
 }
 
-void test_genotypes(std::int64_t n, std::int64_t p) {
+void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
     constexpr std::int64_t C = 3;
-    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p) + " genotypes";
+    const std::string shape =
+        " of " + std::to_string(n) + " x " + std::to_string(p) + " genotypes" + (gaps ? " with gaps" : "");
     const std::int64_t bytes = (n + 3) / 4;
     std::vector<std::uint8_t> values(static_cast<std::size_t>(bytes * p));
     std::mt19937 engine(1);
     for (auto& v : values) {
         v = static_cast<std::uint8_t>(engine());
-        v = static_cast<std::uint8_t>(v | (v & 0x55) << 1);  // none is missing
+        if (!gaps) v = static_cast<std::uint8_t>(v | (v & 0x55) << 1);
     }
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
@@ -297,6 +298,7 @@ void test_genotypes(std::int64_t n, std::int64_t p) {
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN}) {
         fastfs_margin* margin = nullptr;
         auto stage = fastfs::default_margin_options(FASTFS_SCALE_NONE, keep);
+        if (gaps) stage.missing = FASTFS_MISSING_IGNORE;
         test("margin_new" + shape, 0,
              [&](auto& how) { return fastfs_margin_new(samples.get(), &stage, &how, &margin); });
         for (int method = FASTFS_RELIEFF; method <= FASTFS_RRELIEFF; ++method) {
@@ -433,10 +435,13 @@ int main() {
         test_calls<double>(60, 400);
         test_calls<float>(60, 400);
         test_calls<float>(1000, 40);
-        test_genotypes(60, 400);
-        test_genotypes(1000, 40);
-        test_genotypes(1000, 40000);
-        test_genotypes(2000, 3);
+        for (const bool gaps : {false, true}) {
+            test_genotypes(60, 400, gaps);
+            test_genotypes(60, 40000, gaps);
+            test_genotypes(1000, 40, gaps);
+            test_genotypes(1000, 20000, gaps);
+        }
+        test_genotypes(2000, 3, false);
         test_calls<float>(60, 4000, true);
         test_calls<float>(1000, 40, true);
         test_calls<double>(60, 400, true);

@@ -503,9 +503,10 @@ def test_missing_calls_by_the_rules_of_the_family(missing, ramp):
     if (missing, ramp) == ("class", "sd"):
         pytest.skip("expected differences have no ramp")
     X, y = table(40, 30), classes_of(40)
+    decoded = X if (missing, ramp) == ("ignore", None) else X.astype(np.float32)  # bits aren't rounded
     found, expected = (
         fastfs.multisurf_scores(data, y, missing=missing, ramp=ramp, scaling=None)
-        for data in (pack_genotypes(X), X)
+        for data in (pack_genotypes(X), decoded)
     )
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 

@@ -148,6 +148,39 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
     for (std::int64_t j = 0; j < n; ++j) sums[j] += differing_bits<differ>(left, right + j * stride, n_lines);
 }
 
+#if defined(__AVX512F__)
+// The same where the machine counts the bits of words, for which one table of functions is of its own.
+template <bool differ, int n>
+__attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint64_t* left, const std::uint64_t* right,
+                                                                std::int64_t stride, std::int64_t n_lines,
+                                                                std::uint32_t* sums) {
+    Word counts[n] = {};
+    for (std::int64_t k = 0; k < n_lines; k += differ ? 2 : 1) {
+        const std::uint64_t* a = left + k * kLineWords;
+        for (int j = 0; j < n; ++j) {
+            const std::uint64_t* b = right + j * stride + k * kLineWords;
+            Word found = differing(a, b);
+            if constexpr (differ) {
+                const Word second = k + 1 < n_lines ? differing(a + kLineWords, b + kLineWords) : Word{};
+                found = high_halves(found, second) | low_halves(found, second);
+            }
+            counts[j] += __builtin_bit_cast(Word, _mm512_popcnt_epi64(__builtin_bit_cast(__m512i, found)));
+        }
+    }
+    for (int j = 0; j < n; ++j) {
+        for (int w = 0; w < kWords; ++w) sums[j] += static_cast<std::uint32_t>(counts[j][w]);
+    }
+}
+
+template <bool differ>
+void pair_counts(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
+                 std::int64_t n_lines, std::uint32_t* sums) {
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4) count_differing<differ, 4>(left, right + j * stride, stride, n_lines, sums + j);
+    for (; j < n; ++j) count_differing<differ, 1>(left, right + j * stride, stride, n_lines, sums + j);
+}
+#endif
+
 // ---- vertical counters ---------------------------------------------------------------------------------------------
 
 // A counter for each bit of a register is a column through the planes.
@@ -369,13 +402,30 @@ void add_means(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
     });
 }
 
+template <bool differ>
+void take_off(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        distances[k] -= static_cast<double>(std::int32_t{counts.high[k]} + (differ ? 0 : counts.low[k]));
+        lacking[k] += counts.gaps[k];
+    }
+}
+
 }  // namespace
 
 extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);
 constexpr GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME) = {
-    {{pair_sums<false>, snp_sums<false>, add_known<false>, add_means<false>},
-     {pair_sums<true>, snp_sums<true>, add_known<true>, add_means<true>}},
+    {{pair_sums<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
+     {pair_sums<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
     count_lines,
 };
+
+#if defined(__AVX512F__)
+extern const GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME);
+constexpr GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME) = {
+    {{pair_counts<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
+     {pair_counts<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
+    count_lines,
+};
+#endif
 
 }  // namespace fastfs::core

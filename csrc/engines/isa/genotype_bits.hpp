@@ -41,6 +41,8 @@ struct GenotypeDifference {
     void (*add_known)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
                       std::uint32_t* known);
     void (*add_means)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, double* means);
+    // Of n samples k: distances[k] -= the differences of what is counted from 00, and lacking[k] += the gaps.
+    void (*take_off)(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking);
 };
 
 struct GenotypeIsa {
@@ -49,5 +51,8 @@ struct GenotypeIsa {
     void (*count_lines)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                         LineCounts* counts);
 };
+
+// Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ), which has twice the distances a second.
+const GenotypeIsa& genotype_isa();
 
 }  // namespace fastfs::core
