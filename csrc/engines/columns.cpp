@@ -39,10 +39,10 @@ double median(double a, double b, double c) { return std::max(std::min(a, b), st
 // either: a median, since any offset is right, that some 256 of the values confirm. Usually the median of five
 // will do; if these five are atypical, it is the median of all 256.
 template <class T>
-double shared_offset(const Values<T>& x, std::int64_t row, std::int64_t n, double per_unit) {
+double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit) {
     constexpr std::int64_t kSampled = 256;
     const std::int64_t step = ceil_div(n, kSampled);
-    auto value = [&](std::int64_t i) { return static_cast<double>(x(row, i)) * per_unit; };
+    auto value = [&](std::int64_t i) { return static_cast<double>(values(row, i)) * per_unit; };
     auto is_shared = [&](double offset) {
         std::int64_t size = 0, much_smaller = 0, close = 0;
         for (std::int64_t i = 0; i < n; i += step, ++size) {

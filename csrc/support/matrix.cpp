@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -164,6 +165,24 @@ constexpr auto kOfByte = [] {
     return numbers;
 }();
 
+#if __has_builtin(__builtin_shufflevector)
+// The genotypes of four samples in four SNPs, transposed in registers.
+template <class T>
+void decode_square(const unsigned char* const* of, std::int64_t byte, T* to, std::int64_t ld) {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+    Four snps[4];
+    for (int k = 0; k < 4; ++k) std::memcpy(snps + k, kOfByte<T>[of[k][byte]].data(), sizeof(Four));
+    const Four low[2] = {__builtin_shufflevector(snps[0], snps[1], 0, 4, 1, 5),
+                         __builtin_shufflevector(snps[2], snps[3], 0, 4, 1, 5)},
+               high[2] = {__builtin_shufflevector(snps[0], snps[1], 2, 6, 3, 7),
+                          __builtin_shufflevector(snps[2], snps[3], 2, 6, 3, 7)};
+    const Four samples[4] = {
+        __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5), __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7),
+        __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5), __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7)};
+    for (int i = 0; i < 4; ++i) std::memcpy(to + i * ld, samples + i, sizeof(Four));
+}
+#endif
+
 }  // namespace
 
 template <class T>
@@ -180,7 +199,11 @@ void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsi
             bool whole = first % 4 == 0 && r + 4 <= r1;
             for (std::int64_t i = 1; i < 4 && whole; ++i) whole = place(r + i) == first + i;
             if (whole) {
-                for (std::int64_t k = 0; k < size; ++k) {
+                std::int64_t k = 0;
+#if __has_builtin(__builtin_shufflevector)  // which GCC has since version 12
+                for (; k + 4 <= size; k += 4) decode_square<T>(of + k, byte, row + k, ld);
+#endif
+                for (; k < size; ++k) {
                     const auto& numbers = kOfByte<T>[of[k][byte]];
                     for (std::int64_t i = 0; i < 4; ++i) row[i * ld + k] = numbers[at(i)];
                 }

@@ -142,7 +142,7 @@ def require_table(X: Any, name: str = "X") -> None:
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
     check_structure(X)
-    names = column_names(X)
+    names = None if is_genotypes(X) else column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(f"{name} must have unique column names, but repeats {some_of(twice)}: rename or drop them")

@@ -31,6 +31,10 @@ class Genotypes:
     table in place of an array. ``G[samples, snps]`` and ``G[samples]`` select by positions, slices or masks, without a
     copy of the genotypes; ``numpy.asarray(G)`` decodes to float32.
 
+    Methods decode the blocks that they work on, never the whole table, unless a function of Python computes on it: a
+    kernel of your own for I-KDR, ``combine="f"`` of ManiFeSt, ``graph="approximate"`` and ``meta_features`` of DiSC.
+    Estimators take `names` as those of the features if no two SNPs share one; else the features have no names.
+
     Parameters
     ----------
     bits : ndarray of uint8, shape (n_all_snps, n_bytes)
