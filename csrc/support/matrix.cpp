@@ -159,7 +159,7 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool reads_ge
     require(m_.storage >= FASTFS_DENSE && m_.storage <= FASTFS_GENOTYPE,
             "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE, not ", m_.storage);
     require(!is_genotypes() || reads_genotypes, name,
-            " holds genotypes of two bits, which only the RELIEF family reads: decode them to numbers");
+            " holds genotypes of two bits, which only the RELIEF family and functions of SNPs read: decode them to numbers");
     require(is_genotypes() || (!m_.row_list && !m_.col_list),
             "row_list and col_list select genotypes, but the storage of ", name, " is ", m_.storage);
     require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
