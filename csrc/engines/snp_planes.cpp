@@ -12,29 +12,35 @@ namespace {
 // SNPs that a task looks at.
 constexpr std::int64_t kSnpsPerTask = 64;
 
-// The codes of genotypes: bit 0 is plane 2, unless bit 1, which is plane 1, isn't set: then it is missing.
-constexpr unsigned kMissing = 0b01;
-
-unsigned code(const unsigned char* snp, std::int64_t place) { return snp[place / 4] >> (2 * (place % 4)) & 3U; }
+// Of the two bits of a genotype, the upper one is plane 1, and both are plane 2; the lower one alone means missing.
+unsigned code(const unsigned char* snp, std::size_t place) { return snp[place / 4] >> (2 * (place % 4)) & 3U; }
 
 }  // namespace
 
+std::vector<std::size_t> Genotypes::places(const std::int64_t* rows, std::int64_t n) const {
+    const std::int64_t* list = X_->description().row_list;
+    std::vector<std::size_t> places(at(n));
+    for (std::int64_t s = 0; s < n; ++s) places[at(s)] = at(list ? list[rows[s]] : rows[s]);
+    return places;
+}
+
 std::vector<GenotypeFacts> Genotypes::facts(Run& run) const {
     std::vector<GenotypeFacts> facts(snps_.size());
+    const auto places = this->places(up_to(X_->n_rows()).data(), X_->n_rows());
     parallel_for(run, ceil_div(n_snps(), kSnpsPerTask), [&](std::int64_t task, int) {
         const std::int64_t end = std::min((task + 1) * kSnpsPerTask, n_snps());
         for (std::int64_t i = task * kSnpsPerTask; i < end; ++i) {
+            const unsigned char* bytes = snp(i);
             unsigned seen = 0;
-            for (std::int64_t r = 0; r < X_->n_rows(); ++r) seen |= 1U << code(snp(i), place(r));
-            facts[at(i)] = {std::popcount(seen & ~(1U << kMissing)) >= 2, (seen & 1U << kMissing) != 0};
+            for (const std::size_t place : places) seen |= 1U << code(bytes, place);
+            facts[at(i)] = {std::popcount(seen & 0b1101U) >= 2, (seen & 0b0010U) != 0};
         }
     });
     return facts;
 }
 
 void SnpPlanes::assign(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n) {
-    places_.resize(at(n));
-    for (std::int64_t s = 0; s < n; ++s) places_[at(s)] = genotypes.place(rows[s]);
+    places_ = genotypes.places(rows, n);
     n_words_ = ceil_div(n, 64);
     const std::int64_t size = n_groups(n_snps_) * group_words();
     if (words_.size() < size) words_ = Buffer<std::uint64_t>(size);
@@ -52,14 +58,15 @@ void SnpPlanes::pack(const Genotypes& genotypes, std::int64_t group) {
         const unsigned char* snp = exists ? genotypes.snp(i) : nullptr;
         std::int32_t totals[3] = {};
         for (std::int64_t w = 0; w < n_words_; ++w) {
-            std::uint64_t bits[3] = {};  // of the planes 1, 2 and 0
             const std::int64_t first = 64 * w, n = exists ? std::min<std::int64_t>(64, n_samples() - first) : 0;
+            std::uint64_t upper = 0, lower = 0;
             for (std::int64_t s = 0; s < n; ++s) {
                 const std::uint64_t c = code(snp, places_[at(first + s)]);
-                bits[0] |= (c >> 1) << s;
-                bits[1] |= (c >> 1 & c) << s;
-                bits[2] |= std::uint64_t{c != kMissing} << s;
+                upper |= (c >> 1) << s;
+                lower |= (c & 1) << s;
             }
+            const std::uint64_t all = n == 0 ? 0 : ~std::uint64_t{0} >> (64 - n);
+            const std::uint64_t bits[3] = {upper, upper & lower, all & (upper | ~lower)};  // of the planes 1, 2 and 0
             for (std::int64_t plane = 0; plane < 3; ++plane) {
                 if (plane < n_stored_) words[(plane * n_words_ + w) * kGroupSnps + lane] = bits[plane];
                 totals[plane] += std::popcount(bits[plane]);

@@ -1,7 +1,9 @@
 // Engine: genotypes SNP by SNP, as planes of bits from which tables of two SNPs are counted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engines/isa/genotype_tables.hpp"
@@ -17,25 +19,22 @@ struct GenotypeFacts {
     bool missing;  // some are
 };
 
-// Some SNPs and samples of a matrix of genotypes.
+// Some SNPs of a matrix of genotypes.
 class Genotypes {
   public:
     // X must outlive it.
     Genotypes(const Matrix& X, std::vector<std::int64_t> snps) : X_(&X), snps_(std::move(snps)) {}
 
     std::int64_t n_snps() const { return static_cast<std::int64_t>(snps_.size()); }
+    std::vector<GenotypeFacts> facts(Run& run) const;
+
+    // The bytes of a SNP, and the places of samples (rows of X) in it: two bits each.
     const unsigned char* snp(std::int64_t i) const {
         const fastfs_matrix& m = X_->description();
         const std::int64_t place = m.col_list ? m.col_list[snps_[at(i)]] : snps_[at(i)];
         return static_cast<const unsigned char*>(m.values) + place * m.col_stride;
     }
-    // Two bits of byte `place / 4` of a SNP, at 2 * (place % 4).
-    std::int64_t place(std::int64_t row) const {
-        const fastfs_matrix& m = X_->description();
-        return m.row_list ? m.row_list[row] : row;
-    }
-
-    std::vector<GenotypeFacts> facts(Run& run) const;
+    std::vector<std::size_t> places(const std::int64_t* rows, std::int64_t n) const;
 
   private:
     const Matrix* X_;
@@ -74,7 +73,7 @@ class SnpPlanes {
     std::int64_t group_words() const { return kGroupSnps * n_stored_ * n_words_; }
 
     std::int64_t n_snps_ = 0, n_stored_ = 2, n_words_ = 0;
-    std::vector<std::int64_t> places_;
+    std::vector<std::size_t> places_;
     Buffer<std::uint64_t> words_;
     Buffer<std::int32_t> margins_;
 };

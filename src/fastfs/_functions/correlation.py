@@ -204,7 +204,7 @@ def differential_correlation(
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact = None, False
     if n_permutations:
-        labelings, exact = _labelings(design, n_permutations, len(labels), as_seed(random_state), run)
+        labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
     with naming({"class": lambda c: f"class {classes.tolist()[c]!r}"}):
         found = core().differential_correlation(X, labels, chosen, labelings, options.core(), run)
     tested = len(found["null_maxima"]) > 0
@@ -228,18 +228,6 @@ def differential_correlation(
         design=design.describe(),
     )
     return Outcome(result, _messages(result, names)).deliver()
-
-
-def _labelings(design: Design, n: int, n_samples: int, seed: int, run: Run) -> tuple[Array, bool]:
-    """Return labelings to compare with the true one, a row each, and whether they are all there are."""
-    design.check()
-    exact = design.has_at_most(n + 1)
-    shape = int(design.n_distinct) - 1 if exact else n, n_samples
-    run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings take", "give a smaller n_permutations")
-    found = np.empty(shape, np.int64)
-    for row, labeling in zip(found, design.others(n, seed, exact=exact), strict=True):
-        row[:] = labeling
-    return found, exact
 
 
 def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[str]:
