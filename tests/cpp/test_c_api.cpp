@@ -800,11 +800,12 @@ void test_question(const char* name, Call&& call) {
     check(call(how, false) == FASTFS_ENOMEM && again > 1 && says("memory budget"), __FILE__, __LINE__, name);
 }
 
+constexpr auto give = [](bool given, auto* array) { return given ? array : nullptr; };
+
 void test_questions() {
     std::vector<double> out(n * d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
     std::vector<std::int64_t> a(d * d), b(d * d);
     std::int64_t found = 0;
-    const auto give = [](bool given, auto* array) { return given ? array : nullptr; };
 
     test_question("affinity", [&](const fastfs_run& how, bool given) {
         return fastfs_affinity(&X, nullptr, &how, give(given, out.data()));

@@ -72,7 +72,7 @@ class SnpPairs:
     >>> found.pairs[0].tolist(), found.degrees[0].item(), found.pvalues_max[0].item()
     ([4, 9], 4, 0.05)
     >>> found.tables[0, 1].tolist()  # the first SNP heterozygous: samples by the second one and by class
-    [[0, 51], [43, 0], [0, 41]]
+    [[0, 29], [38, 0], [0, 46]]
     """
 
     pairs: Integers
@@ -191,6 +191,8 @@ def snp_pairs(
         names = G.names
     else:
         known = column_names(G)
+        if hasattr(G, "tocsr"):
+            raise TypeError("G is sparse, but pairs of SNPs need all genotypes: give G.toarray()")
         G = pack_genotypes(as_array(G, run, "G"))
         names = None if known is None else np.array([str(name) for name in known], np.str_)
     _require_labels(y, *G.shape)

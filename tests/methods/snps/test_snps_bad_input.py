@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 import fastfs
 from fastfs._machine.run import Run, core
@@ -45,6 +46,7 @@ def compare(X=X, y=y, **parameters):
         ({"X": 2 * X}, ValueError, "must hold 0, 1, 2"),
         ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
         ({"X": X[0]}, ValueError, "2-D"),
+        ({"X": scipy.sparse.csr_matrix(X)}, TypeError, "G.toarray()"),
     ],
 )
 def test_refused(change, error, words):
