@@ -586,6 +586,25 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int64_t *copies
     fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
+    ctypedef struct fastfs_snp_pairs_options:
+        size_t struct_size
+        int64_t n_pairs
+        const int64_t *snps
+        int64_t n_snps
+        const int64_t *labelings
+        int64_t n_labelings
+    ctypedef struct fastfs_snp_pairs_result:
+        size_t struct_size
+        int64_t n_pairs
+        int64_t n_tested
+        int64_t *pairs
+        double *statistics
+        int64_t *degrees
+        int64_t *tables
+        double *pvalues
+        double *null_maxima
+        int32_t *constant
+    fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result)
 
 cdef extern from *:
     """
@@ -617,6 +636,8 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_options fastfs_differential_correlation_options_init(void) { fastfs_differential_correlation_options v = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_result fastfs_differential_correlation_result_init(void) { fastfs_differential_correlation_result v = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_snp_pairs_options fastfs_snp_pairs_options_init(void) { fastfs_snp_pairs_options v = FASTFS_SNP_PAIRS_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_snp_pairs_result fastfs_snp_pairs_result_init(void) { fastfs_snp_pairs_result v = FASTFS_SNP_PAIRS_RESULT_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -645,3 +666,5 @@ cdef extern from *:
     fastfs_ikdr_model fastfs_ikdr_model_init() noexcept nogil
     fastfs_differential_correlation_options fastfs_differential_correlation_options_init() noexcept nogil
     fastfs_differential_correlation_result fastfs_differential_correlation_result_init() noexcept nogil
+    fastfs_snp_pairs_options fastfs_snp_pairs_options_init() noexcept nogil
+    fastfs_snp_pairs_result fastfs_snp_pairs_result_init() noexcept nogil

@@ -191,6 +191,8 @@ void test_null() {
     CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("storage of X is 0"));
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
@@ -798,11 +800,12 @@ void test_question(const char* name, Call&& call) {
     check(call(how, false) == FASTFS_ENOMEM && again > 1 && says("memory budget"), __FILE__, __LINE__, name);
 }
 
+constexpr auto give = [](bool given, auto* array) { return given ? array : nullptr; };
+
 void test_questions() {
     std::vector<double> out(n * d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
     std::vector<std::int64_t> a(d * d), b(d * d);
     std::int64_t found = 0;
-    const auto give = [](bool given, auto* array) { return given ? array : nullptr; };
 
     test_question("affinity", [&](const fastfs_run& how, bool given) {
         return fastfs_affinity(&X, nullptr, &how, give(given, out.data()));
@@ -1339,6 +1342,87 @@ void test_genotypes() {
     CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
 }
 
+// All pairs of SNPs, one of which makes the class together with another: in a .bed file's bits, of some samples and
+// SNPs.
+void test_snp_pairs() {
+    constexpr std::int64_t n_samples = 200, n_snps = 9, bytes = 50;
+    std::vector<std::uint8_t> bits(bytes * n_snps);
+    for (std::size_t k = 0; k < bits.size(); ++k) {
+        for (int place = 0; place < 4; ++place) {
+            const std::size_t code = (k * k * 7 + k * 3 + static_cast<std::size_t>(place) * (k + 5)) % 11 % 3;
+            bits[k] |= static_cast<std::uint8_t>((code == 0 ? 0 : code == 1 ? 2 : 3) << 2 * place);
+        }
+    }
+    const auto is_heterozygous = [&](std::int64_t s, std::int64_t i) {
+        return (bits[static_cast<std::size_t>(s * bytes + i / 4)] >> 2 * (i % 4) & 3) == 2;
+    };
+    std::vector<std::int64_t> rows, own, columns{8, 6, 5, 4, 3, 1, 0};
+    for (std::int64_t i = n_samples - 1; i >= 0; --i) rows.push_back(i);
+    for (const auto i : rows) own.push_back(is_heterozygous(6, i) != is_heterozygous(1, i));
+    const auto G = fastfs::matrix::genotypes(bits.data(), n_samples, 7, bytes, rows.data(), columns.data());
+    const fastfs_matrix& samples = *G.get();
+
+    auto options = fastfs::default_snp_pairs_options();
+    options.labelings = own.data();
+    options.n_labelings = 1;
+    const auto found = fastfs::snp_pairs(G, own.data(), options);
+    CHECK(found.n_tested == 21 && found.statistics.size() == 21 && found.constant == std::vector<std::int32_t>(7));
+    CHECK(found.pairs[0] == 1 && found.pairs[1] == 5 && found.degrees[0] == 4 && found.statistics[0] > 100);
+    // The true labels once more: every p-value is 1.
+    CHECK(found.pvalues[0] == 1 && found.null_maxima[0] == found.statistics[0]);
+    std::int64_t both = 0, of_class = 0, wrong = 0;
+    for (std::size_t k = 0; k < 18; ++k) {
+        const bool differ = (k / 6 == 1) != (k / 2 % 3 == 1);
+        both += found.tables[k];
+        of_class += k % 2 == 1 ? found.tables[k] : 0;
+        wrong += differ != (k % 2 == 1) ? found.tables[k] : 0;
+    }
+    CHECK(both == n_samples && of_class == std::count(own.begin(), own.end(), 1) && wrong == 0);
+
+    fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    std::vector<std::int64_t> pairs(42), degrees(21), tables(21 * 18);
+    std::vector<double> statistics(21), pvalues(21), maxima(1);
+    const auto set_arrays = [&](bool given) {
+        result.pairs = give(given, pairs.data());
+        result.statistics = give(given, statistics.data());
+        result.degrees = give(given, degrees.data());
+        result.tables = give(given, tables.data());
+        result.pvalues = give(given, pvalues.data());
+        result.null_maxima = give(given, maxima.data());
+    };
+    test_question("snp_pairs", [&](const fastfs_run& how, bool given) {
+        set_arrays(given);
+        return fastfs_snp_pairs(&samples, own.data(), &options, &how, &result);
+    });
+    set_arrays(true);
+    CHECK(result.n_pairs == 21 && statistics == found.statistics && tables == found.tables);
+    test_versions("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), 8, [&](fastfs_snp_pairs_options* o) {
+        return fastfs_snp_pairs(&samples, own.data(), o, nullptr, &result);
+    });
+    test_versions(
+        "fastfs_snp_pairs_result", result, offsetof(fastfs_snp_pairs_result, constant),
+        [&](fastfs_snp_pairs_result* r) { return fastfs_snp_pairs(&samples, own.data(), nullptr, nullptr, r); });
+    const auto refuses = [&](const char* words) {
+        return fastfs_snp_pairs(&samples, own.data(), &options, nullptr, &result) == FASTFS_EINVAL && says(words);
+    };
+    options.labelings = nullptr;
+    CHECK(refuses("labelings are null"));
+    options.n_labelings = 0;
+    options.n_pairs = 0;
+    CHECK(refuses("n_pairs"));
+    options.n_pairs = 1;
+    const std::vector<std::int64_t> chosen{5, 1};
+    options.snps = chosen.data();
+    options.n_snps = 2;
+    CHECK(refuses("snps must be ascending"));
+    options.n_snps = 1;
+    CHECK(refuses("a pair needs two SNPs"));
+    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result) == FASTFS_EINVAL);
+    CHECK(fastfs::bytes_needed([&](const fastfs::run& how) {
+              fastfs::snp_pairs(G, own.data(), fastfs::default_snp_pairs_options(), how);
+          }) > 0);
+}
+
 void test_places() {
     using namespace fastfs::core;
     const auto status = guarded([] {
@@ -1402,6 +1486,7 @@ int main() {
     test_untouched_outputs();
     test_kernels_without_numbers();
     test_genotypes();
+    test_snp_pairs();
     test_places();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

@@ -372,6 +372,32 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
     fastfs_manifest_free(manifest);
 }
 
+void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {
+    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p);
+    const std::int64_t bytes = (n + 3) / 4;
+    std::vector<std::uint8_t> bits(static_cast<std::size_t>(bytes * p));
+    for (std::size_t k = 0; k < bits.size(); ++k) bits[k] = static_cast<std::uint8_t>(k * k * 2654435761U >> 13);
+    const auto G = fastfs::matrix::genotypes(bits.data(), n, p, bytes);
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), labelings;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = i % 2;
+    for (std::int64_t b = 0; b < n_labelings; ++b) labelings.insert(labelings.end(), labels.begin(), labels.end());
+    const std::size_t most = static_cast<std::size_t>(std::min<std::int64_t>(1000, p * (p - 1) / 2));
+    std::vector<std::int64_t> pairs(2 * most), degrees(most), tables(18 * most);
+    std::vector<double> statistics(most), pvalues(most), maxima(static_cast<std::size_t>(n_labelings));
+    auto options = fastfs::default_snp_pairs_options();
+    options.labelings = labelings.data();
+    options.n_labelings = n_labelings;
+    fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    result.pairs = pairs.data();
+    result.statistics = statistics.data();
+    result.degrees = degrees.data();
+    result.tables = tables.data();
+    result.pvalues = pvalues.data();
+    result.null_maxima = maxima.data();
+    test("snp_pairs" + shape, 184 * static_cast<std::int64_t>(most) + 8 * n_labelings,
+         [&](auto& how) { return fastfs_snp_pairs(G.get(), labels.data(), &options, &how, &result); });
+}
+
 // The engine's own figures, for the calls that use it.
 void test_sparse_pairs(bool csr, std::int64_t n, std::int64_t d, std::int64_t step) {
     const std::int64_t lines = csr ? n : d, length = csr ? d : n;
@@ -447,6 +473,8 @@ int main() {
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
+        test_snps(100, 3000, 20);
+        test_snps(20000, 200, 3);
         for (const bool csr : {true, false}) {
             test_sparse_pairs(csr, 40, 100000, 20);
             test_sparse_pairs(csr, 1000, 3000, 1000);

@@ -1119,6 +1119,45 @@ FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X,
                                                          const fastfs_run* run,
                                                          fastfs_differential_correlation_result* result);
 
+/* ---- pairs of SNPs ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct fastfs_snp_pairs_options {
+    size_t struct_size;
+    int64_t n_pairs;     /* the strongest pairs to report, >= 1 */
+    const int64_t* snps; /* NULL for all columns of X, or ascending: the pairs are those among them */
+    int64_t n_snps;      /* of these, >= 2 */
+    const int64_t*
+        labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
+    int64_t n_labelings; /* 0: no p-values */
+} fastfs_snp_pairs_options;
+#define FASTFS_SNP_PAIRS_OPTIONS_INIT {sizeof(fastfs_snp_pairs_options), 1000, NULL, 0, NULL, 0}
+
+typedef struct fastfs_snp_pairs_result {
+    size_t struct_size;
+    int64_t n_pairs;  /* out: at most that of the options */
+    int64_t n_tested; /* out: the pairs of chosen SNPs of which two genotypes or more occur */
+    int64_t* pairs; /* out, n_pairs x 2: columns of X, the lower one first; by descending statistic, then by columns */
+    double* statistics;  /* out, n_pairs: the likelihood ratio */
+    int64_t* degrees;    /* out, n_pairs: (r - 1)(s - 1), where r and s are the numbers of genotypes that occur */
+    int64_t* tables;     /* out, n_pairs x 3 x 3 x 2: samples by the genotypes of both SNPs (0, 1, 2) and by class */
+    double* pvalues;     /* out, n_pairs: family-wise, step-down; not written without labelings */
+    double* null_maxima; /* out, n_labelings: the largest statistic */
+    int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but fewer than two genotypes occur */
+} fastfs_snp_pairs_result;
+#define FASTFS_SNP_PAIRS_RESULT_INIT {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+
+/* Finds the pairs of SNPs whose genotypes interact in their effect on a class: X holds genotypes (FASTFS_GENOTYPE),
+ * labels are 0 or 1. The statistic is twice the difference of log-likelihoods of the full table of two genotypes and
+ * the class, from the samples that have both genotypes, and of the table without a three-way term: logistic regression
+ * of the class on both genotypes as factors against the full model. Under that model it is asymptotically chi^2 with
+ * `degrees`. p-values are 1 + the labelings whose largest statistic, over all pairs but the stronger ones, reaches that
+ * of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an operation,
+ * and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
+FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
+                                          const fastfs_snp_pairs_options* options, const fastfs_run* run,
+                                          fastfs_snp_pairs_result* result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -817,6 +817,64 @@ inline differential_correlation_result differential_correlation(
     return result;
 }
 
+// ---- pairs of SNPs --------------------------------------------------------------------------------------------------
+
+using snp_pairs_options = fastfs_snp_pairs_options;
+inline snp_pairs_options default_snp_pairs_options() { return FASTFS_SNP_PAIRS_OPTIONS_INIT; }
+
+struct snp_pairs_result {
+    std::vector<std::int64_t> pairs;     // two columns of X each
+    std::vector<double> statistics;      // of each pair
+    std::vector<std::int64_t> degrees;   // of freedom, of each pair
+    std::vector<std::int64_t> tables;    // 3 x 3 x 2 samples, of each pair
+    std::vector<double> pvalues;         // of each pair; without labelings there are none
+    std::vector<double> null_maxima;     // one a labeling
+    std::vector<std::int32_t> constant;  // one a column of X: 1 if it doesn't vary
+    std::int64_t n_tested;               // pairs
+};
+
+// labels: 0 or 1, one for each sample.
+inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
+                                  const snp_pairs_options& options = default_snp_pairs_options(),
+                                  const run& how = default_run()) {
+    snp_pairs_result result{};
+    fastfs_snp_pairs_result out = FASTFS_SNP_PAIRS_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        const std::int64_t p = options.snps ? options.n_snps : X.n_cols();
+        const double all = static_cast<double>(p) * static_cast<double>(p - 1) / 2;
+        // Else the call says what is wrong.
+        const bool right = p >= 2 && p <= X.n_cols() && options.n_pairs >= 1 && options.n_labelings >= 0;
+        const auto most =
+            static_cast<std::size_t>(!right                                       ? 0
+                                     : static_cast<double>(options.n_pairs) < all ? options.n_pairs
+                                                                                  : static_cast<std::int64_t>(all));
+        const auto draws = static_cast<std::size_t>(right ? options.n_labelings : 0);
+        result.pairs.resize(2 * most);
+        result.statistics.resize(most);
+        result.degrees.resize(most);
+        result.tables.resize(18 * most);
+        result.pvalues.resize(draws > 0 ? most : 0);
+        result.null_maxima.resize(draws);
+        result.constant.resize(static_cast<std::size_t>(right ? X.n_cols() : 0));
+        out.pairs = result.pairs.data();
+        out.statistics = result.statistics.data();
+        out.degrees = result.degrees.data();
+        out.tables = result.tables.data();
+        out.pvalues = result.pvalues.data();
+        out.null_maxima = result.null_maxima.data();
+        out.constant = result.constant.data();
+    }
+    check(fastfs_snp_pairs(X.get(), labels, &options, &how, &out));
+    const auto found = static_cast<std::size_t>(out.n_pairs);
+    result.pairs.resize(2 * found);
+    result.statistics.resize(found);
+    result.degrees.resize(found);
+    result.tables.resize(18 * found);
+    if (!result.pvalues.empty()) result.pvalues.resize(found);
+    result.n_tested = out.n_tested;
+    return result;
+}
+
 }  // namespace fastfs
 
 #endif
