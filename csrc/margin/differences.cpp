@@ -84,8 +84,7 @@ std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, i
                                                : SparseFeatures::memory(X, X.n_cols(), n_threads) +
                                                      SparseFeatures::sums_memory(X, X.n_cols(), true, n_threads) +
                                                      4 * X.n_stored() * (X.is_float32() ? 4 : 8);
-    const std::int64_t genotypes = X.is_genotypes() ? GenotypePairs::memory(X.n_rows(), n_threads) : 0;
-    return X.n_cols() * 200 + gaps + sparse + genotypes;
+    return X.n_cols() * 200 + gaps + sparse;
 }
 
 void Differences::split_sparse(const double* weights, Run& run) {

@@ -295,6 +295,7 @@ void Scores::ask_for_memory() {
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
                             (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
                             (expected_ ? expected_->memory(run_.n_threads()) : 0) +
+                            (margin_.X().is_genotypes() ? GenotypePairs::memory(n_, run_.n_threads()) : 0) +
                             (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
                         "looking up neighbors", hint);
 }

@@ -383,7 +383,7 @@ int main() {
         test_calls<double>(60, 400);
         test_calls<float>(60, 400);
         test_calls<float>(1000, 40);
-        test_calls<float>(60, 4000, true);
+        test_calls<float>(60, 400, true);
         test_calls<float>(1000, 40, true);
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
