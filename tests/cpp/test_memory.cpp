@@ -468,7 +468,7 @@ int main() {
             test_genotypes(1000, 20000, gaps);
         }
         test_genotypes(2000, 3, false);
-        test_calls<float>(60, 4000, true);
+        test_calls<float>(60, 400, true);
         test_calls<float>(1000, 40, true);
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
