@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fastfs._functions.immigrate import ImmigrateResult as ImmigrateResult
     from fastfs._functions.immigrate import immigrate as immigrate
     from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
+    from fastfs._functions.manifest import manifest_from_kernels as manifest_from_kernels
     from fastfs._functions.manifest import manifest_scores as manifest_scores
     from fastfs._functions.projse import ProjSeResult as ProjSeResult
     from fastfs._functions.projse import projse as projse
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 # Every public name, by the module that has it. mypy reads the imports above, which a test compares with this table.
 _NAMES = {
     "_estimators.manifest": ["ManiFeSt"],
-    "_functions.manifest": ["manifest_scores"],
+    "_functions.manifest": ["manifest_scores", "manifest_from_kernels"],
     "_estimators.projse": ["ProjSe"],
     "_functions.projse": ["projse", "projse_scores", "projse_two_view", "projse_from_kernels", "ProjSeResult"],
     "_estimators.relief": ["Relief", "ReliefF", "SURF", "MultiSURF", "SWRF", "MuRelief", "RReliefF"],
