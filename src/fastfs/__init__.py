@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
+    from fastfs._functions.agreement import canonical_correlations as canonical_correlations
+    from fastfs._functions.agreement import kernel_alignment as kernel_alignment
     from fastfs._functions.correlation import DifferentialCorrelation as DifferentialCorrelation
     from fastfs._functions.correlation import differential_correlation as differential_correlation
     from fastfs._functions.disc import DiSCResult as DiSCResult
@@ -107,6 +109,7 @@ _NAMES = {
     "_estimators.ikdr": ["IKDR"],
     "_functions.ikdr": ["ikdr", "ikdr_path", "IKDRResult"],
     "_functions.correlation": ["differential_correlation", "DifferentialCorrelation"],
+    "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],
     "_inference.stability": ["stability", "StabilityResult"],
