@@ -9,7 +9,7 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, not_finite, stack
+from fastfs._inputs.matrix import as_matrix, decoded, is_genotypes, not_finite, stack
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
@@ -294,7 +294,7 @@ class DiSC(_KernelSelector):
         """
         check_is_fitted(self, "vectors_")
         run = Run.of(self)
-        X = as_matrix(self._validate_matrix(X, run, reset=False), run)
+        X = decoded(self._validate_matrix(X, run, reset=False), run)
         if said := not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):
@@ -361,8 +361,9 @@ class DiSC(_KernelSelector):
 
 def _by_class(table: Any, classes: Array, labels: Array, run: Run) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the samples of each class as a set, and its name."""
-    n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
-    run.take(n_bytes, "a copy of X by classes needs", "give float32")
+    if not is_genotypes(table):  # of which no copy is made
+        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+        run.take(n_bytes, "a copy of X by classes needs", "give float32")
     return [{"X": table[labels == c]} for c in range(len(classes))], [f"class {c}" for c in classes]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import as_float, as_not_negative, choose
-from fastfs._inputs.matrix import as_dense, not_finite
+from fastfs._inputs.matrix import as_dense, decoded, not_finite
 from fastfs._inputs.targets import read_target
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
@@ -130,7 +130,7 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
 
 def _centred(X: Any, Y: Any, run: Run) -> tuple[Floats, Floats]:
     """Return both tables as float64 with columns of mean 0."""
-    X = as_dense(X, run)
+    X = decoded(as_dense(X, run), run)
     target = read_target(Y, X.shape, run)
     if target.classes is not None:
         target_columns: Array = target.labels[:, None] == np.arange(len(target.classes))

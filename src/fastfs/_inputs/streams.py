@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.matrix import as_matrix, column_names, is_genotypes
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import within
 from fastfs._machine.run import Run
@@ -32,7 +32,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
                 f"(counted from 0) has {chunk.shape[1]}"
             )
         n_rows += chunk.shape[0]
-        n_bytes += chunk.data.nbytes
+        n_bytes += (chunk.bits if is_genotypes(chunk) else chunk.data).nbytes
         if n_labels is not None and n_rows > n_labels:
             raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_rows} rows or more")
         if run.budget and n_bytes > run.budget:
@@ -50,7 +50,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
     """Pass chunks on; those that name their columns must name the same ones, `names` if they are known before."""
     for number, chunk in enumerate(chunks):
-        columns = getattr(chunk, "columns", None)
+        columns = column_names(chunk)
         if columns is not None:
             if names is not None and list(columns) != list(names):
                 raise ValueError(
