@@ -190,6 +190,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *problem_scores
     fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
+    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_run *run, double *scores, int32_t *warnings)
     enum:
         FASTFS_POLY
     enum:
@@ -331,6 +332,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t max_iter
         double tol
         const double *class_factors
+        const double *start
     ctypedef struct fastfs_im4e_result:
         size_t struct_size
         int32_t warnings
@@ -474,6 +476,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
+    fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)
     enum:
         FASTFS_WIDTH_MEAN_SQUARED
         FASTFS_WIDTH_MEAN

@@ -157,6 +157,7 @@ void test_null() {
     CHECK(fastfs_manifest_plan_fit(nullptr, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -183,6 +184,7 @@ void test_null() {
     CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_cuts(nullptr, 2, nullptr, labels.data(), 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -227,6 +229,7 @@ void test_negative_sizes() {
         CHECK(fastfs_pencil(size, out.data(), out.data(), out.data(), &rank, nullptr) == FASTFS_EINVAL);
         fastfs_manifest* manifest = nullptr;
         CHECK(fastfs_manifest_new(&X, size, 0, nullptr, &manifest) == FASTFS_EINVAL && manifest == nullptr);
+        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, out.data(), nullptr) == FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
         fastfs_projse_sums* sums = nullptr;
@@ -838,6 +841,11 @@ void test_questions() {
                              give(given, &found), &how);
     });
 
+    std::vector<double> ridge(d * d, 0.0);
+    for (std::int64_t i = 0; i < d; ++i) ridge[static_cast<std::size_t>(i * d + i)] = 1 + static_cast<double>(i);
+    test_question("manifest_kernels", [&](const fastfs_run& how, bool given) {
+        return fastfs_manifest_kernels(d, B.data(), ridge.data(), &how, give(given, scores.data()), nullptr);
+    });
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test_question("manifest_new", [&](const fastfs_run& how, bool given) {

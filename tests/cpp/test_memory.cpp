@@ -156,6 +156,10 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     test("eigh" + shape, 0, [&](auto& how) { return fastfs_eigh(n, K2.data(), nu.data(), &how); });
     test("pencil" + shape, 0, [&](auto& how) { return fastfs_pencil(n, K2.data(), K.data(), nu.data(), &rank, &how); });
 
+    std::vector<double> of_samples(labels.size());
+    test("manifest_kernels" + shape, 0,
+         [&](auto& how) { return fastfs_manifest_kernels(n, K.data(), K.data(), &how, of_samples.data(), nullptr); });
+
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, keep, &how, &manifest); });

@@ -399,6 +399,12 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
                                                      const double* problem_scores, double* scores,
                                                      double* class_scores);
 
+/* The scores of two classes in the pencil form from kernels of your own, n_features x n_features: symmetric, positive
+ * semidefinite, of non-zero diagonals. scores: n_features; warnings: FASTFS_MANIFEST_WARN_NO_CONTRAST or 0; NULL is
+ * fine. O(n_features^3) time and 32 n_features^2 bytes. */
+FASTFS_API fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
+                                                 const fastfs_run* run, double* scores, int32_t* warnings);
+
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 
 enum { FASTFS_POLY = 4 }; /* a kernel of ProjSe: (x_i' x_j)^degree */
@@ -656,8 +662,9 @@ typedef struct fastfs_im4e_options {
     int32_t max_iter;            /* >= 1 */
     double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
+    const double* start;         /* n_cols, >= 0: the weights to start from, normalised; NULL: all equal */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL, NULL}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
@@ -936,6 +943,13 @@ FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set,
 FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
                                            double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
+/* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
+ * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.
+ * groups: n_groups x n_features, 1 for members and 0 for others, of which each group needs both; cuts: n_groups x
+ * n_sets. */
+FASTFS_API fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets,
+                                          const fastfs_disc_options* options, const int64_t* groups, int64_t n_groups,
+                                          const fastfs_run* run, double* cuts);
 
 /* ---- I-KDR ------------------------------------------------------------------------------------------------------ */
 

@@ -305,8 +305,8 @@ class Design:
         """Make labelings depend on covariates as the true one does."""
         if self._true.dtype.names:
             raise ValueError(
-                "covariates need classes or numbers as y, but y holds events and times: give strata of the covariates "
-                "as blocks"
+                "covariates need classes or one number a sample as y, but y holds several, such as events and times: "
+                "give strata of the covariates as blocks"
             )
         first = np.unique(self._unit, return_index=True)[1]
         astray = np.flatnonzero((columns[first][self._unit] != columns).any(axis=1))
