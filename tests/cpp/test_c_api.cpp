@@ -1395,6 +1395,7 @@ void test_snp_pairs() {
         found_clumps.leads = give(given, leads.data());
         return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, &how, &found_clumps);
     });
+    found_clumps.leads = leads.data();
     CHECK(of_snps == clumps.clumps);
     test_versions("fastfs_ld_clumps_result", found_clumps, sizeof found_clumps, [&](fastfs_ld_clumps_result* r) {
         return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, r);
