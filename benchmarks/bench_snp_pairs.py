@@ -11,6 +11,7 @@ multiply-adds (sgemm), as there are twice as many vector units for them.
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import subprocess
 import sys
@@ -43,19 +44,18 @@ def made_up(n: int, p: int, missing: float = 0.0, copies: int = 1) -> tuple[Geno
         if missing:
             X[rng.random(X.shape) < missing] = -1
         parts.append(pack_genotypes(X).bits)
-    G = pack_genotypes(np.zeros((n, 0), np.int8))
-    names, known = np.array([f"rs{j}" for j in range(p)]), np.zeros(p, np.int64)
-    return Genotypes(
+    G = Genotypes(
         np.concatenate(parts),
         np.arange(n),
         np.arange(p),
-        samples=G.samples,
-        phenotype=G.phenotype,
-        names=names,
+        samples=np.arange(n).astype(str),
+        phenotype=np.full(n, np.nan),
+        names=np.arange(p).astype(str),
         alleles=np.tile(["A", "G"], (p, 1)),
         chromosome=np.full(p, "1"),
-        position=known + np.arange(p),
-    ), rng.permutation(np.arange(n) % 2)
+        position=np.arange(p),
+    )
+    return G, rng.permutation(np.arange(n) % 2)
 
 
 def call(G: Genotypes, y: np.ndarray, labelings: np.ndarray | None = None) -> Any:
@@ -79,20 +79,8 @@ def plink_seconds(G: Genotypes, y: np.ndarray) -> tuple[float, float] | None:
             "".join(f"{1 + j * 22 // G.shape[1]} rs{j} 0 {j + 1} A G\n" for j in range(G.shape[1]))
         )
         stem.with_suffix(".fam").write_text("".join(f"f{i} s{i} 0 0 1 {1 + c}\n" for i, c in enumerate(y)))
-        import resource
-
-        command = [
-            program,
-            "--bfile",
-            str(stem),
-            "--fast-epistasis",
-            "boost",
-            "--epi1",
-            "1e-7",
-            "--threads",
-            str(CORES),
-        ]
-        command += ["--gap", "0", "--out", str(stem)]
+        options = f"--fast-epistasis boost --epi1 1e-7 --threads {CORES} --bfile {stem} --out {stem}"
+        command = [program, *options.split()]
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True)
         wall = time.perf_counter() - start

@@ -36,10 +36,32 @@ py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::ob
     return result;
 }
 
+// chromosomes: numbers, or None.
+py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::object& positions,
+                   const py::object& chromosomes, const py::dict& given, const py::object& run_) {
+    using Options = fastfs_ld_clumps_options;
+    const Matrix X(X_);
+    const py::ssize_t p = X.view.n_cols();
+    auto options =
+        read_options<Options>(fastfs::default_ld_clumps_options(), given,
+                              {{"r2", &Options::r2}, {"window", &Options::window}, {"n_clumps", &Options::n_clumps}});
+    const auto* scores = data_or_null<double>(scores_, "scores", {p});
+    options.positions = data_or_null<std::int64_t>(positions, "positions", {p});
+    options.chromosomes = data_or_null<std::int64_t>(chromosomes, "chromosomes", {p});
+    Call call(run_);
+    const auto r = call([&](const fastfs::run& run) { return fastfs::ld_clumps(X.view, scores, options, run); });
+    py::dict result;
+    result["leads"] = to_array(r.leads);
+    result["clumps"] = to_array(r.clumps);
+    return result;
+}
+
 }  // namespace
 
 void bind_snps(py::module_& m) {
     m.def("snp_pairs", &snp_pairs, py::arg("X"), py::arg("labels"), py::arg("snps"), py::arg("labelings"),
+          py::arg("options"), py::arg("run"));
+    m.def("ld_clumps", &ld_clumps, py::arg("X"), py::arg("scores"), py::arg("positions"), py::arg("chromosomes"),
           py::arg("options"), py::arg("run"));
 }
 

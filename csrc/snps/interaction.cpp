@@ -7,10 +7,9 @@ namespace fastfs::core {
 namespace {
 
 // The model of class 1 is log odds = effects[a] + effects[3 + b], where effects[3] = 0. It is fitted by Newton's method
-// on the cells of two genotypes: iterative proportional fitting, the usual way, converges too slowly if effects are
-// infinite, as they are for every other pair of rare genotypes (tests/methods/snps/test_interaction.py has a table that
-// it doesn't fit in 10,000 rounds). Any effects give a likelihood that is no larger than that of the best ones, so
-// every step has an upper bound of the statistic.
+// on the cells of two genotypes. Iterative proportional fitting, the usual way, has an error of 1 / t after t rounds if
+// effects are infinite, as they often are for rare genotypes. Any effects give a likelihood that is no larger than that
+// of the best ones, so every step has an upper bound of the statistic.
 constexpr int kEffects = 6;
 using Effects = std::array<double, kEffects>;
 

@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from fastfs._functions.relief import rrelieff_scores as rrelieff_scores
     from fastfs._functions.relief import surf_scores as surf_scores
     from fastfs._functions.relief import swrf_scores as swrf_scores
+    from fastfs._functions.snps import LdClumps as LdClumps
     from fastfs._functions.snps import SnpPairs as SnpPairs
+    from fastfs._functions.snps import ld_clumps as ld_clumps
     from fastfs._functions.snps import snp_pairs as snp_pairs
     from fastfs._inference.consensus import ConsensusResult as ConsensusResult
     from fastfs._inference.consensus import consensus as consensus
@@ -111,7 +113,7 @@ _NAMES = {
     "_estimators.ikdr": ["IKDR"],
     "_functions.ikdr": ["ikdr", "ikdr_path", "IKDRResult"],
     "_functions.correlation": ["differential_correlation", "DifferentialCorrelation"],
-    "_functions.snps": ["snp_pairs", "SnpPairs"],
+    "_functions.snps": ["snp_pairs", "SnpPairs", "ld_clumps", "LdClumps"],
     "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],

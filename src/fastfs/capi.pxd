@@ -608,6 +608,19 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *null_maxima
         int32_t *constant
     fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result)
+    ctypedef struct fastfs_ld_clumps_options:
+        size_t struct_size
+        double r2
+        int64_t window
+        int64_t n_clumps
+        const int64_t *positions
+        const int64_t *chromosomes
+    ctypedef struct fastfs_ld_clumps_result:
+        size_t struct_size
+        int64_t n_clumps
+        int64_t *leads
+        int64_t *clumps
+    fastfs_status fastfs_ld_clumps(const fastfs_matrix *X, const double *scores, const fastfs_ld_clumps_options *options, const fastfs_run *run, fastfs_ld_clumps_result *result)
 
 cdef extern from *:
     """
@@ -641,6 +654,8 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_differential_correlation_result fastfs_differential_correlation_result_init(void) { fastfs_differential_correlation_result v = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_snp_pairs_options fastfs_snp_pairs_options_init(void) { fastfs_snp_pairs_options v = FASTFS_SNP_PAIRS_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_snp_pairs_result fastfs_snp_pairs_result_init(void) { fastfs_snp_pairs_result v = FASTFS_SNP_PAIRS_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_ld_clumps_options fastfs_ld_clumps_options_init(void) { fastfs_ld_clumps_options v = FASTFS_LD_CLUMPS_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_ld_clumps_result fastfs_ld_clumps_result_init(void) { fastfs_ld_clumps_result v = FASTFS_LD_CLUMPS_RESULT_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -671,3 +686,5 @@ cdef extern from *:
     fastfs_differential_correlation_result fastfs_differential_correlation_result_init() noexcept nogil
     fastfs_snp_pairs_options fastfs_snp_pairs_options_init() noexcept nogil
     fastfs_snp_pairs_result fastfs_snp_pairs_result_init() noexcept nogil
+    fastfs_ld_clumps_options fastfs_ld_clumps_options_init() noexcept nogil
+    fastfs_ld_clumps_result fastfs_ld_clumps_result_init() noexcept nogil

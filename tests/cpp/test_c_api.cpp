@@ -195,6 +195,7 @@ void test_null() {
     CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("storage of X is 0"));
+    CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
@@ -1426,6 +1427,33 @@ void test_snp_pairs() {
     options.n_snps = 1;
     CHECK(refuses("a pair needs two SNPs"));
     CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result) == FASTFS_EINVAL);
+
+    // Column 7 of a table of eight is column 2 once more, and 3 is too far away to be compared.
+    const std::vector<std::int64_t> twice{8, 6, 5, 4, 3, 1, 0, 5}, positions{0, 1, 2, 1000, 4, 5, 6, 7};
+    const auto clumped = fastfs::matrix::genotypes(bits.data(), n_samples, 8, bytes, rows.data(), twice.data());
+    const std::vector<double> scores{1, 2, 3, 4, 5, 6, 7, 8};
+    auto of_clumps = fastfs::default_ld_clumps_options();
+    of_clumps.window = 100;
+    of_clumps.positions = positions.data();
+    const auto clumps = fastfs::ld_clumps(clumped, scores.data(), of_clumps);
+    CHECK(clumps.leads[0] == 7 && clumps.leads[1] == 6 && clumps.clumps[7] == 0 && clumps.clumps[2] == 0);
+    CHECK(clumps.clumps[3] == std::find(clumps.leads.begin(), clumps.leads.end(), 3) - clumps.leads.begin());
+    fastfs_ld_clumps_result found_clumps = FASTFS_LD_CLUMPS_RESULT_INIT;
+    std::vector<std::int64_t> leads(8), of_snps(8);
+    found_clumps.leads = leads.data();
+    found_clumps.clumps = of_snps.data();
+    test_question("ld_clumps", [&](const fastfs_run& how, bool given) {
+        found_clumps.leads = give(given, leads.data());
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, &how, &found_clumps);
+    });
+    found_clumps.leads = leads.data();
+    CHECK(of_snps == clumps.clumps);
+    test_versions("fastfs_ld_clumps_result", found_clumps, sizeof found_clumps, [&](fastfs_ld_clumps_result* r) {
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, r);
+    });
+    of_clumps.positions = nullptr;
+    CHECK(fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, &found_clumps) == FASTFS_EINVAL &&
+          says("positions are null"));
     CHECK(fastfs::bytes_needed([&](const fastfs::run& how) {
               fastfs::snp_pairs(G, own.data(), fastfs::default_snp_pairs_options(), how);
           }) > 0);

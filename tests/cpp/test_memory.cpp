@@ -400,6 +400,15 @@ void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {
     result.null_maxima = maxima.data();
     test("snp_pairs" + shape, 184 * static_cast<std::int64_t>(most) + 8 * n_labelings,
          [&](auto& how) { return fastfs_snp_pairs(G.get(), labels.data(), &options, &how, &result); });
+    std::vector<std::int64_t> positions(static_cast<std::size_t>(p)), leads(positions), clumps(positions);
+    const std::vector<double> scores(positions.size());
+    auto of_clumps = fastfs::default_ld_clumps_options();
+    of_clumps.positions = positions.data();
+    fastfs_ld_clumps_result clumped = FASTFS_LD_CLUMPS_RESULT_INIT;
+    clumped.leads = leads.data();
+    clumped.clumps = clumps.data();
+    test("ld_clumps" + shape, 16 * p,
+         [&](auto& how) { return fastfs_ld_clumps(G.get(), scores.data(), &of_clumps, &how, &clumped); });
 }
 
 // The engine's own figures, for the calls that use it.

@@ -1172,6 +1172,35 @@ FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t*
                                           const fastfs_snp_pairs_options* options, const fastfs_run* run,
                                           fastfs_snp_pairs_result* result);
 
+/* ---- clumps of SNPs -----------------------------------------------------------------------------------------------
+ */
+
+typedef struct fastfs_ld_clumps_options {
+    size_t struct_size;
+    double r2;                  /* SNPs of a larger squared correlation with its lead join a clump, from 0 to 1 */
+    int64_t window;             /* largest distance from the lead, in the unit of positions, >= 0 */
+    int64_t n_clumps;           /* stop after so many; 0: when each SNP has one */
+    const int64_t* positions;   /* one a column of X, from 0 to 2^50 */
+    const int64_t* chromosomes; /* one a column of X, or NULL if all are on one */
+} fastfs_ld_clumps_options;
+#define FASTFS_LD_CLUMPS_OPTIONS_INIT {sizeof(fastfs_ld_clumps_options), 0.5, 250000, 0, NULL, NULL}
+
+typedef struct fastfs_ld_clumps_result {
+    size_t struct_size;
+    int64_t n_clumps; /* out */
+    int64_t* leads;   /* out, n_clumps, with room for one a column of X: the columns that lead, by descending score */
+    int64_t* clumps;  /* out, one a column of X: the number of its clump, or -1 */
+} fastfs_ld_clumps_result;
+#define FASTFS_LD_CLUMPS_RESULT_INIT {sizeof(fastfs_ld_clumps_result), 0, NULL, NULL}
+
+/* Walks down the ranking of SNPs by their scores (one a column of X, finite): each SNP that is in no clump yet leads a
+ * new one, which takes the SNPs in no clump on the same chromosome, within the window, whose squared correlation with
+ * the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the samples
+ * that have both genotypes. */
+FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* scores,
+                                          const fastfs_ld_clumps_options* options, const fastfs_run* run,
+                                          fastfs_ld_clumps_result* result);
+
 #ifdef __cplusplus
 }
 #endif

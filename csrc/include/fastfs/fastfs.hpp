@@ -883,6 +883,33 @@ inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
     return result;
 }
 
+// ---- clumps of SNPs
+// --------------------------------------------------------------------------------------------------
+
+using ld_clumps_options = fastfs_ld_clumps_options;
+inline ld_clumps_options default_ld_clumps_options() { return FASTFS_LD_CLUMPS_OPTIONS_INIT; }
+
+struct ld_clumps_result {
+    std::vector<std::int64_t> leads;   // columns of X, by descending score
+    std::vector<std::int64_t> clumps;  // of each column, or -1
+};
+
+// scores and options.positions: one for each column of X.
+inline ld_clumps_result ld_clumps(const matrix& X, const double* scores, const ld_clumps_options& options,
+                                  const run& how = default_run()) {
+    ld_clumps_result result{};
+    fastfs_ld_clumps_result out = FASTFS_LD_CLUMPS_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        result.leads.resize(static_cast<std::size_t>(X.n_cols()));
+        result.clumps.resize(static_cast<std::size_t>(X.n_cols()));
+        out.leads = result.leads.data();
+        out.clumps = result.clumps.data();
+    }
+    check(fastfs_ld_clumps(X.get(), scores, &options, &how, &out));
+    result.leads.resize(static_cast<std::size_t>(out.n_clumps));
+    return result;
+}
+
 }  // namespace fastfs
 
 #endif

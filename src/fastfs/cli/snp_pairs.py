@@ -23,7 +23,7 @@ def snp_pairs(
         Path | None, typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, a name a line.")
     ] = None,
     permutations: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Labelings for p-values; each takes two thirds of the scan.")
+        int, typer.Option(min=0, metavar="N", help="Labelings for p-values; each takes 0.6 of the time of a scan.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the permutations.")] = 0,
     top: Annotated[

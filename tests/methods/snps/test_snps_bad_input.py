@@ -56,7 +56,7 @@ def test_refused(change, error, words):
 
 
 def test_numbers_are_refused_by_the_core():
-    with pytest.raises(ValueError, match="genotypes of two bits, but the storage of X is 0"):
+    with pytest.raises(ValueError, match="needs genotypes of two bits, but the storage of X is 0"):
         core().snp_pairs(X, np.arange(20) % 2, None, None, {}, Run())
 
 
