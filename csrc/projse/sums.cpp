@@ -510,6 +510,19 @@ ProjseSums ProjseSums::copy() const {
     return result;
 }
 
+ProjseSums ProjseSums::as_class(std::int64_t n_y, std::int64_t label) const {
+    ProjseSums result(n_y, side_[kX].n, false);
+    result.n_rows_ = result.n_labelled_ = n_rows_;
+    result.side_[kX] = side_[kX];
+    // Targets that don't vary have no inner products about their means.
+    std::fill_n(result.yy_.data(), result.yy_.size(), 0.0);
+    std::fill_n(result.yx_.data(), result.yx_.size(), 0.0);
+    const auto n = static_cast<double>(n_rows_);
+    for (std::int64_t c = 0; c < n_y; ++c)
+        result.side_[kY].set(c, n_rows_, 0.0, c == label ? n : 0, c == label ? n : 0);
+    return result;
+}
+
 std::int64_t ProjseSums::size() const {
     return 2 + 3 * (side_[kY].n + side_[kX].n) + yy_.size() + yx_.size() + xx_.size();
 }

@@ -14,7 +14,7 @@ from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
 from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.streams import is_stream
+from fastfs._inputs.source import Source, is_dask, is_stream
 from fastfs._inputs.targets import read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
@@ -184,10 +184,10 @@ class ProjSe(_KernelSelector):
             check = None
             if not is_stream(X):
                 X = self._validate_matrix(X, run)
-            elif hasattr(X, "__next__"):
+            elif is_dask(X):
+                self.n_features_in_ = Source.of(X).shape[1]
+            else:
                 check = partial(self._validate_matrix, run=run)
-            elif hasattr(X, "shape"):
-                self.n_features_in_ = int(X.shape[1]) if len(X.shape) == 2 else 0
             outcome, classes = _projse.fit(X, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes

@@ -14,8 +14,9 @@ from sklearn.utils.validation import validate_data
 
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.matrix import require_table
+from fastfs._inputs.matrix import loaded, require_table
 from fastfs._machine.errors import about_targets, renumber
+from fastfs._machine.run import Run
 
 Columns = npt.NDArray[np.int64]
 
@@ -97,6 +98,7 @@ class _Wrapper(_Selector):
                 f"X is an iterator of row chunks, which can be read once, but {type(self).__name__} scores it several "
                 "times: give it as one array"
             )
+        X = loaded(X, Run())
         require_table(X)
         if hasattr(X, "tocsr"):
             X = X if X.format in ("csr", "csc") else X.tocsc()  # others have no columns to take

@@ -5,7 +5,6 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 import copy
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,10 @@ from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
 from fastfs._inputs.matrix import as_floats, as_matrix
-from fastfs._inputs.streams import dask_blocks, is_dask, is_stream, row_chunks
+from fastfs._inputs.source import is_dask, is_stream
+from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
-from fastfs._machine.errors import within
+from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -400,21 +400,23 @@ def collect(
 ) -> tuple[Any, Array | None]:
     """Return the sums over the rows of X and y, which may be streams, and the classes.
 
-    `whole`, `chunk` and `names` are as for `row_chunks`; `check` sees the first chunk of X.
+    `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`.
     """
     if is_dask(X):
         return _collect_dask(X, y, run, two_views, whole)
+    passes = Passes(X, run, names=names, see=check)
+    targets = TargetRows(y, passes.source, run, whole, chunk)
     sums = classes = None
-    for number, (rows, target) in enumerate(row_chunks(X, y, run, whole, chunk, names)):
+
+    def update(first: int, rows: Any, own: Run) -> None:
+        nonlocal sums, classes
+        target = targets.rows(first, rows)
         if sums is None:
-            if check is not None:
-                check(rows)
             classes = target.classes
             sums = core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
-        with within("chunk", number) if is_stream(X) else nullcontext():
-            sums.update(rows, target.numbers, target.labels, run)
-    if sums is None:
-        raise ValueError("X yielded no rows: has the iterator been used up before?")
+        sums.update(rows, target.numbers, target.labels, own)
+
+    targets.finish(passes.run(update))
     return sums, classes
 
 
@@ -424,20 +426,18 @@ def _collect_dask(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tu
 
     blocks, classes = dask_blocks(X, y, run, read)
     part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
-    parts = [part(rows, target, two_views, run.budget) for rows, target in blocks]
-    while len(parts) > 1:
-        parts = [merge(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0].compute(), classes
+    return merge_pairwise([part(*block, two_views, run.budget) for block in blocks], merge), classes
 
 
-def _sums_of_block(X: Any, target: Target, two_views: bool, budget: int) -> Any:
+def _sums_of_block(first: int, X: Any, target: Target, two_views: bool, budget: int) -> Any:
     run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    X = as_matrix(X, run)
-    if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
-        target = Target(numbers=as_columns(as_target(target.numbers), run))
-    sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
-    if X.shape[0]:
-        sums.update(X, target.numbers, target.labels, run)
+    with in_rows(range(first, first + X.shape[0])):
+        X = as_matrix(X, run)
+        if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
+            target = Target(numbers=as_columns(as_target(target.numbers), run))
+        sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
+        if X.shape[0]:
+            sums.update(X, target.numbers, target.labels, run)
     return sums
 
 

@@ -2,13 +2,14 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fastfs._inputs.checks import some_of
+from fastfs._inputs.source import Source, is_stream
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -90,6 +91,7 @@ def as_array(
     Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named, by `describe`
     (default: `describing` X), and the error says what to do with them, `advice`.
     """
+    X = loaded(X, run, name)
     require_table(X, name)
     if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
         X = X.sparse.to_coo()
@@ -109,6 +111,11 @@ def as_array(
         _take_copy(run, 8 * values.size, name)
         values = _as_numbers(X, values, describe, name, advice)
     return values
+
+
+def loaded(X: Any, run: Run, name: str = "X") -> Any:
+    """Return X whole, as of `Source.load`, if it is on disk, a Dask array or a function; an array as it is."""
+    return Source.of(X).load(run, name) if is_stream(X) and not hasattr(X, "__next__") else X
 
 
 def require_table(X: Any, name: str = "X") -> None:
@@ -196,17 +203,6 @@ def _is_word(value: Any) -> bool:
     except ValueError:
         return True
     return False
-
-
-def stack(chunks: Sequence[Any]) -> Any:
-    """Return the chunks as one matrix; a single one isn't copied."""
-    if len(chunks) == 1:
-        return chunks[0]
-    if hasattr(chunks[0], "tocsr"):
-        from scipy.sparse import vstack
-
-        return vstack(chunks, format="csr")
-    return np.concatenate(chunks)
 
 
 def _is_native_float(dtype: Any) -> bool:
