@@ -122,7 +122,7 @@ def test_every_method_takes_what_fits_a_quarter_of_the_budget(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["chunked HDF5", "backed CSR", "Dask", "function", "npy"])
 def test_more_than_a_quarter_is_refused(tmp_path, name):
-    with pytest.raises(MemoryError, match=r"quarter of the memory budget of 16000 bytes.*which reads it in blocks"):
+    with pytest.raises(MemoryError, match=r"quarter of the memory budget of 16000 bytes.*which reads blocks"):
         fastfs.relieff_scores(SOURCES[name](tmp_path), LABELS, max_memory=16_000)
 
 
@@ -147,8 +147,8 @@ def test_a_bed_file(tmp_path):
 def test_rows_far_apart_are_read_in_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "_GAP_BYTES", 100)
     found = Source.of(hdf5(tmp_path, (64, 5)))
-    read, asked = found._read, []
-    found._read = lambda begin, end: (asked.append((begin, end)), read(begin, end))[1]
+    read, asked = found.read, []
+    found.read = lambda begin, end: (asked.append((begin, end)), read(begin, end))[1]
     rows = np.array([3, 4, 6, 150, 299])
     np.testing.assert_array_equal(found.take(rows), X[rows])
     assert asked == [(3, 7), (150, 151), (299, 300)]

@@ -17,7 +17,7 @@ from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import Source, is_dask, is_stream
 from fastfs._inputs.targets import read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, core
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Integers, Progress
 
 _SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at once
 
@@ -283,6 +283,22 @@ class ProjSe(_KernelSelector):
                 yield scores, float(scores.max())
 
         return scorer
+
+    def _sum_groups(
+        self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+    ) -> _projse.GroupSums:
+        """Return sums over the groups of X, for `_fit_groups`."""
+        return _projse.GroupSums(X, groups, n_groups, Run.of(self), rows=rows, columns=columns)
+
+    def _fit_groups(self, sums: _projse.GroupSums, labels: Integers, classes: Array) -> "ProjSe":
+        """Fit with these labels of the groups, places among the classes; groups with -1 stay out."""
+        options, run = _projse.Options.of(self), Run.of(self)
+        with self._all_or_nothing():
+            self._forget()
+            self.classes_ = classes
+            self._deliver(sums.select(labels, self.n_features_to_select, options, run))
+            self.n_features_in_ = len(self.scores_)
+        return self
 
     def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
         """Return the classes, if there are any, and the target of each sample."""

@@ -15,9 +15,9 @@ from fastfs._functions.options import Options as _Options
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
-from fastfs._inputs.matrix import as_floats, as_matrix
-from fastfs._inputs.source import is_dask, is_stream
-from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
+from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
+from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, delayed_rows, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
@@ -445,6 +445,96 @@ def _merged(a: Any, b: Any) -> Any:
     sums = copy.deepcopy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
+
+
+class GroupSums:
+    """The sums over each group of rows, from one pass, which serve any comparison of groups.
+
+    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` as for `Passes`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        groups: Integers,
+        n_groups: int,
+        run: Run,
+        *,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+    ) -> None:
+        if is_dask(X):
+            self._sums = _groups_of_dask(X, groups, n_groups, run, rows, columns)
+        else:
+            self._sums = [None] * n_groups
+
+            def update(first: int, block: Any, own: Run) -> None:
+                _add_groups(self._sums, block, groups[first : first + block.shape[0]], own)
+
+            Passes(X, run, rows=rows, columns=columns).run(update)
+
+    @property
+    def means(self) -> Floats:
+        """Means of the features in each group."""
+        found: Floats = np.array([sums.means for sums in self._sums])
+        return found
+
+    def select(
+        self, labels: Integers, n_features_to_select: int | float | None, options: Options, run: Run
+    ) -> Outcome[ProjSeResult]:
+        """Choose with these labels of the groups, from 0; groups with -1 stay out."""
+        of_labels = core().ProjseSums(int(max(labels)) + 1, self._sums[0].n_x, False, run)
+        for sums, label in zip(self._sums, labels.tolist(), strict=True):
+            if label >= 0:
+                of_labels.merge_class(sums, label)
+        return select(of_labels, n_features_to_select, options, run)
+
+
+def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
+    """Add the rows of a block, each to the sums of its group."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=len(sums))).tolist()
+    rows = Source.of(take_rows(block, order))
+    for group, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if begin == end:
+            continue
+        if sums[group] is None:
+            sums[group] = core().ProjseSums(1, block.shape[1], False, run)
+        with in_rows(order[begin:end]):
+            sums[group].update(rows.read(begin, end), None, np.zeros(end - begin, np.int64), run)  # type: ignore[misc]
+
+
+def _groups_of_dask(
+    X: Any, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
+) -> list[Any]:
+    from dask.delayed import delayed
+
+    blocks, ends = delayed_rows(X)
+    rows = np.arange(ends[-1]) if rows is None else rows
+    part, merge = delayed(_groups_of_block, pure=False), delayed(_merged_groups, pure=False)
+    parts = []
+    for block, begin, end in zip(blocks, [0, *ends[:-1]], ends, strict=True):
+        low, high = np.searchsorted(rows, (begin, end))
+        parts.append(part(begin, block, rows[low:high] - begin, groups[low:high], n_groups, columns, run.budget))
+    found: list[Any] = merge_pairwise(parts, merge)
+    return found
+
+
+def _groups_of_block(
+    first: int, X: Any, rows: Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
+) -> list[Any]:
+    run = Run(1, budget or None)
+    sums: list[Any] = [None] * n_groups
+    if len(rows):
+        block = take_rows(X, rows)
+        with in_rows(first + rows):
+            _add_groups(sums, as_matrix(block if columns is None else block[:, columns], run), groups, run)
+    return sums
+
+
+def _merged_groups(a: list[Any], b: list[Any]) -> list[Any]:
+    pairs = zip(a, b, strict=True)
+    return [own or other if own is None or other is None else _merged(own, other) for own, other in pairs]
 
 
 def select(

@@ -12,7 +12,8 @@ from fastfs._inference.design import Design
 from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import check_structure, take_rows
+from fastfs._inputs.matrix import take_rows
+from fastfs._inputs.sparse import check_structure
 from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress

@@ -3,13 +3,13 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fastfs._inputs.checks import some_of
 from fastfs._inputs.source import Source, is_stream
+from fastfs._inputs.sparse import check_structure, index_arrays
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -28,7 +28,7 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
         if not _is_native_float(X.dtype):
             _take_copy(run, 8 * X.nnz, name)
         data = np.ascontiguousarray(as_floats(X.data, name))
-        indices, indptr = _indices(X)
+        indices, indptr = index_arrays(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X
         return type(X)((data, indices, indptr), shape=X.shape, copy=False)
@@ -43,26 +43,6 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
 
 def _take_copy(run: Run, n_bytes: int, name: str) -> None:
     run.take(n_bytes, f"a copy of {name} as floats needs", f"give {name} as float32 or float64")
-
-
-def _indices(X: Any) -> tuple[Array, Array]:
-    """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
-    index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
-    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
-
-
-def check_structure(X: Any) -> None:
-    """Refuse a CSR or CSC matrix whose indptr or indices point outside it; anything else passes.
-
-    SciPy's indexing and conversions follow them anywhere, so this must come before the first of these.
-    """
-    if not hasattr(X, "tocsr") or X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
-        return
-    from fastfs import _core
-
-    indices, indptr = _indices(X)
-    values = np.empty(len(X.data), np.float32)  # in place of any dtype: the core only counts them
-    _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
 
 
 def as_dense(X: Any, run: Run) -> Array:

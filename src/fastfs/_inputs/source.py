@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.sparse import check_structure
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers
 
@@ -64,7 +65,7 @@ class Source:
     ) -> None:
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
-        self._read, self._ends, self._start = read, ends, start
+        self.read, self._ends, self._start = read, ends, start
 
     @classmethod
     def of(cls, X: Any) -> "Source":
@@ -97,17 +98,17 @@ class Source:
                 "rows: raise max_memory, or write it by rows (adata.X = adata.X.to_memory().tocsr())"
             )
         for first, block in self._some(rows, n_bytes):
-            yield first, block if columns is None else block[:, columns]
+            yield first, block if columns is None else _choose(block, (slice(None), columns))
 
     def _some(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
-        if self._read is None:
+        if self.read is None:
             begin = 0
             for block in self._start():  # type: ignore[misc]
                 n = n_rows(block)
                 if rows is not None:
                     low, high = np.searchsorted(rows, (begin, begin + n))
                     if low < high:
-                        yield int(low), block[rows[low:high] - begin]
+                        yield int(low), _choose(block, rows[low:high] - begin)
                 elif n:
                     yield begin, block
                 begin += n
@@ -116,7 +117,7 @@ class Source:
         for begin, end in zip([0, *ends[:-1]], ends, strict=True):
             if rows is None:
                 if begin < end:
-                    yield begin, self._read(begin, end)
+                    yield begin, self.read(begin, end)
                 continue
             low, high = np.searchsorted(rows, (begin, end))
             if low < high:
@@ -124,12 +125,12 @@ class Source:
 
     def _pick(self, rows: Integers) -> Any:
         """Rows of a block, read in as few runs as their gaps are worth."""
-        read: Any = self._read
+        read: Any = self.read
         if len(rows) == rows[-1] + 1 - rows[0]:
             return read(int(rows[0]), int(rows[-1]) + 1)
         widest = _GAP_BYTES * (self.shape[0] or 1) / max(1, self.n_bytes or 1)
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1 + widest) + 1)
-        return stack([read(int(run[0]), int(run[-1]) + 1)[run - run[0]] for run in runs])
+        return stack([_choose(read(int(run[0]), int(run[-1]) + 1), run - run[0]) for run in runs])
 
     def take(self, rows: Integers) -> Any:
         """Return these rows, in their order; some may come twice."""
@@ -137,35 +138,44 @@ class Source:
         found = stack([block for _, block in self.blocks(ascending)])
         return found if np.array_equal(ascending, rows) else found[places]
 
-    def load(self, run: Run, name: str = "X") -> Any:
-        """Return X whole, as an array, or a CSR or CSC container.
+    def load(self, run: Run, name: str = "X", rows: Integers | None = None, columns: Array | None = None) -> Any:
+        """Return these rows and columns, as an array, or a CSR or CSC container.
 
-        Raises MemoryError if it takes more than a quarter of the budget.
+        Raises MemoryError if they take more than a quarter of the budget.
         """
-        most = run.available() // 4
+        available = run.available()
 
-        def refuse(n_bytes: str) -> MemoryError:
-            return MemoryError(
-                f"{name} is {self.kind} that takes {n_bytes} bytes in memory, more than a quarter of the memory budget "
-                f"of {4 * most} bytes: raise max_memory (or FASTFS_MAX_MEMORY), give fewer rows or features, or take "
-                "ProjSe, which reads it in blocks"
-            )
+        def require(n_bytes: int, more: str = "") -> None:
+            if n_bytes > available // 4:
+                raise MemoryError(
+                    f"{name} is {self.kind}, of which {n_bytes} bytes{more} must be in memory, more than a quarter of "
+                    f"the memory budget of {available} bytes: raise max_memory (or FASTFS_MAX_MEMORY), give fewer rows "
+                    "or features, or use ProjSe without permutations, which reads blocks"
+                )
 
-        if self.n_bytes is not None:
-            if self.n_bytes > most:
-                raise refuse(str(self.n_bytes))
+        if self.n_bytes is not None and rows is None and columns is None:
+            require(self.n_bytes)
             run.take(self.n_bytes, f"{name} needs", "give fewer rows or features")
-            return self._read(0, self.shape[0])  # type: ignore[misc, arg-type]
+            return self.read(0, self.shape[0])  # type: ignore[misc, arg-type]
+        if self.by_columns:
+            whole = self.load(run, name)
+            some = whole if rows is None else whole.tocsr()[rows]
+            return some if columns is None else some[:, columns]
         blocks, taken = [], 0
-        for _, block in self.blocks():
+        for _, block in self.blocks(rows, columns):
             taken += _bytes_of(block)
-            if taken > most:
-                raise refuse(f"{taken} or more")
+            require(taken, " or more")
             blocks.append(block)
         if not blocks:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
         run.take(taken, f"{name} needs", "give fewer rows or features")
         return stack(blocks)
+
+
+def _choose(block: Any, key: Any) -> Any:
+    """Return these rows, or rows and columns, of a block."""
+    check_structure(block)
+    return (block.iloc if hasattr(block, "iloc") else block)[key]
 
 
 def stack(blocks: Sequence[Any]) -> Any:

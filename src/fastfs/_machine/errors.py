@@ -71,7 +71,7 @@ def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]])
 
 
 @contextmanager
-def in_rows(rows: Sequence[int]) -> Iterator[None]:
+def in_rows(rows: Sequence[int] | npt.NDArray[np.int64]) -> Iterator[None]:
     """Let errors about a block of rows count as the caller does: row k of the block is row ``rows[k]``."""
     try:
         yield
