@@ -494,7 +494,7 @@ def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None
     """Add the rows of a block, each to the sums of its group."""
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=len(sums))).tolist()
-    rows = Source.of(take_rows(block, order))
+    rows = Source.of((block.tocsr() if hasattr(block, "tocsr") else block)[order])
     for group, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if begin == end:
             continue

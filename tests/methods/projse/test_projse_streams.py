@@ -226,6 +226,31 @@ def test_sums_of_classes_serve_any_comparison(form):
         )
 
 
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_rows_of_csr_need_no_order(n_classes):
+    """Rows with ascending columns are summed as they stand; others, and repeated columns, after sorting: the same."""
+    rng = np.random.default_rng(0)
+    table = sp.random(400, 50, 0.2, format="csr", random_state=0)
+    labels = rng.integers(0, n_classes, 400)
+    backwards, halves = table.copy(), table.copy()
+    for begin, end in zip(table.indptr, table.indptr[1:], strict=False):
+        backwards.data[begin:end] = table.data[begin:end][::-1]
+        backwards.indices[begin:end] = table.indices[begin:end][::-1]
+    halves = sp.csr_matrix((np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), 2 * table.indptr), table.shape)
+    found = []
+    for rows in (table, backwards, halves, table.tocsc()):
+        for threads in (1, 3):
+            sums = core().ProjseSums(n_classes, 50, False, Run())
+            sums.update(rows, None, labels, Run(threads))
+            found.append(sums.__getstate__()[-1])
+    assert all(np.array_equal(found[0], one) for one in found[1:])
+    dense = core().ProjseSums(n_classes, 50, False, Run())
+    dense.update(table.toarray(), None, labels, Run(1))
+    n = n_classes
+    products = slice(2 + 3 * n + 150 + n * n, None)
+    np.testing.assert_allclose(found[0][products], dense.__getstate__()[-1][products], rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "sums, other, label, message",
     [
