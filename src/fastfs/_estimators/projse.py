@@ -167,7 +167,8 @@ class ProjSe(_KernelSelector):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
-            Streams are iterators of row chunks, Dask arrays, HDF5 and Zarr arrays; they are read once.
+            Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
+            blocks of rows, and functions that return one; they are read once.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers
