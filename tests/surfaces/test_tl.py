@@ -381,6 +381,40 @@ def test_projse_reads_the_cells_once_for_all_groups(tmp_path, form, monkeypatch)
             np.testing.assert_allclose(other.var["found_scores"], adata.var["found_scores"], rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", ["h5ad", "Dask"])
+def test_a_bad_value_is_named_by_its_cell_and_gene_among_those_compared(tmp_path, form):
+    da = pytest.importorskip("dask.array")
+    adata = cells()
+    row = len(adata) - 2
+    adata.X[row, 13] = np.nan
+    mask = np.arange(20) > 9
+    adata.obs["some"] = adata.obs["state"].astype(object).where(np.arange(len(adata)) % 7 != 1)
+    assert adata.obs["some"].notna().iloc[row]
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    other = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    if form == "Dask":
+        other = adata.copy()
+        other.X = da.from_array(adata.X, chunks=(17, 20))
+    with pytest.raises(ValueError, match=f"first at row {row}, column 3 "):
+        tl.projse(other, "some", mask_var=mask, drop_unlabelled=True)
+    assert "projse" not in other.uns
+
+
+def test_dask_gives_the_same_bits_whoever_computes():
+    dask = pytest.importorskip("dask")
+    import dask.array as da
+
+    found = []
+    for scheduler in ("sync", "threads"):
+        adata = cells(n=400)
+        adata.X = da.from_array(adata.X, chunks=(17, 20))
+        with dask.config.set(scheduler=scheduler, num_workers=3):
+            tl.projse(adata, "state")
+        found.append(adata.uns["projse"])
+    for column in ("scores", "logfoldchanges"):
+        assert np.array_equal(found[0][column]["beta"], found[1][column]["beta"])
+
+
 def test_projse_of_groups_is_that_of_the_estimator():
     adata = cells()
     tl.projse(adata, "state", reference="gamma")

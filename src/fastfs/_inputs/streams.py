@@ -101,8 +101,8 @@ class Passes:
         self._run = copy.copy(run)  # of a block, which gives its memory back before the next one comes
         self._run.progress = None
         self._progress = run.progress
-        # Four blocks are there at a time, and copies of some; the default budget has room for them.
-        self._block_bytes = min(BLOCK_BYTES, max(1 << 20, run.budget // 16)) if run.budget else BLOCK_BYTES
+        # Four blocks are there at a time, and copies of some.
+        self._block_bytes = min(BLOCK_BYTES, max(1 << 20, run.available() // 16))
         self._done = 0
         self._first_pass: tuple[int, ...] = ()  # rows and checksums
 
@@ -287,7 +287,6 @@ def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int,
 
     Numbers are delayed too if y is a Dask array of them, and may be of any type.
     """
-    Source.of(X)  # its checks
     blocks, ends = delayed_rows(X)
     classes = None
     if is_dask(y) and y.ndim == 2:
@@ -304,6 +303,7 @@ def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int,
 
 def delayed_rows(X: Any) -> tuple[list[Any], list[int]]:
     """Return the row blocks of a Dask array, delayed, and the ends of them."""
+    Source.of(X)  # its checks
     X = X.rechunk({1: -1})
     return list(X.to_delayed().ravel()), np.cumsum(X.chunks[0]).tolist()
 
