@@ -220,6 +220,15 @@ def test_a_source_that_differs_in_the_second_pass(second, error, message):
         collect(passes)
 
 
+def test_a_file_that_shrinks_before_it_is_read(tmp_path):
+    with h5py.File(tmp_path / "X.h5", "w") as file:
+        dataset = file.create_dataset("X", data=X, chunks=(64, 12), maxshape=(None, 12))
+        passes = Passes(dataset, Run(1), "It", 2)
+        dataset.resize(200, axis=0)
+        with pytest.raises(ValueError, match=r"^X changed between 300 rows and pass 1 \(200\): it must stay the same"):
+            collect(passes)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_file(tmp_path, form):
     bad = X.copy()

@@ -239,6 +239,10 @@ def _bytes_of(block: Any) -> int:
 
 
 def _of_path(path: Path) -> Source:
+    if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
+        raise ValueError(
+            f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give the table it holds"
+        )
     if not path.exists():
         raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
     if path.suffix == ".npy":
@@ -251,13 +255,9 @@ def _of_path(path: Path) -> Source:
         import h5py
 
         return Source.of(_X_of(h5py.File(path, "r"), path))
-    if path.suffix == ".zarr":
-        import zarr
+    import zarr
 
-        return Source.of(_X_of(zarr.open(str(path), mode="r"), path))
-    raise ValueError(
-        f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': read it, and give the table"
-    )
+    return Source.of(_X_of(zarr.open(str(path), mode="r"), path))
 
 
 def _X_of(opened: Any, path: Path) -> Any:

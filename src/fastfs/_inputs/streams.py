@@ -4,7 +4,7 @@ import copy
 import threading
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from queue import Full, Queue
 from typing import Any
 
@@ -120,7 +120,8 @@ class Passes:
                     update(first, block, copy.copy(self._run))
                 if self.n_passes > 1 and not checks:
                     checks.append(_checksum(block))
-                n, last = n + block.shape[0], block
+                n += block.shape[0]
+                last = block if self.n_passes > 1 else None
                 self._report(number, n)
         if n == 0:
             raise ValueError("X yielded no rows: has the iterator been used up before?")
@@ -136,22 +137,25 @@ class Passes:
         self._done = number
         return n
 
+    def _n_known(self) -> int | None:
+        return self.source.shape[0] if self.rows is None else len(self.rows)
+
     def _n_expected(self) -> float:
-        return self._first_pass[0] if self._first_pass else np.inf
+        return self._first_pass[0] if self._first_pass else self._n_known() or np.inf
 
     def _require(self, good: bool, n: int, more: str = "") -> None:
         if not good:
+            before = f"pass 1 ({self._n_expected():,} rows)" if self._first_pass else f"{self._n_expected():,} rows"
             counted = f"{n:,} {more}".rstrip()
             raise ValueError(
-                f"X changed between pass 1 ({self._first_pass[0]:,} rows) and pass {self._done + 1} ({counted}): it "
-                "must stay the same until the end"
+                f"X changed between {before} and pass {self._done + 1} ({counted}): it must stay the same until the end"
             )
 
     def _numbers(self, first: int, n: int) -> Any:
         return range(first, first + n) if self.rows is None else self.rows[first : first + n]
 
     def _report(self, number: int, n: int) -> None:
-        total = self.source.shape[0] if self.rows is None else len(self.rows)
+        total = self._n_known()
         if self._progress is not None and total:
             share = (number - 1 + min(1.0, n / total)) / self.n_passes
             self._progress(f"pass {number} of {self.n_passes}", 0.9 * share)
@@ -169,13 +173,8 @@ class Passes:
             if self._see is not None:
                 self._see(block)
                 self._see = None
-            with in_rows(self._numbers(first, n_rows(block))):
-                try:
-                    block = as_matrix(block, copy.copy(self._run))
-                except (TypeError, ValueError) as error:
-                    if first:
-                        error.args = (f"in the block of X from row {first}: {error}",)
-                    raise
+            with within("the block of X from row", first) if first else nullcontext():
+                block = as_matrix(block, copy.copy(self._run))
             width = self.source.shape[1] if self.columns is None else len(self.columns)
             if width is None:
                 self.source.shape = (self.source.shape[0], block.shape[1])
