@@ -5,7 +5,8 @@
 Printed is how many of the useful features are among as many best ones: ranked by the score, by z (the score less its
 mean under shuffled labels, over its standard deviation there), and both again with labels that were shuffled before.
 What is found then, the method finds without labels. `label_free` is the rank correlation between the true scores and
-their mean under shuffled labels.
+their mean under shuffled labels. Chance is that among all features, and among those whose scores aren't rounding errors
+under every labeling, which have no z.
 """
 
 from __future__ import annotations
@@ -79,10 +80,10 @@ def methods(data: str) -> dict[str, Any]:
     return {"ManiFeSt": manifest, "DiSC": fastfs.DiSC(), "ReliefF": fastfs.ReliefF(), "pairs": Pairs()}
 
 
-def rankings(estimator: Any, X: np.ndarray, y: np.ndarray, useful: set[int], n: int) -> tuple[list[int], float]:
-    """Useful features found by scores and by z, and `label_free`."""
+def rankings(estimator: Any, X: np.ndarray, y: np.ndarray, useful: set[int], n: int) -> tuple[list[int], float, int]:
+    """Useful features found by scores and by z, `label_free`, and how many features have a z."""
     test = fastfs.permutation_test(estimator, X, y, n_permutations=n, random_state=1)
-    return [found(test.scores, useful), found(test.z, useful)], test.label_free
+    return [found(test.scores, useful), found(test.z, useful)], test.label_free, X.shape[1] - len(test.degenerate)
 
 
 def main() -> int:
@@ -103,19 +104,19 @@ def main() -> int:
             make, useful = DATA[name]
             for method in args.methods:
                 estimator = methods(name)[method]
-                rows, correlations = [], []
+                rows, correlations, alive = [], [], []
                 for seed in range(args.seeds):
                     X, y = make(seed)
-                    true, label_free = rankings(estimator, X, y, useful, args.labelings)
+                    true, label_free, n_alive = rankings(estimator, X, y, useful, args.labelings)
                     other = np.random.default_rng(1000 + seed).permutation(y)
                     rows.append(true + rankings(estimator, X, other, useful, args.labelings)[0])
                     correlations.append(label_free)
+                    alive.append(n_alive)
                 mean = counts[name, method] = np.mean(rows, axis=0)
                 text = f"{mean[0]:5.1f} / {mean[1]:4.1f} of {len(useful):<4d} {mean[2]:5.1f} / {mean[3]:4.1f}"
-                chance = len(useful) ** 2 / X.shape[1]
-                print(
-                    f"{name:<14}{method:<10}{text}   {np.mean(correlations):5.2f}   by chance {chance:.2g}", flush=True
-                )
+                chance = [np.mean(len(useful) ** 2 / np.array(n)) for n in (X.shape[1], alive)]
+                by_chance = f"by chance {chance[0]:.2g}, {chance[1]:.2g}"
+                print(f"{name:<14}{method:<10}{text}   {np.mean(correlations):5.2f}   {by_chance}", flush=True)
     report.heading("ManiFeSt, ranked by z")
     if ("XOR-100", "ManiFeSt") in counts:
         report.row("XOR-100: found, of 2", counts["XOR-100", "ManiFeSt"][1], at_least=2)

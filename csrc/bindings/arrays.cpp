@@ -1,5 +1,7 @@
 #include "arrays.hpp"
 
+#include <algorithm>
+
 namespace fastfs::bindings {
 namespace {
 
@@ -37,11 +39,40 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
                : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
 }
 
+// As fastfs.io.Genotypes holds them. The core knows how many samples a SNP has, but not how many SNPs there are.
+fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
+    m.values = X.attr("bits");
+    m.indices = X.attr("rows");
+    m.indptr = X.attr("columns");
+    const auto bits = py::array(m.values);
+    if (!holds<std::uint8_t>(bits) || bits.ndim() != 2 || !(bits.flags() & py::array::c_style)) {
+        throw py::type_error("expected the bits of genotypes as a contiguous array of uint8");
+    }
+    const auto n_rows = static_cast<py::ssize_t>(py::len(m.indices)),
+               n_cols = static_cast<py::ssize_t>(py::len(m.indptr));
+    const auto* rows = data_or_null<std::int64_t>(m.indices, "rows", {n_rows});
+    const auto* columns = data_or_null<std::int64_t>(m.indptr, "columns", {n_cols});
+    if (std::any_of(columns, columns + n_cols, [&](std::int64_t c) { return c < 0 || c >= bits.shape(0); })) {
+        throw std::invalid_argument("the columns of genotypes must lie within their bits");
+    }
+    const auto are_all = [](const std::int64_t* places, py::ssize_t n) {  // read faster without a list
+        for (py::ssize_t k = 0; k < n; ++k) {
+            if (places[k] != k) return false;
+        }
+        return true;
+    };
+    return fastfs::matrix::genotypes(static_cast<const std::uint8_t*>(bits.data()), n_rows, n_cols, bits.shape(1),
+                                     are_all(rows, n_rows) ? nullptr : rows,
+                                     are_all(columns, n_cols) ? nullptr : columns);
+}
+
 fastfs::matrix view_of(const py::object& X, Matrix& m) {
     if (py::isinstance<py::array>(X)) {
         const auto a = py::array(X);
         if (auto view = dense_view<float>(a)) return *view;
         if (auto view = dense_view<double>(a)) return *view;
+    } else if (py::hasattr(X, "bits")) {
+        return genotypes_view(X, m);
     } else if (py::hasattr(X, "indptr")) {
         m.values = X.attr("data");
         m.indices = X.attr("indices");

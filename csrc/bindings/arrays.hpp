@@ -22,8 +22,8 @@ bool holds(const py::handle& array) {
 }
 
 // A samples x features matrix as fastfs._inputs hands it over: a 2-D float32 or float64 ndarray with any strides, or a
-// scipy.sparse CSR or CSC container of such values. Anything else is a TypeError: no silent copies. Keeps its arrays
-// alive.
+// scipy.sparse CSR or CSC container of such values, or fastfs.io.Genotypes. Anything else is a TypeError: no silent
+// copies. Keeps its arrays alive.
 struct Matrix {
     explicit Matrix(const py::object& X);
     bool is_float32() const { return view.get()->dtype == FASTFS_FLOAT32; }

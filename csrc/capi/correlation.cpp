@@ -47,7 +47,7 @@ fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int
         for (std::int64_t c = 0; c < 2; ++c) {
             if (classes.size(c) >= kFewestSamples) continue;
             refuse({"differential correlation needs at least four samples in each class, but ", Name::class_(c),
-                    " has ", classes.size(c), ": drop the class, or add samples"});
+                    " has ", classes.size(c), ": give more samples"});
         }
         const auto o = read_correlation_options(options, X);
         Run run = read_run(run_);

@@ -166,8 +166,8 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
                                    const fastfs_run* run_, double* objective, double* gradient) {
     return guarded([&] {
         const Matrix K = read_matrix(K_);
-        require(!K.is_sparse() && K.n_rows() == K.n_cols(), "K must be dense and square, but is ", K.n_rows(), " x ",
-                K.n_cols(), ", or sparse");
+        require(K.is_dense() && K.n_rows() == K.n_cols(), "K must be dense and square, but is ", K.n_rows(), " x ",
+                K.n_cols(), ", or not dense");
         Run run = read_run(run_);
         require(A != nullptr, "A is null");
         require_output(run, objective != nullptr, "objective is null");

@@ -79,7 +79,8 @@ constexpr double kLargest = 1e100, kLeastWeight = 1e-100;
 
 // What IM4E, IMMIGRATE and RELIEF compute with: |x_n - x_j| of all features.
 void require_numbers_only(const fastfs_margin* margin, const char* method) {
-    require(margin->data.is_plain(), std::string(method) + " takes dense, complete tables of numbers only: its " +
+    require(margin->data.is_plain(), std::string(method) +
+                                         " takes complete tables of numbers only, and no sparse ones: its " +
                                          "margins have no meaning for missing values, categories and ramps; use the " +
                                          "other methods of the RELIEF family");
 }
@@ -112,8 +113,8 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
         const double w = o.sample_weights[i];
         if (w >= kLeastWeight && w <= kLargest) continue;
-        refuse({"the weight of a sample must be from ", kLeastWeight, " to ", kLargest, ", but that of ", Name::row(i),
-                " is ", w});
+        refuse({"the weight of a sample that isn't left out must be from ", kLeastWeight, " to ", kLargest,
+                ", but that of ", Name::row(i), " is ", w, ": scale the weights, or leave the sample out"});
     }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {

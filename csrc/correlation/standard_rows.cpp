@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engines/adjacent_rows.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 
@@ -13,15 +14,20 @@ namespace {
 // Features a task: several share the cache lines of a row-major X.
 constexpr std::int64_t kFeaturesPerTask = 64;
 
-void read_dense(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run) {
+void read_values(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run) {
     const fastfs_matrix& m = X.description();
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
-    visit_dense(m, [&](auto* x) {
+    visit_dense(m, [&]<class T>(const T*) {
         parallel_for(run, ceil_div(n_wanted, kFeaturesPerTask), [&](std::int64_t task, int) {
-            const std::int64_t first = task * kFeaturesPerTask, last = std::min(first + kFeaturesPerTask, n_wanted);
-            for (std::int64_t r = 0; r < m.n_rows; ++r) {
-                for (std::int64_t k = first; k < last; ++k) {
-                    values[k * m.n_rows + r] = static_cast<double>(x[r * m.row_stride + wanted[at(k)] * m.col_stride]);
+            const std::int64_t first = task * kFeaturesPerTask, n = std::min(kFeaturesPerTask, n_wanted - first);
+            AdjacentRows<T> rows(m, wanted.data() + first, n);
+            for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
+                const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
+                const T* from = rows.read(r, last);
+                for (std::int64_t i = r; i < last; ++i, from += rows.stride()) {
+                    for (std::int64_t k = 0; k < n; ++k) {
+                        values[(first + k) * m.n_rows + i] = static_cast<double>(from[k]);
+                    }
                 }
             }
         });
@@ -88,7 +94,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
     if (X.is_sparse()) {
         read_sparse(X, wanted, values.data());
     } else {
-        read_dense(X, wanted, values.data(), run);
+        read_values(X, wanted, values.data(), run);
     }
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
     std::vector<char> varies(wanted.size());

@@ -13,15 +13,20 @@ namespace {
 
 constexpr std::int64_t kColumns = 256;
 
-// Calls f(x, row, column) for all values of dense X, each column's in the order of the rows.
+// Calls f(x, row, column) for all values of X, which isn't sparse, each column's in the order of the rows.
 template <class F>
 void for_values(const Matrix& X, Run& run, F&& f) {
     const fastfs_matrix& m = X.description();
-    visit_dense(m, [&](const auto* x) {
+    visit_values(m, [&]<class T>(const Values<T>& x) {
         parallel_for(run, ceil_div(m.n_cols, kColumns), [&](std::int64_t task, int) {
             const std::int64_t first = task * kColumns, last = std::min(first + kColumns, m.n_cols);
-            for (std::int64_t r = 0; r < m.n_rows; ++r) {
-                for (std::int64_t c = first; c < last; ++c) f(x[r * m.row_stride + c * m.col_stride], r, c);
+            Buffer<T> room;
+            for (std::int64_t r0 = 0, step = x.most(last - first); r0 < m.n_rows; r0 += step) {
+                const std::int64_t r1 = std::min(r0 + step, m.n_rows);
+                const auto [values, rs, cs] = x.block(r0, r1, first, last, room);
+                for (std::int64_t r = r0; r < r1; ++r) {
+                    for (std::int64_t c = first; c < last; ++c) f(values[(r - r0) * rs + (c - first) * cs], r, c);
+                }
             }
         });
     });
@@ -63,9 +68,11 @@ Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
 ScaledSets::ScaledSets(const std::vector<DiscSet>& sets, const Scaling& scaling, Run& run) : sets_(sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Matrix& X = *sets[s].X;
-        fastfs_matrix scaled = X.description();
+        fastfs_matrix scaled = FASTFS_MATRIX_INIT;
+        scaled.dtype = X.description().dtype;
+        scaled.n_rows = X.n_rows();
+        scaled.n_cols = X.n_cols();
         scaled.row_stride = X.n_cols();
-        scaled.col_stride = 1;
         auto fill = [&](auto& buffers, auto zero) {
             using T = decltype(zero);
             T* values = buffers.emplace_back(X.n_rows() * X.n_cols()).data();

@@ -16,7 +16,7 @@ struct Scaling {
     Numbers mean, scale;
 };
 
-// Every set has a dense X.
+// No set has a sparse X.
 Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
 
 // The sets with (x - mean) / scale in place of each value x, rounded to the type of its matrix.

@@ -1,11 +1,13 @@
-// Some columns of some rows of a dense matrix, side by side.
+// Some columns of some rows of a dense matrix or of genotypes, side by side.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 #include "fastfs/fastfs.h"
+#include "support/matrix.hpp"
 
 namespace fastfs::core {
 
@@ -27,13 +29,25 @@ template <class T>
 class AdjacentRows {
   public:
     AdjacentRows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
-        : x_(static_cast<const T*>(m.values)), rs_(m.row_stride), cs_(m.col_stride), columns_(columns), n_(n) {
-        for (std::int64_t k = 0; k < n; ++k) adjacent_ = adjacent_ && columns[k] == columns[0] + k;
+        : m_(m),
+          x_(static_cast<const T*>(m.values)),
+          rs_(m.row_stride),
+          cs_(m.col_stride),
+          columns_(columns),
+          n_(n),
+          in_place_(m.storage == FASTFS_DENSE && cs_ == 1) {
+        for (std::int64_t k = 0; k < n; ++k) in_place_ = in_place_ && columns[k] == columns[0] + k;
+        if (m.storage != FASTFS_GENOTYPE) return;
+        for (std::int64_t k = 0; k < n; ++k) snps_.push_back(snp(m, columns[k]));
     }
 
     // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
     const T* read(std::int64_t first, std::int64_t last) {
-        if (adjacent_ && cs_ == 1) return x_ + first * rs_ + columns_[0];
+        if (in_place_) return x_ + first * rs_ + columns_[0];
+        if (m_.storage == FASTFS_GENOTYPE) {
+            decode(m_, first, last, snps_.data(), n_, copy_, kWidth<T>);
+            return copy_;
+        }
         const T* x = x_ + first * rs_;
         const std::int64_t n_rows = last - first;
         if (std::abs(cs_) <= std::abs(rs_)) {
@@ -55,14 +69,16 @@ class AdjacentRows {
         return copy_;
     }
 
-    std::int64_t stride() const { return adjacent_ && cs_ == 1 ? rs_ : kWidth<T>; }
+    std::int64_t stride() const { return in_place_ ? rs_ : kWidth<T>; }
 
   private:
+    const fastfs_matrix& m_;
     const T* x_;
     std::int64_t rs_, cs_;
     const std::int64_t* columns_;
     std::int64_t n_;
-    bool adjacent_ = true;
+    bool in_place_;
+    std::vector<const unsigned char*> snps_;  // of genotypes
     alignas(64) T copy_[kRowsRead * kWidth<T>];
 };
 

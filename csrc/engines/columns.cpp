@@ -39,10 +39,10 @@ double median(double a, double b, double c) { return std::max(std::min(a, b), st
 // either: a median, since any offset is right, that some 256 of the values confirm. Usually the median of five
 // will do; if these five are atypical, it is the median of all 256.
 template <class T>
-double shared_offset(const T* row, std::int64_t n, std::int64_t stride, double per_unit) {
+double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit) {
     constexpr std::int64_t kSampled = 256;
     const std::int64_t step = ceil_div(n, kSampled);
-    auto value = [&](std::int64_t i) { return static_cast<double>(row[i * stride]) * per_unit; };
+    auto value = [&](std::int64_t i) { return static_cast<double>(values(row, i)) * per_unit; };
     auto is_shared = [&](double offset) {
         std::int64_t size = 0, much_smaller = 0, close = 0;
         for (std::int64_t i = 0; i < n; i += step, ++size) {
@@ -132,14 +132,13 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
     dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
     X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
         const fastfs_matrix& m = chunk.description();
-        visit_dense(m, [&](auto* x) {
-            const std::int64_t rs = m.row_stride, cs = m.col_stride;
+        visit_values(m, [&]<class V>(const Values<V>& x) {
             if (shifted) {
                 const auto n = static_cast<std::int64_t>(end - begin);
                 parallel_for(run, ceil_div(n, kRowsPerTask), [&](std::int64_t task, int) {
                     const std::size_t first = begin + at(task * kRowsPerTask);
                     for (std::size_t r = first; r < std::min<std::size_t>(first + kRowsPerTask, end); ++r) {
-                        row_shifts_[r] = shared_offset(x + (rows[r] - offset) * rs, n_features_, cs, per_unit);
+                        row_shifts_[r] = shared_offset(x, rows[r] - offset, n_features_, per_unit);
                     }
                 });
             }
@@ -148,16 +147,22 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
                 const std::int64_t panel = task / n_parts, part = task % n_parts;
                 const std::int64_t first = panel * kPanel<T>, width = std::min(kPanel<T>, n_features_ - first);
                 const std::size_t from = begin + at(part * kSamplesPerCall);
+                const std::size_t to = std::min<std::size_t>(from + kSamplesPerCall, end);
                 T* z = dense_.data() + panel * panel_stride() + static_cast<std::int64_t>(from) * kPanel<T>;
-                for (std::size_t r = from; r < std::min<std::size_t>(from + kSamplesPerCall, end);
-                     ++r, z += kPanel<T>) {
-                    const auto* row = x + (rows[r] - offset) * rs + first * cs;
-                    const double shift = shifted ? row_shifts_[r] : 0;
-                    for (std::int64_t c = 0; c < width; ++c) {
-                        z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - shift);
+                Buffer<V> room;
+                for_runs(rows, from, to, x.most(width), [&](std::size_t run_begin, std::size_t run_end) {
+                    const std::int64_t top = rows[run_begin];
+                    const auto [values, rs, cs] =
+                        x.block(top - offset, rows[run_end - 1] + 1 - offset, first, first + width, room);
+                    for (std::size_t r = run_begin; r < run_end; ++r, z += kPanel<T>) {
+                        const V* row = values + (rows[r] - top) * rs;
+                        const double shift = shifted ? row_shifts_[r] : 0;
+                        for (std::int64_t c = 0; c < width; ++c) {
+                            z[c] = static_cast<T>(static_cast<double>(row[c * cs]) * per_unit - shift);
+                        }
+                        std::fill(z + width, z + kPanel<T>, T(0));
                     }
-                    std::fill(z + width, z + kPanel<T>, T(0));
-                }
+                });
             });
         });
     });

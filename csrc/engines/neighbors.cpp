@@ -39,6 +39,9 @@ constexpr std::ptrdiff_t kSearchedAgain = 32;
 
 std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
 
+// Columns of X that are read at a time.
+constexpr std::int64_t kColumnsRead = 64;
+
 struct Candidate {
     float lower, upper;  // g_ij - e_j and g_ij + e_j
     std::int32_t other;  // j
@@ -221,7 +224,8 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
     Found all;
     X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
         const fastfs_matrix& m = chunk.description();
-        const auto tasks = static_cast<std::int64_t>(end - begin);
+        constexpr std::int64_t kRowsPerTask = 16;
+        const std::int64_t tasks = ceil_div(static_cast<std::int64_t>(end - begin), kRowsPerTask);
         std::vector<Found> found(at(tasks));
         if (chunk.is_sparse()) {
             visit_sparse(m, [&](auto* values, auto*, auto*) {
@@ -233,16 +237,28 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
                 });
             });
         } else {
-            visit_dense(m, [&](auto* x) {
+            visit_values(m, [&]<class V>(const Values<V>& x) {
                 parallel_for(run, tasks, [&](std::int64_t task, int) {
-                    const std::size_t r = begin + at(task);
-                    const auto* row = x + (rows[r] - offset) * m.row_stride;
-                    const double shift = features.row_shifts()[r] * per_unit;
-                    Found in_row;
-                    for (std::int64_t c = 0; c < chunk.n_cols(); ++c) {
-                        in_row.add(static_cast<double>(row[c * m.col_stride]) * per_unit - shift);
-                    }
-                    found[at(task)] = in_row;
+                    const std::size_t first = begin + at(task * kRowsPerTask),
+                                      last = std::min(first + at(kRowsPerTask), end);
+                    Found in_rows;
+                    Buffer<V> room;
+                    for_runs(rows, first, last, x.most(kColumnsRead), [&](std::size_t run_begin, std::size_t run_end) {
+                        const std::int64_t top = rows[run_begin];
+                        for (std::int64_t c0 = 0; c0 < chunk.n_cols(); c0 += kColumnsRead) {
+                            const std::int64_t c1 = std::min(c0 + kColumnsRead, chunk.n_cols());
+                            const auto [values, rs, cs] =
+                                x.block(top - offset, rows[run_end - 1] + 1 - offset, c0, c1, room);
+                            for (std::size_t r = run_begin; r < run_end; ++r) {
+                                const V* row = values + (rows[r] - top) * rs;
+                                const double shift = features.row_shifts()[r] * per_unit;
+                                for (std::int64_t c = 0; c < c1 - c0; ++c) {
+                                    in_rows.add(static_cast<double>(row[c * cs]) * per_unit - shift);
+                                }
+                            }
+                        }
+                    });
+                    found[at(task)] = in_rows;
                 });
             });
         }
@@ -335,23 +351,27 @@ class Dense {
     // columns[i * width + s] = sample first + s of feature i, with zeros from n_now on.
     template <class T>
     void pack(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run) {
-        constexpr std::int64_t kAtOnce = 64;
         const std::int64_t d = X_.n_cols();
         if (columns.size() == 0) columns = Buffer<T>(d * width);
         const std::vector<std::int64_t> rows(rows_.begin() + first, rows_.begin() + first + n_now);
         const double per_unit = 1 / unit_;
         X_.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
-            const fastfs_matrix& m = chunk.description();
-            visit_dense(m, [&](auto* x) {
-                parallel_for(run, ceil_div(d, kAtOnce), [&](std::int64_t task, int) {
-                    const std::int64_t i0 = task * kAtOnce, i1 = std::min(i0 + kAtOnce, d);
-                    for (std::size_t r = begin; r < end; ++r) {
-                        const auto* row = x + (rows[r] - offset) * m.row_stride;
-                        for (std::int64_t i = i0; i < i1; ++i) {
-                            columns[i * width + static_cast<std::int64_t>(r)] =
-                                static_cast<T>(static_cast<double>(row[i * m.col_stride]) * per_unit);
+            visit_values(chunk.description(), [&]<class V>(const Values<V>& x) {
+                parallel_for(run, ceil_div(d, kColumnsRead), [&](std::int64_t task, int) {
+                    const std::int64_t i0 = task * kColumnsRead, i1 = std::min(i0 + kColumnsRead, d);
+                    Buffer<V> room;
+                    for_runs(rows, begin, end, x.most(i1 - i0), [&](std::size_t run_begin, std::size_t run_end) {
+                        const std::int64_t top = rows[run_begin];
+                        const auto [values, rs, cs] =
+                            x.block(top - offset, rows[run_end - 1] + 1 - offset, i0, i1, room);
+                        for (std::size_t r = run_begin; r < run_end; ++r) {
+                            const V* row = values + (rows[r] - top) * rs;
+                            for (std::int64_t i = i0; i < i1; ++i) {
+                                columns[i * width + static_cast<std::int64_t>(r)] =
+                                    static_cast<T>(static_cast<double>(row[(i - i0) * cs]) * per_unit);
+                            }
                         }
-                    }
+                    });
                     for (std::int64_t i = i0; i < i1; ++i) {
                         std::fill(&columns[i * width + n_now], &columns[i * width] + width, T(0));
                     }

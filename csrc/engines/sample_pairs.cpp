@@ -21,7 +21,8 @@ namespace {
 bool same_data(const ScaledFeatures& a, const ScaledFeatures& b) {
     const fastfs_matrix &m = a.X->description(), &n = b.X->description();
     return &a == &b || (m.values == n.values && m.row_stride == n.row_stride && m.col_stride == n.col_stride &&
-                        a.features == b.features && a.shift == b.shift && a.factor == b.factor);
+                        m.row_list == n.row_list && m.col_list == n.col_list && a.features == b.features &&
+                        a.shift == b.shift && a.factor == b.factor);
 }
 
 }  // namespace

@@ -41,10 +41,10 @@ double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x),
 
 // Refuses the first value that the rules don't allow; there is one in column c.
 template <class T>
-[[noreturn]] void refuse_value(const fastfs_matrix& m, const T* x, std::int64_t c, const TableRules& rules) {
+[[noreturn]] void refuse_value(const Values<T>& x, std::int64_t n_rows, std::int64_t c, const TableRules& rules) {
     const std::int64_t levels = rules.levels ? rules.levels[c] : 0;
-    for (std::int64_t r = 0; r < m.n_rows; ++r) {
-        const auto value = static_cast<double>(x[r * m.row_stride + c * m.col_stride]);
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        const auto value = static_cast<double>(x(r, c));
         if (std::isnan(value) ? !rules.missing : std::isinf(value)) refuse_not_finite(kX, r, c);
         if (levels == 0 || std::isnan(value) || is_code(value, levels)) continue;
         refuse({"the codes of a category must be whole numbers from 0 to ", levels - 1, ", but X has ", value, " in ",
@@ -63,7 +63,7 @@ struct Columns {
 };
 
 template <class T>
-Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const TableRules& rules, Run& run) {
+Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
     Columns found(m.n_cols);
     const auto& kernels = margin_kernels<T>();
@@ -112,8 +112,7 @@ Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const Table
         if (scaling == Scaling::kRange && !rules.deviations) return;
         double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];
         for (std::int64_t c = 0; c < n; ++c) {
-            const auto start = static_cast<double>(x[(first + c) * m.col_stride]),
-                       low = static_cast<double>(lowest[first + c]);
+            const auto start = static_cast<double>(x(0, first + c)), low = static_cast<double>(lowest[first + c]);
             origin[c] = std::isnan(start) ? low : start;
             factor[c] = unit_factor(static_cast<double>(highest[first + c]) - low);
         }
@@ -139,7 +138,7 @@ Columns describe_dense(const Matrix& X, const T* x, Scaling scaling, const Table
     const bool complete = std::all_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p == T(0); });
     found.finite = complete || rules.missing;
     for (std::int64_t c = 0; c < m.n_cols; ++c) {
-        if (refused[c] && found.finite) refuse_value(m, x, c, rules);
+        if (refused[c] && found.finite) refuse_value(x, m.n_rows, c, rules);
         if (!complete) found.incomplete.push_back(poison[c] != T(0));
     }
     return found;
@@ -249,7 +248,7 @@ FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
     const double largest = X.is_float32() ? kLargest<float> : kLargest<double>;
     if (!X.is_sparse()) {
-        return visit_dense(X.description(), [&](auto* x) {
+        return visit_values(X.description(), [&](const auto& x) {
             return scales_of(X, describe_dense(X, x, scaling, rules, run), scaling, rules, largest, run);
         });
     }

@@ -19,8 +19,7 @@ void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, doubl
     X.row_maxima(run);
     std::vector<Numbers> scratch(at(run.n_threads()), numbers(2 * kRows * s));
     const auto exp_neg = tile_kernels<double>().exp_neg;
-    visit_dense(X.description(), [&](auto* values) {
-        const fastfs_matrix& d = X.description();
+    visit_values(X.description(), [&](const auto& values) {
         parallel_for(run, ceil_div(n, kRows), [&](std::int64_t task, int slot) {
             const std::int64_t first = task * kRows, rows = std::min(kRows, n - first);
             double* K = scratch[at(slot)].data();  // s x kRows, as is one kernel's part
@@ -33,7 +32,7 @@ void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, doubl
                     if (!(model.scales[c] > 0)) continue;
                     double x[kRows] = {};
                     for (std::int64_t r = 0; r < rows; ++r) {
-                        const double value = values[(first + r) * d.row_stride + model.features[c] * d.col_stride];
+                        const double value = values(first + r, model.features[c]);
                         x[r] = (value - model.means[c]) / model.scales[c];
                     }
                     for (std::int64_t t = 0; t < s; ++t) {

@@ -152,11 +152,15 @@ double SampleKernels<T>::mean_distance(std::int64_t m, double factor, Run& run) 
     add_features(m, factor, data);
     double sum = 0;
     if (data.n_features() == 1) {  // sum_{i<j} (z_j - z_i) of sorted z
-        const fastfs_matrix& X = source_.X->description();
-        const T* x = static_cast<const T*>(X.values) + data.features[0] * X.col_stride;
+        const Values<T> x(source_.X->description());
         std::vector<double> z;
-        for (std::int64_t i = 0; i < n; ++i) {
-            z.push_back((static_cast<double>(x[i * X.row_stride]) - data.shift[0]) * data.factor[0]);
+        Buffer<T> room;
+        for (std::int64_t first = 0, step = x.most(1), f = data.features[0]; first < n; first += step) {
+            const std::int64_t last = std::min(first + step, n);
+            const auto [values, rs, cs] = x.block(first, last, f, f + 1, room);
+            for (std::int64_t i = 0; i < last - first; ++i) {
+                z.push_back((static_cast<double>(values[i * rs]) - data.shift[0]) * data.factor[0]);
+            }
         }
         std::sort(z.begin(), z.end());
         for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(2 * i - n + 1) * z[at(i)];

@@ -17,8 +17,15 @@ namespace fastfs::core {
 Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run)
     : rows_(std::move(rows)), all_(size() == n_samples) {
     if (all_ || !dense) return;
-    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
     fastfs_matrix m = dense->description();
+    m.n_rows = size();
+    if (dense->is_genotypes()) {
+        for (const std::int64_t r : rows_) places_.push_back(m.row_list ? m.row_list[r] : r);
+        m.row_list = places_.data();
+        copied_.emplace(m);
+        return;
+    }
+    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
     visit_dense(m, [&]<class T>(const T* from) {
         values_ = Buffer<char>(size() * m.n_cols * static_cast<std::int64_t>(sizeof(T)));
         T* to = reinterpret_cast<T*>(values_.data());
@@ -29,7 +36,6 @@ Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::i
         });
         m.values = to;
     });
-    m.n_rows = size();
     m.row_stride = m.n_cols;
     m.col_stride = 1;
     copied_.emplace(m);
@@ -42,7 +48,8 @@ ScaledFeatures Targets::of(const ScaledFeatures& features) const {
 }
 
 std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
-    return n_targets == X.n_rows() ? 0 : n_targets * X.n_cols() * (X.is_float32() ? 4 : 8);
+    if (n_targets == X.n_rows()) return 0;
+    return n_targets * (X.is_genotypes() ? 8 : X.n_cols() * (X.is_float32() ? 4 : 8));
 }
 
 // ---- which kernel takes which features -----------------------------------------------------------------------------
@@ -60,18 +67,46 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       dense_(&X) {
     if (X.is_sparse()) split_sparse(weights, run);
     if (weights) weights_.assign(weights, weights + columns_.size());
-    if (!scales.incomplete.empty()) find_gaps(run);
+    if (computes_on_bits(X, options) && !weights) {
+        add_genotypes(run);
+    } else if (!scales.incomplete.empty()) {
+        find_gaps(run);
+    }
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
 }
 
-std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, int n_threads) {
-    const std::int64_t gaps = scales.incomplete.empty() ? 0 : X.n_rows() * (X.n_cols() / 8 + 24);
+bool Differences::computes_on_bits(const Matrix& X, const fastfs_margin_options& options) {
+    const bool categories = options.levels && std::all_of(options.levels, options.levels + X.n_cols(),
+                                                          [](auto levels) { return levels == 3; });
+    return X.is_genotypes() && (categories || (!options.levels && options.scaling == FASTFS_SCALE_NONE)) &&
+           options.missing != FASTFS_MISSING_CLASS && options.ramp == FASTFS_RAMP_NONE &&
+           options.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN;
+}
+
+std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, bool gaps, int n_threads) {
+    const std::int64_t of_gaps = scales.incomplete.empty() ? 0 : X.n_rows() * (X.n_cols() / 8 + 24);
     const std::int64_t sparse = !X.is_sparse() ? 0
                                                : SparseFeatures::memory(X, X.n_cols(), n_threads) +
                                                      SparseFeatures::sums_memory(X, X.n_cols(), true, n_threads) +
                                                      4 * X.n_stored() * (X.is_float32() ? 4 : 8);
-    return X.n_cols() * 200 + gaps + sparse;
+    const std::int64_t genotypes =
+        X.is_genotypes() ? GenotypePairs::memory(X.n_rows(), X.n_cols(), gaps, n_threads) : 0;
+    return X.n_cols() * 200 + of_gaps + sparse + genotypes;
+}
+
+void Differences::add_genotypes(Run& run) {
+    for (const bool gaps : {true, false}) {
+        std::vector<std::int64_t> snps, places;
+        for (std::int64_t k = 0; k < n_features(); ++k) {
+            if (incomplete(k) != gaps) continue;
+            snps.push_back(columns_[at(k)]);
+            places.push_back(k);
+        }
+        if (snps.empty()) continue;
+        genotypes_.push_back({GenotypePairs(*X_, std::move(snps), levels_ != nullptr, gaps), std::move(places)});
+        if (gaps) n_missing_ = genotypes_.back().data.n_missing(run);
+    }
 }
 
 void Differences::split_sparse(const double* weights, Run& run) {
@@ -158,6 +193,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
 void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows();
+    if (!genotypes_.empty() && !squared) return distances_on_bits(targets, t0, t1, out, ld, run, into);
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Part& part = for_distances_[p];
         const ScaledFeatures left = targets.of(part.data);
@@ -173,7 +209,25 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
         for (std::int64_t t = 0; t < t1 - t0 && for_distances_.empty(); ++t) std::fill_n(out + t * ld, n, 0.0);
         (weighted_sparse_ ? *weighted_sparse_ : *sparse_).pair_sums(targets.rows(), t0, t1, out, ld, run);
     }
-    if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, run);
+    if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, nullptr, run);
+}
+
+void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
+                                    std::int64_t ld, Run& run, Into into) const {
+    const std::int64_t n = X_->n_rows();
+    std::vector<std::uint32_t> lacking;
+    for (std::size_t p = 0; p < genotypes_.size(); ++p) {
+        const GenotypePairs& data = genotypes_[p].data;
+        if (data.gaps()) {
+            run.require_memory((t1 - t0) * n * 4, "the numbers of SNPs that two samples lack", "raise max_memory");
+            lacking.resize(at((t1 - t0) * n));
+        }
+        const Run::Part part(run, share(static_cast<std::int64_t>(p), std::ssize(genotypes_)),
+                             share(static_cast<std::int64_t>(p) + 1, std::ssize(genotypes_)));
+        data.distances(targets.rows(), t0, t1, out, ld, run, p > 0 && into == Into::kEmpty ? Into::kAdd : into,
+                       lacking.data());
+    }
+    if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, lacking.data(), run);
 }
 
 void Differences::find_gaps(Run& run) {
@@ -216,7 +270,7 @@ double Differences::missing_weight(const std::uint64_t* words) const {
 
 // From sums over the features that both samples have to their (weighted) mean times that of all features.
 void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
-                                  std::int64_t ld, Run& run) const {
+                                  std::int64_t ld, const std::uint32_t* lacking, Run& run) const {
     const std::int64_t n = X_->n_rows(), A = n_features();
     const auto both_missing = margin_kernels<float>().shared_bits;
     const bool triangle = targets.all() && t0 == 0 && t1 == n;
@@ -229,8 +283,8 @@ void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::
         double* row = out + t * ld;
         for (std::int64_t j = triangle ? i : 0; j < n; ++j) {
             const std::uint64_t* of_j = missing_.data() + j * n_words_;
-            const std::int64_t n_shared =
-                A - n_missing_[at(i)] - n_missing_[at(j)] + both_missing(of_i, of_j, n_words_);
+            const std::int64_t both = lacking ? lacking[t * n + j] : both_missing(of_i, of_j, n_words_);
+            const std::int64_t n_shared = A - n_missing_[at(i)] - n_missing_[at(j)] + both;
             if (n_shared == A) continue;
             auto shared = static_cast<double>(n_shared);
             if (!weights_.empty()) {
@@ -259,17 +313,26 @@ void scatter(const Numbers& from, const std::vector<std::int64_t>& places, doubl
 
 }  // namespace
 
-void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
+void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of,
                        bool complete_only, double* sums, Run& run) const {
     const std::int64_t n = X_->n_rows();
+    if (!genotypes_.empty() && of == Summed::kDifferences) {
+        for (const auto& [data, places] : genotypes_) {
+            if (data.gaps()) continue;
+            Numbers found(places.size());
+            data.sums(targets.rows(), t0, t1, g, found.data(), run);
+            scatter(found, places, sums);
+        }
+        return;
+    }
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
         Numbers found(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
-                            squared ? Difference::kSquared : part.difference, g, n, targets.all() && t0 == 0 && t1 == n,
-                            found.data(), run);
+                            of == Summed::kSquares ? Difference::kSquared : part.difference, g, n,
+                            targets.all() && t0 == 0 && t1 == n, found.data(), run);
         });
         scatter(found, part.places, sums);
     }
@@ -279,13 +342,23 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
     scatter(found, sparse_places_, sums);
 }
 
-void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums,
+void Differences::sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums,
                        Run& run) const {
+    if (!genotypes_.empty() && of == Summed::kDifferences) {
+        for (const auto& [data, places] : genotypes_) {
+            if (data.gaps()) continue;
+            Numbers found(places.size());
+            data.sums(pairs, found.data(), run);
+            scatter(found, places, sums);
+        }
+        return;
+    }
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         Numbers found(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
-            feature_sums<T>(part.data, pairs, squared ? Difference::kSquared : part.difference, found.data(), run);
+            feature_sums<T>(part.data, pairs, of == Summed::kSquares ? Difference::kSquared : part.difference,
+                            found.data(), run);
         });
         scatter(found, part.places, sums);
     }
@@ -295,24 +368,34 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, bool squared, boo
     scatter(found, sparse_places_, sums);
 }
 
-void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared,
+void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of,
                        bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
+    const auto scatter_rows = [&](const Numbers& found, const std::vector<std::int64_t>& places) {
+        const auto size = static_cast<std::int64_t>(places.size());
+        for (std::int64_t o = 0; o < n_out; ++o) {
+            for (std::int64_t k = 0; k < size; ++k) out[o * n_features() + places[at(k)]] += found[at(o * size + k)];
+        }
+    };
+    if (!genotypes_.empty() && of == Summed::kDifferences) {
+        for (const auto& [data, places] : genotypes_) {
+            if (gaps_only && !data.gaps()) continue;
+            Numbers found(at(n_out) * places.size());
+            data.target_sums(targets.rows(), t0, neighbors, n_out, combine, found.data(), run);
+            scatter_rows(found, places);
+        }
+        return;
+    }
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
-        const auto size = static_cast<std::int64_t>(part.places.size());
-        Numbers found(at(n_out * size));
+        Numbers found(at(n_out) * part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
-            const auto plain = squared ? Difference::kSquared : Difference::kKnown;
+            const auto plain = of == Summed::kSquares ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
                            part.difference == Difference::kAbsolute ? plain : part.difference, n_out, combine,
                            found.data(), run);
         });
-        for (std::int64_t o = 0; o < n_out; ++o) {
-            for (std::int64_t k = 0; k < size; ++k) {
-                out[o * n_features() + part.places[at(k)]] += found[at(o * size + k)];
-            }
-        }
+        scatter_rows(found, part.places);
     }
     if (!sparse_ || gaps_only) return;
     // One target after the other: sparse tables have no gaps, so this serves a draw of few targets.
@@ -335,9 +418,15 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
         }
         combine(t0 + t, 0, size, sums.data(), counts.data(), size, found.data(), size);
     }
-    for (std::int64_t o = 0; o < n_out; ++o) {
-        for (std::int64_t k = 0; k < size; ++k)
-            out[o * n_features() + sparse_places_[at(k)]] += found[at(o * size + k)];
+    scatter_rows(found, sparse_places_);
+}
+
+void Differences::add_means(const NeighborBins& bins, double* sums, Run& run) const {
+    for (const auto& [data, places] : genotypes_) {
+        if (!data.gaps()) continue;
+        Numbers found(places.size());
+        data.add_means(bins, found.data(), run);
+        scatter(found, places, sums);
     }
 }
 

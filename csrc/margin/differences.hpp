@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/genotype_pairs.hpp"
 #include "engines/sample_pairs.hpp"
 #include "engines/scaling.hpp"
 #include "engines/sparse_pairs.hpp"
@@ -18,8 +19,12 @@
 
 namespace fastfs::core {
 
-// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied: the matrix
-// that tiles read, or null if there is none.
+// What is summed over pairs: differences, their squares, or differences whose weights hardly repeat, of which numbers
+// are added up faster than bits.
+enum class Summed { kDifferences, kSquares, kVaried };
+
+// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied, but not
+// those of genotypes: the matrix that tiles read, or null if there is none.
 class Targets {
   public:
     Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run);
@@ -35,6 +40,7 @@ class Targets {
     std::vector<std::int64_t> rows_;
     bool all_;
     Buffer<char> values_;
+    std::vector<std::int64_t> places_;  // of genotypes
     std::optional<Matrix> copied_;
 };
 
@@ -44,7 +50,11 @@ class Differences {
     // multiplied in distances.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run);
-    static std::int64_t memory(const Matrix& X, const FeatureScales& scales, int n_threads);
+    // gaps: values may be missing.
+    static std::int64_t memory(const Matrix& X, const FeatureScales& scales, bool gaps, int n_threads);
+    // Whether differences are computed on the bits of X, unless features have weights: genotypes without any option
+    // that makes other numbers of them.
+    static bool computes_on_bits(const Matrix& X, const fastfs_margin_options& options);
     Targets targets(std::vector<std::int64_t> rows, Run& run) const {
         return {dense_, X_->n_rows(), std::move(rows), run};
     }
@@ -65,13 +75,18 @@ class Differences {
 
     // sums[k] += sum of g |difference|, of features without gaps if `complete_only`, otherwise of all, a gap counting
     // 0. g: those of the targets t0..t1 - 1, row-major, n_samples apart.
-    void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, bool squared,
-              bool complete_only, double* sums, Run& run) const;
-    void sums(const std::vector<WeightedPair>& pairs, bool squared, bool complete_only, double* sums, Run& run) const;
+    void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of, bool complete_only,
+              double* sums, Run& run) const;
+    void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
     // As target_sums does, of features with gaps, or of all: out is n_out x n_features. k is counted within the call.
-    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, bool squared, bool gaps_only,
+    void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
+
+    // Whether means of neighbors below can be added up, and the bins that they take: of genotypes with gaps.
+    bool adds_means() const { return !genotypes_.empty() && ignores_gaps(); }
+    // sums[k] += sum over bins of share * mean difference, of features with gaps.
+    void add_means(const NeighborBins& bins, double* sums, Run& run) const;
 
     // Whether feature k has gaps.
     bool incomplete(std::int64_t k) const {
@@ -90,8 +105,12 @@ class Differences {
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;
+    void add_genotypes(Run& run);
+    void distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
+                           Run& run, Into into) const;
+    // lacking: null, or in how many features both samples have gaps.
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
-                         Run& run) const;
+                         const std::uint32_t* lacking, Run& run) const;
 
     const Matrix* X_;
     const FeatureScales* scales_;
@@ -100,6 +119,12 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
+    // If it computes on bits: SNPs with gaps, and those without.
+    struct GenotypePart {
+        GenotypePairs data;
+        std::vector<std::int64_t> places;  // of its SNPs, in columns_
+    };
+    std::vector<GenotypePart> genotypes_;
     // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
     // the others.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;

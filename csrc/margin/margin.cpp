@@ -18,16 +18,19 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
     const bool keep = options.keep != FASTFS_KEEP_NONE && !options.distances;
     const bool kept = keep && run.allows(stored_distances_memory(n));
     if (run.is_question()) {
-        run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, run.n_threads()) +
-                               (kept ? stored_distances_memory(n) : 0),
+        const bool gaps = options.missing != FASTFS_MISSING_ERROR;
+        run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, gaps, run.n_threads()) +
+                               (kept ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
                            "scaling features", "raise max_memory (or FASTFS_MAX_MEMORY)");
     }
     run.step("scaling features", keep ? 0.1 : 1.0);
-    scales_ = find_scales(X_, static_cast<Scaling>(options.scaling), run,
-                          {.missing = options.missing != FASTFS_MISSING_ERROR,
-                           .levels = options.levels,
-                           .weights = options.sample_weights,
-                           .deviations = options.ramp == FASTFS_RAMP_DEVIATION});
+    on_bits_ = Differences::computes_on_bits(X_, options);
+    scales_ = on_bits_ ? find_varying(X_, options.missing != FASTFS_MISSING_ERROR, run)
+                       : find_scales(X_, static_cast<Scaling>(options.scaling), run,
+                                     {.missing = options.missing != FASTFS_MISSING_ERROR,
+                                      .levels = options.levels,
+                                      .weights = options.sample_weights,
+                                      .deviations = options.ramp == FASTFS_RAMP_DEVIATION});
     sample_weights_ =
         options.sample_weights ? Numbers(options.sample_weights, options.sample_weights + n) : Numbers(at(n), 1.0);
     differences_ = std::make_unique<Differences>(X_, scales_, options_, varying(), nullptr, run);
@@ -131,7 +134,7 @@ void Margin::update_distances(const Differences& before, const std::vector<std::
     // The rest of many subtractions has lost digits: of float sums 1e-4 where 1 % of the features is left.
     const std::int64_t n = X_.n_rows(), left = differences_->n_features();
     const bool subset = before.n_features() == left + static_cast<std::int64_t>(gone.size());
-    const bool exact = !X_.is_float32() || left * 8 >= n_computed_;
+    const bool exact = (on_bits_ && keep_ == Keep::kManhattan) || !X_.is_float32() || left * 8 >= n_computed_;
     if (plain && subset && exact && static_cast<std::int64_t>(gone.size()) < left) {
         if (gone.empty()) return;
         run.step("distances between samples", 1.0);

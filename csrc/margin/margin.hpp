@@ -34,7 +34,7 @@ class Margin {
     const std::vector<double>& factor() const { return scales_.factor; }
     const Numbers& sample_weights() const { return sample_weights_; }
     int missing() const { return options_.missing; }
-    // Whether X is dense and holds complete numbers, without a ramp, and its own distances count.
+    // Whether X isn't sparse and holds complete numbers, without a ramp, and its own distances count.
     bool is_plain() const;
     bool is_weighted() const { return options_.sample_weights != nullptr; }
     // FASTFS_MARGIN_UNEVEN and FASTFS_MARGIN_ONE_SAMPLE, where they apply.
@@ -72,6 +72,7 @@ class Margin {
     Numbers sample_weights_;
     std::unique_ptr<Differences> differences_;
     Keep keep_ = Keep::kNone;
+    bool on_bits_ = false;         // see Differences
     bool restricted_ = false;      // by use()
     Numbers feature_weights_;      // of use(), or empty
     std::int64_t n_computed_ = 0;  // features in the last distances that weren't made by subtraction

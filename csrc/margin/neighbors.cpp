@@ -217,6 +217,21 @@ void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::ve
 
 // ---- factors -------------------------------------------------------------------------------------------------------
 
+bool NeighborRule::has_shares() const {
+    return options_.method != FASTFS_RELIEF && !by_totals() && (!radial(options_) || target_.n_groups() == 2);
+}
+
+void NeighborRule::shares(std::int64_t n, double* shares) const {
+    const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
+    double of_others = 0;  // added up: the difference from 1 vanishes if one class has nearly all
+    for (std::int64_t c = 0; c < n_classes; ++c) of_others += c == own ? 0.0 : priors_[at(c)];
+    for (std::int64_t group = 0; group < n_groups_; ++group) {
+        const std::int64_t c = group % n_classes;
+        const double share = c == own ? -1.0 : radial(options_) ? 1.0 : priors_[at(c)] / of_others;
+        shares[group] = group < n_classes ? share : -share;
+    }
+}
+
 void NeighborRule::factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features,
                            std::int64_t ld) const {
     // Of a group, from its weight in each feature and what is in the place of the factor.
@@ -238,30 +253,30 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
         std::fill_n(factors + ld, n_features, 1.0);
         return;
     }
+    if (has_shares()) {
+        Numbers of_groups(at(n_groups_));
+        shares(n, of_groups.data());
+        for (std::int64_t group = 0; group < n_groups_; ++group) {
+            set(group, [share = of_groups[at(group)]](double weight, std::int64_t) { return share / weight; });
+        }
+        return;
+    }
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
-    const bool by_prior = !radial(options_);
-    double of_others = 0;  // added up: the difference from 1 vanishes if one class has nearly all
-    for (std::int64_t c = 0; by_prior && c < n_classes; ++c) of_others += c == own ? 0.0 : priors_[at(c)];
     for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
         const double sign = first == 0 ? 1 : -1;
         double* misses = factors + (first + own) * ld;  // until the factor of the hits is put there
         std::fill_n(misses, n_features, 0.0);
-        for (std::int64_t c = 0; c < n_classes && !by_prior; ++c) {
+        for (std::int64_t c = 0; c < n_classes; ++c) {
             const double* of_class = weights + (first + c) * ld;
             for (std::int64_t k = 0; k < n_features && c != own; ++k) misses[k] += of_class[k];
         }
+        // A class's sum is weighed by its share of the misses times the number of classes missed: with two classes,
+        // each gets the mean.
+        const auto n_missed = static_cast<double>(n_classes - 1);
         for (std::int64_t c = 0; c < n_classes; ++c) {
             if (c == own) continue;
-            if (by_prior) {  // p_c / (1 - p_own), and the mean
-                const double share = priors_[at(c)] / of_others;
-                set(first + c, [=](double weight, std::int64_t) { return sign * (share / weight); });
-            } else {
-                // A class's sum is weighed by its share of the misses times the number of classes missed: with two
-                // classes, each gets the mean.
-                const auto n_missed = static_cast<double>(n_classes - 1);
-                set(first + c,
-                    [=](double weight, std::int64_t k) { return sign * (weight / misses[k] * n_missed / misses[k]); });
-            }
+            set(first + c,
+                [=](double weight, std::int64_t k) { return sign * (weight / misses[k] * n_missed / misses[k]); });
         }
         set(first + own, [=](double weight, std::int64_t) { return sign * (-1.0 / weight); });
     }

@@ -45,11 +45,16 @@ class NeighborRule {
     // Whether a group of a target had fewer than n_neighbors, by weight.
     bool found_few() const { return found_few_; }
 
+    // Whether all neighbors weigh 1, and factors are shares over the numbers of neighbors: a mean for each group.
+    bool takes_means() const { return has_shares() && !weighted_ && options_.method != FASTFS_SWRF; }
+    void shares(std::int64_t n, double* shares) const;
+
     // By group, from the weights of its neighbors, 0 for a group that has none: rows of n_features values, ld apart.
     void factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features = 1,
                  std::int64_t ld = 1) const;
 
   private:
+    bool has_shares() const;
     void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& found) const;
     void find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
     // The n_neighbors with the lowest keys of each group, by groups from 0 on; kept_ has them.

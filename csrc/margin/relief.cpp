@@ -65,7 +65,8 @@ class Scores {
           kept_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())),
           listed_(!expected_ && (rule_.by_totals() || rule_.most() * 8 <= n_)),
           drawn_(!targets_.all()),
-          by_target_(drawn_ || differences_.ignores_gaps()) {}
+          by_target_(drawn_ || differences_.ignores_gaps()),
+          by_means_(!drawn_ && differences_.adds_means() && rule_.takes_means()) {}
 
     void compute(fastfs_relief_result& result);
 
@@ -73,7 +74,12 @@ class Scores {
     bool squared() const { return options_.method == FASTFS_RELIEF; }
     // Whether more than w_n g must be known of each neighbor.
     bool in_detail() const { return by_target_ || rule_.by_totals(); }
-    bool sums_squares() const { return squared() && !options_.closed_form; }
+    Summed summed() const {
+        if (squared() && !options_.closed_form) return Summed::kSquares;
+        const bool varied = options_.method == FASTFS_SWRF || margin_.is_weighted() ||
+                            (rule_.by_totals() && differences_.ignores_gaps());
+        return varied ? Summed::kVaried : Summed::kDifferences;
+    }
     std::vector<std::int64_t> chosen_targets() const;
     void ask_for_memory();
     void find_all_pairs(double* rows, std::int64_t block);
@@ -82,6 +88,7 @@ class Scores {
     GroupedNeighbors grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const;
     std::vector<WeightedPair> weighted(const std::vector<Found>& found, const Numbers& totals) const;
     void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
+    void add_to_bins(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
     std::pair<double, double> score_by_target(std::int64_t k) const;
     void finish(fastfs_relief_result& result);
 
@@ -96,6 +103,7 @@ class Scores {
     const std::unique_ptr<const ExpectedDifferences> expected_;
     const double* kept_;
     bool listed_, drawn_, by_target_;
+    bool by_means_;  // in the place of sums target by target
     bool found_few_ = false;
     bool stored_ = false;
     std::int64_t block_ = 0;   // targets at once
@@ -103,6 +111,7 @@ class Scores {
     double squared_weights_ = 0;
     Numbers sums_;   // of features
     Numbers parts_;  // rows by target, see add_by_target
+    NeighborBins bins_;
     std::int64_t n_parts_ = 0;
 };
 
@@ -272,8 +281,25 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
             out[2 * out_ld + k] += w * w * part * part;
         }
     };
-    differences_.sums(targets_, first, grouped(found, first, last), sums_squares(), !drawn_, n_parts_, combine,
-                      parts_.data(), run_);
+    differences_.sums(targets_, first, grouped(found, first, last), summed(), !drawn_, n_parts_, combine, parts_.data(),
+                      run_);
+}
+
+void Scores::add_to_bins(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
+    const GroupedNeighbors neighbors = grouped(found, first, last);
+    Numbers shares(at(rule_.n_groups()));
+    for (std::int64_t bin = 0; bin + 1 < std::ssize(neighbors.begins); ++bin) {
+        const std::int64_t row = targets_.row(first + bin / neighbors.n_groups), group = bin % neighbors.n_groups;
+        if (group == 0) rule_.shares(row, shares.data());
+        const std::int64_t begin = neighbors.begins[at(bin)], end = neighbors.begins[at(bin + 1)];
+        if (begin == end) continue;
+        for (std::int64_t p = begin; p < end; ++p) {
+            bins_.members.push_back(static_cast<std::int32_t>(neighbors.samples[at(p)]));
+        }
+        bins_.begins.push_back(std::ssize(bins_.members));
+        bins_.targets.push_back(static_cast<std::int32_t>(row));
+        bins_.shares.push_back(shares[at(group)]);
+    }
 }
 
 void Scores::ask_for_memory() {
@@ -287,11 +313,16 @@ void Scores::ask_for_memory() {
     stored_ = kept_ || fits;
     block_ = (kept_ && listed_) || fits ? targets_.size() : std::min(kRowsPerBlock, targets_.size());
     if (!run_.is_question()) return;
+    // With the gaps that pairs share, and the neighbors of all targets in vectors that grow.
+    const Matrix& X = margin_.X();
+    const std::int64_t gaps = differences_.ignores_gaps() ? block_ * n_ * 4 + targets_.size() * rule_.most() * 12 : 0;
+    const std::int64_t of_genotypes =
+        X.is_genotypes() ? GenotypePairs::memory(n_, X.n_cols(), gaps > 0, run_.n_threads()) + gaps : 0;
     run_.require_memory(48 * margin_.X().n_cols() + stored_distances_memory(1) +
                             (listed_ ? targets_.size() * rule_.most() * bytes_of_pair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
                             (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
-                            (expected_ ? expected_->memory(run_.n_threads()) : 0) +
+                            (expected_ ? expected_->memory(run_.n_threads()) : 0) + of_genotypes +
                             (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
                         "looking up neighbors", hint);
 }
@@ -317,7 +348,7 @@ void Scores::compute(fastfs_relief_result& result) {
                                     : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
     parts_ = numbers(n_parts_ * differences_.n_features());
 
-    run_.step("neighbors", listed_ ? 0.9 : 1.0);
+    run_.step("neighbors", listed_ ? 0.9 : by_means_ ? 0.5 : 1.0);
     const bool all_pairs = NeighborRule::needs_all_pairs(options_);
     if (all_pairs) find_all_pairs(rows.data(), block);
     const bool rows_are_made = all_pairs && block == n_ && !drawn_;
@@ -339,7 +370,7 @@ void Scores::compute(fastfs_relief_result& result) {
                 const std::int64_t end = std::min(t + step, last);
                 Findings found = find(t, end, rows.data() + (t - first) * n_);
                 if (!listed_ && by_target_) {
-                    add_by_target(found.all, t, end);
+                    by_means_ ? add_to_bins(found.all, t, end) : add_by_target(found.all, t, end);
                     found.all.clear();
                 }
                 listed.add(found);
@@ -348,23 +379,28 @@ void Scores::compute(fastfs_relief_result& result) {
         if (listed_) continue;
         const Run::Part part(run_, share(0.6), share(1));
         if (!drawn_) {
-            differences_.sums(targets_, first, last, rows.data(), sums_squares(), by_target_, sums_.data(), run_);
+            differences_.sums(targets_, first, last, rows.data(), summed(), by_target_, sums_.data(), run_);
             if (expected_) expected_->add_to_sums(targets_, first, last, rows.data(), sums_.data(), run_);
         }
     }
     rows = Buffer<double>();
+    if (listed_ || by_means_) run_.step("scores", 1.0);
     if (listed_) {
-        run_.step("scores", 1.0);
         if (rule_.by_totals()) {
             Numbers totals(at(rule_.n_groups()));
             for (const Found& one : listed.all) totals[at(one.neighbor.group)] += one.neighbor.weight;
             require(totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
             if (!drawn_) listed.pairs = weighted(listed.all, totals);
         }
-        if (by_target_) add_by_target(listed.all, 0, n_targets);
+        if (by_means_) {
+            add_to_bins(listed.all, 0, n_targets);
+        } else if (by_target_) {
+            add_by_target(listed.all, 0, n_targets);
+        }
         listed.all = {};
-        if (!drawn_) differences_.sums(listed.pairs, sums_squares(), by_target_, sums_.data(), run_);
+        if (!drawn_) differences_.sums(listed.pairs, summed(), by_target_, sums_.data(), run_);
     }
+    if (by_means_) differences_.add_means(bins_, parts_.data(), run_);
 
     if (found_few_ && !rule_.by_totals()) result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
     if (listed.n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;

@@ -35,9 +35,9 @@ void refuse_column(const Matrix& M, const Name& matrix, std::int64_t column, std
             }
         });
     } else {
-        visit_dense(m, [&](auto* x) {
+        visit_values(m, [&](const auto& x) {
             for (std::int64_t i = r0; i < r1 && row < 0; ++i) {
-                if (!std::isfinite(x[i * m.row_stride + column * m.col_stride])) row = i;
+                if (!std::isfinite(x(i, column))) row = i;
             }
         });
     }

@@ -35,7 +35,10 @@ bool in_range(double sum, double square, std::int64_t n) {
     return square <= most && (square >= least * static_cast<double>(n) || (square == 0 && sum == 0));
 }
 
-inline bool by_rows(const fastfs_matrix& m) { return std::abs(m.col_stride) <= std::abs(m.row_stride); }
+template <class T>
+bool by_rows(const Block<T>& block) {
+    return std::abs(block.col_stride) <= std::abs(block.row_stride);
+}
 
 // Refuses a column whose squares are out of range.
 [[noreturn]] void refuse_scale(const Name& matrix, std::int64_t column);

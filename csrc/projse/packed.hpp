@@ -47,20 +47,20 @@ struct Packed {
         sums.assign(at(n_panels * kPanel<T>), 0.0);
         squares.assign(sums.size(), 0.0);
         shift.assign(sums.size(), T(0));
-        visit_dense(m, [&](auto* x) {
-            for (std::int64_t j = 0; j < w; ++j) {
-                shift[at(j)] = static_cast<T>(x[r0 * m.row_stride + (first + j) * m.col_stride]);
-            }
+        visit_values(m, [&](const auto& x) {
+            for (std::int64_t j = 0; j < w; ++j) shift[at(j)] = static_cast<T>(x(r0, first + j));
         });
     }
 
     void fill(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, std::int64_t first) {
         n = r1 - r0;
-        visit_dense(m, [&](auto* x) {
-            x += r0 * m.row_stride + first * m.col_stride;
+        visit_values(m, [&]<class S>(const Values<S>& x) {
+            Buffer<S> room;
             for (std::int64_t r = 0; r < n; r += kRowsAtOnce) {
+                const std::int64_t rows = std::min(kRowsAtOnce, n - r);
                 for (std::int64_t j = 0; j < w; j += kPanel<T>) {
-                    fill_panel(x + r * m.row_stride + j * m.col_stride, m, r, std::min(kRowsAtOnce, n - r), j);
+                    const std::int64_t cols = std::min(kPanel<T>, w - j);
+                    fill_panel(x.block(r0 + r, r0 + r + rows, first + j, first + j + cols, room), r, rows, j, cols);
                 }
             }
         });
@@ -80,12 +80,12 @@ struct Packed {
     static constexpr std::int64_t kRowsAtOnce = 64;  // that stay in the cache from one panel to the next
 
     template <class S>
-    void fill_panel(const S* x, const fastfs_matrix& m, std::int64_t r, std::int64_t rows, std::int64_t j) {
-        const std::int64_t rs = m.row_stride, cs = m.col_stride, cols = std::min(kPanel<T>, w - j);
+    void fill_panel(const Block<S>& block, std::int64_t r, std::int64_t rows, std::int64_t j, std::int64_t cols) {
+        const auto [x, rs, cs] = block;
         // The rows that come next. Left to itself, the processor finds them at a quarter of the memory's speed, since
         // they are read piece by piece and with the products in between. Not in a function of its own: GCC drops calls
         // of functions that only prefetch.
-        const bool along_rows = by_rows(m);
+        const bool along_rows = by_rows(block);
         const std::int64_t outer = along_rows ? rs : cs, inner = along_rows ? cs : rs;
         for (std::int64_t o = 0; o < (along_rows ? rows : cols); ++o) {
             for (std::int64_t i = 0; i < (along_rows ? cols : rows); i += 64 / sizeof(S)) {

@@ -171,10 +171,8 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
     std::vector<double> shift(at(w)), squares(at(w), 0.0), total(at(w), 0.0), counts(at(n_classes), 0.0);
     for (std::int64_t r = r0; r < r1; ++r) counts[at(rows.labels[r])] += 1;
     const fastfs_matrix& m = rows.X.description();
-    visit_dense(m, [&](auto* x) {
-        const std::int64_t rs = m.row_stride, cs = m.col_stride;
-        x += x0 * cs;
-        for (std::int64_t j = 0; j < w; ++j) shift[at(j)] = static_cast<double>(x[r0 * rs + j * cs]);
+    visit_values(m, [&]<class T>(const Values<T>& values) {
+        for (std::int64_t j = 0; j < w; ++j) shift[at(j)] = static_cast<double>(values(r0, x0 + j));
         auto add = [&](double* __restrict sum, double* __restrict square, const double* __restrict c, auto* from,
                        std::int64_t step) {
             for (std::int64_t j = 0; j < w; ++j) {
@@ -183,24 +181,30 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
                 square[j] += v * v;
             }
         };
-        if (by_rows(m)) {
-            for (std::int64_t r = r0; r < r1; ++r) {
-                double* sum = sums + rows.labels[r] * w;
-                if (cs == 1) {
-                    add(sum, squares.data(), shift.data(), x + r * rs, 1);
-                } else {
-                    add(sum, squares.data(), shift.data(), x + r * rs, cs);
+        Buffer<T> room;
+        for (std::int64_t first = r0, step = values.most(w); first < r1; first += step) {
+            const std::int64_t last = std::min(first + step, r1);
+            const auto block = values.block(first, last, x0, x0 + w, room);
+            const auto [x, rs, cs] = block;
+            if (by_rows(block)) {
+                for (std::int64_t r = first; r < last; ++r) {
+                    double* sum = sums + rows.labels[r] * w;
+                    if (cs == 1) {
+                        add(sum, squares.data(), shift.data(), x + (r - first) * rs, 1);
+                    } else {
+                        add(sum, squares.data(), shift.data(), x + (r - first) * rs, cs);
+                    }
                 }
-            }
-        } else {
-            for (std::int64_t j = 0; j < w; ++j) {
-                double square = 0;
-                for (std::int64_t r = r0; r < r1; ++r) {
-                    const double v = static_cast<double>(x[r * rs + j * cs]) - shift[at(j)];
-                    sums[rows.labels[r] * w + j] += v;
-                    square += v * v;
+            } else {
+                for (std::int64_t j = 0; j < w; ++j) {
+                    double square = 0;
+                    for (std::int64_t r = first; r < last; ++r) {
+                        const double v = static_cast<double>(x[(r - first) * rs + j * cs]) - shift[at(j)];
+                        sums[rows.labels[r] * w + j] += v;
+                        square += v * v;
+                    }
+                    squares[at(j)] += square;
                 }
-                squares[at(j)] = square;
             }
         }
     });
@@ -312,9 +316,13 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             Y = Buffer<double>(n * ld);
             std::fill(Y.data(), Y.data() + n * ld, 0.0);
             std::vector<double> shift(at(n_y)), squares(at(n_y), 0.0);
-            visit_dense(y, [&](auto* v) {
-                v += r0 * y.row_stride;
-                copy_rows(v, y.row_stride, y.col_stride, n, n_y, Y.data(), ld);
+            visit_values(y, [&]<class T>(const Values<T>& v) {
+                Buffer<T> room;
+                for (std::int64_t first = r0, step = v.most(n_y); first < r1; first += step) {
+                    const std::int64_t last = std::min(first + step, r1);
+                    const auto [values, rs, cs] = v.block(first, last, 0, n_y, room);
+                    copy_rows(values, rs, cs, last - first, n_y, Y.data() + (first - r0) * ld, ld);
+                }
             });
             std::copy(Y.data(), Y.data() + n_y, shift.data());
             for (std::int64_t i = 0; i < n; ++i) {

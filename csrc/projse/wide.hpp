@@ -87,8 +87,14 @@ class CenteredColumns {
     static constexpr std::int64_t kKept = 64 << 20;
 
     void center(std::int64_t j0, std::int64_t w, double* tile) {
-        const fastfs_matrix& m = X_.description();
-        visit_dense(m, [&](auto* x) { copy_rows(x + j0 * m.col_stride, m.col_stride, m.row_stride, w, m_, tile, m_); });
+        visit_values(X_.description(), [&]<class T>(const Values<T>& x) {
+            Buffer<T> room;
+            for (std::int64_t r = 0, step = x.most(w); r < m_; r += step) {
+                const std::int64_t last = std::min(r + step, m_);
+                const auto [values, rs, cs] = x.block(r, last, j0, j0 + w, room);
+                copy_rows(values, cs, rs, w, last - r, tile + r, m_);
+            }
+        });
         for (std::int64_t j = 0; j < w; ++j) {  // a constant column becomes zero to the bit
             double* column = tile + j * m_;
             const double first = column[0];

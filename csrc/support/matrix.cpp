@@ -1,7 +1,9 @@
 #include "support/matrix.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -34,61 +36,69 @@ void check_sparse(const fastfs_matrix& m) {
     });
 }
 
+// Raises largest[r] to the |x| of row r, and adds x * 0 to sum[r]: 0 for finite x and NaN otherwise.
 template <class T>
-std::vector<double> dense_row_maxima(const fastfs_matrix& m, const T* x, const Name& name, std::int64_t first_row,
-                                     Run& run) {
-    std::vector<double> maxima(at(m.n_rows));
-    const std::int64_t rs = m.row_stride, cs = m.col_stride;
-    // x * 0 is 0 for finite x and NaN otherwise, so one sum a row, added to its maximum, tells whether it is clean.
-    parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
-        const std::int64_t first = task * kRowsPerTask, last = std::min(first + kRowsPerTask, m.n_rows);
-        T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
-        if (std::abs(cs) <= std::abs(rs)) {
-            for (std::int64_t r = first; r < last; ++r) {
-                const T* row = x + r * rs;
-                constexpr int kLanes = 16;
-                T row_largest = 0, row_sum = 0;
-                std::int64_t c = 0;
-                if (cs == 1 && m.n_cols >= kLanes) {
-                    T lane_largest[kLanes] = {}, lane_sum[kLanes] = {};
-                    for (; c + kLanes <= m.n_cols; c += kLanes) {
-                        for (int l = 0; l < kLanes; ++l) {
-                            const T v = std::abs(row[c + l]);
-                            lane_largest[l] = v > lane_largest[l] ? v : lane_largest[l];
-                            lane_sum[l] += v * T(0);
-                        }
-                    }
+void add_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_cols, T* largest, T* sum) {
+    const std::int64_t rs = x.row_stride, cs = x.col_stride;
+    if (std::abs(cs) <= std::abs(rs)) {
+        for (std::int64_t r = 0; r < n_rows; ++r) {
+            const T* row = x.values + r * rs;
+            constexpr int kLanes = 16;
+            T row_largest = largest[r], row_sum = sum[r];
+            std::int64_t c = 0;
+            if (cs == 1 && n_cols >= kLanes) {
+                T lane_largest[kLanes] = {}, lane_sum[kLanes] = {};
+                for (; c + kLanes <= n_cols; c += kLanes) {
                     for (int l = 0; l < kLanes; ++l) {
-                        row_largest = std::max(row_largest, lane_largest[l]);
-                        row_sum += lane_sum[l];
+                        const T v = std::abs(row[c + l]);
+                        lane_largest[l] = v > lane_largest[l] ? v : lane_largest[l];
+                        lane_sum[l] += v * T(0);
                     }
                 }
-                for (; c < m.n_cols; ++c) {
-                    const T v = std::abs(row[c * cs]);
-                    row_largest = v > row_largest ? v : row_largest;
-                    row_sum += v * T(0);
-                }
-                largest[r - first] = row_largest;
-                sum[r - first] = row_sum;
-            }
-        } else {
-            for (std::int64_t c = 0; c < m.n_cols; ++c) {
-                const T* column = x + c * cs;
-                for (std::int64_t r = first; r < last; ++r) {
-                    const T v = std::abs(column[r * rs]);
-                    largest[r - first] = v > largest[r - first] ? v : largest[r - first];
-                    sum[r - first] += v * T(0);
+                for (int l = 0; l < kLanes; ++l) {
+                    row_largest = std::max(row_largest, lane_largest[l]);
+                    row_sum += lane_sum[l];
                 }
             }
+            for (; c < n_cols; ++c) {
+                const T v = std::abs(row[c * cs]);
+                row_largest = v > row_largest ? v : row_largest;
+                row_sum += v * T(0);
+            }
+            largest[r] = row_largest;
+            sum[r] = row_sum;
         }
-        for (std::int64_t r = first; r < last; ++r) {
-            maxima[at(r)] = static_cast<double>(largest[r - first] + sum[r - first]);
+        return;
+    }
+    for (std::int64_t c = 0; c < n_cols; ++c) {
+        const T* column = x.values + c * cs;
+        for (std::int64_t r = 0; r < n_rows; ++r) {
+            const T v = std::abs(column[r * rs]);
+            largest[r] = v > largest[r] ? v : largest[r];
+            sum[r] += v * T(0);
         }
+    }
+}
+
+template <class T>
+std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, const Name& name, std::int64_t first_row,
+                                  Run& run) {
+    std::vector<double> maxima(at(m.n_rows));
+    // One sum a row, added to its maximum, tells whether it is clean.
+    parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
+        const std::int64_t first = task * kRowsPerTask, n = std::min(kRowsPerTask, m.n_rows - first);
+        T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
+        Buffer<T> room;
+        for (std::int64_t c = 0, step = x.most(n); c < m.n_cols; c += step) {
+            const std::int64_t last = std::min(c + step, m.n_cols);
+            add_maxima(x.block(first, first + n, c, last, room), n, last - c, largest, sum);
+        }
+        for (std::int64_t r = 0; r < n; ++r) maxima[at(first + r)] = static_cast<double>(largest[r] + sum[r]);
     });
     for (std::int64_t r = 0; r < m.n_rows; ++r) {
         if (!std::isnan(maxima[at(r)])) continue;
         for (std::int64_t c = 0; c < m.n_cols; ++c) {
-            if (!std::isfinite(x[r * rs + c * cs])) refuse_not_finite(name, first_row + r, c);
+            if (!std::isfinite(x(r, c))) refuse_not_finite(name, first_row + r, c);
         }
     }
     return maxima;
@@ -122,7 +132,94 @@ std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, c
     return maxima;
 }
 
+void check_genotypes(const fastfs_matrix& m, const Name& name) {
+    require(m.values != nullptr, "the values of ", name, " are null");
+    require(m.row_stride == 0, "the row_stride of genotypes must be 0, but is ", m.row_stride);
+    require(m.col_stride >= 1 && m.col_stride <= kMostValues, "col_stride must be the bytes of a SNP, not ",
+            m.col_stride);
+    const std::int64_t n_samples = 4 * m.col_stride;
+    if (!m.row_list) {
+        require(m.n_rows <= n_samples, "SNPs of ", m.col_stride, " bytes have at most ", n_samples,
+                " samples, but n_rows is ", m.n_rows);
+    }
+    for (std::int64_t r = 0; m.row_list && r < m.n_rows; ++r) {
+        if (m.row_list[r] >= 0 && m.row_list[r] < n_samples) continue;
+        throw InvalidArgument({"the sample ", m.row_list[r], " at position ", r, " of row_list is outside 0..",
+                               n_samples - 1, ", which SNPs of ", m.col_stride, " bytes have"});
+    }
+    const std::int64_t most = kMostValues / m.col_stride;  // how many there are is known to the caller alone
+    for (std::int64_t c = 0; m.col_list && c < m.n_cols; ++c) {
+        if (m.col_list[c] >= 0 && m.col_list[c] < most) continue;
+        throw InvalidArgument({"the SNP ", m.col_list[c], " at position ", c, " of col_list is outside 0..", most - 1});
+    }
+}
+
+// The numbers of the four genotypes of a byte.
+template <class T>
+constexpr auto kOfByte = [] {
+    constexpr T of_code[4] = {2, std::numeric_limits<T>::quiet_NaN(), 1, 0};
+    std::array<std::array<T, 4>, 256> numbers{};
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+        for (std::size_t k = 0; k < 4; ++k) numbers[byte][k] = of_code[byte >> 2 * k & 3];
+    }
+    return numbers;
+}();
+
+#if __has_builtin(__builtin_shufflevector)
+// The genotypes of four samples in four SNPs, transposed in registers.
+template <class T>
+void decode_square(const unsigned char* const* of, std::int64_t byte, T* to, std::int64_t ld) {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+    Four snps[4];
+    for (int k = 0; k < 4; ++k) std::memcpy(snps + k, kOfByte<T>[of[k][byte]].data(), sizeof(Four));
+    const Four low[2] = {__builtin_shufflevector(snps[0], snps[1], 0, 4, 1, 5),
+                         __builtin_shufflevector(snps[2], snps[3], 0, 4, 1, 5)},
+               high[2] = {__builtin_shufflevector(snps[0], snps[1], 2, 6, 3, 7),
+                          __builtin_shufflevector(snps[2], snps[3], 2, 6, 3, 7)};
+    const Four samples[4] = {
+        __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5), __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7),
+        __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5), __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7)};
+    for (int i = 0; i < 4; ++i) std::memcpy(to + i * ld, samples + i, sizeof(Four));
+}
+#endif
+
 }  // namespace
+
+template <class T>
+void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsigned char* const* snps, std::int64_t n,
+            T* to, std::int64_t ld) {
+    constexpr std::int64_t kTogether = 64;  // SNPs whose bytes stay in the nearest cache from row to row
+    const auto place = [&](std::int64_t r) { return m.row_list ? m.row_list[r] : r; };
+    for (std::int64_t k0 = 0; k0 < n; k0 += kTogether, to += kTogether) {
+        const unsigned char* const* of = snps + k0;
+        const std::int64_t size = std::min(kTogether, n - k0);
+        T* row = to;
+        for (std::int64_t r = r0; r < r1;) {
+            const std::int64_t first = place(r), byte = first / 4;
+            bool whole = first % 4 == 0 && r + 4 <= r1;
+            for (std::int64_t i = 1; i < 4 && whole; ++i) whole = place(r + i) == first + i;
+            if (whole) {
+                std::int64_t k = 0;
+#if __has_builtin(__builtin_shufflevector)  // which GCC has since version 12
+                for (; k + 4 <= size; k += 4) decode_square<T>(of + k, byte, row + k, ld);
+#endif
+                for (; k < size; ++k) {
+                    const auto& numbers = kOfByte<T>[of[k][byte]];
+                    for (std::int64_t i = 0; i < 4; ++i) row[i * ld + k] = numbers[at(i)];
+                }
+            } else {
+                for (std::int64_t k = 0; k < size; ++k) row[k] = kOfByte<T>[of[k][byte]][at(first % 4)];
+            }
+            r += whole ? 4 : 1;
+            row += (whole ? 4 : 1) * ld;
+        }
+    }
+}
+
+template void decode<float>(const fastfs_matrix&, std::int64_t, std::int64_t, const unsigned char* const*, std::int64_t,
+                            float*, std::int64_t);
+template void decode<double>(const fastfs_matrix&, std::int64_t, std::int64_t, const unsigned char* const*,
+                             std::int64_t, double*, std::int64_t);
 
 void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column) {
     refuse({matrix, " contains NaN or infinity: first at ", Name::row(row), ", ", Name::column(column),
@@ -133,13 +230,17 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(descript
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
             "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not ", m_.dtype);
     require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is ", m_.reserved);
-    require(m_.storage == FASTFS_DENSE || m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC,
-            "storage must be FASTFS_DENSE, FASTFS_CSR or FASTFS_CSC, not ", m_.storage);
+    require(m_.storage >= FASTFS_DENSE && m_.storage <= FASTFS_GENOTYPE,
+            "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE, not ", m_.storage);
+    require(is_genotypes() || (!m_.row_list && !m_.col_list),
+            "row_list and col_list select genotypes, but the storage of ", name, " is ", m_.storage);
     require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
             " x ", m_.n_cols);
     require(m_.n_rows <= kMostValues / m_.n_cols, name, " can't have ", m_.n_rows, " x ", m_.n_cols, " values");
     if (is_sparse()) {
         check_sparse(m_);
+    } else if (is_genotypes()) {
+        check_genotypes(m_, name);
     } else {
         require(m_.values != nullptr, "the values of ", name, " are null");
         // No memory reaches further, and no sum of such steps overflows.
@@ -164,7 +265,7 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
             return sparse_row_maxima(m_, values, indptr, indices, name_, first_row, run);
         });
     }
-    return visit_dense(m_, [&](auto* x) { return dense_row_maxima(m_, x, name_, first_row, run); });
+    return visit_values(m_, [&](const auto& x) { return row_maxima_of(m_, x, name_, first_row, run); });
 }
 
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {

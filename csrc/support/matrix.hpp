@@ -1,10 +1,12 @@
 // A samples x features matrix that belongs to the caller; checked once, by the C entry.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/run.hpp"
 
@@ -31,7 +33,9 @@ class Matrix {
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }
     bool is_float32() const { return m_.dtype == FASTFS_FLOAT32; }
-    bool is_sparse() const { return m_.storage != FASTFS_DENSE; }
+    bool is_dense() const { return m_.storage == FASTFS_DENSE; }
+    bool is_sparse() const { return m_.storage == FASTFS_CSR || m_.storage == FASTFS_CSC; }
+    bool is_genotypes() const { return m_.storage == FASTFS_GENOTYPE; }
     bool is_csr() const { return m_.storage == FASTFS_CSR; }
     const fastfs_matrix& description() const { return m_; }
     std::int64_t n_stored() const;  // values held: all, or those of a sparse matrix
@@ -91,11 +95,91 @@ auto visit_sparse(const fastfs_matrix& m, F&& f) {
     return with_values(static_cast<const double*>(m.values));
 }
 
-// Calls f(values) with the type that the dense matrix has.
+// Calls f(values) with the type that the dense matrix has, or that genotypes decode to.
 template <class F>
 auto visit_dense(const fastfs_matrix& m, F&& f) {
     if (m.dtype == FASTFS_FLOAT32) return f(static_cast<const float*>(m.values));
     return f(static_cast<const double*>(m.values));
+}
+
+// The first byte of a SNP of genotypes.
+inline const unsigned char* snp(const fastfs_matrix& m, std::int64_t column) {
+    return static_cast<const unsigned char*>(m.values) + (m.col_list ? m.col_list[column] : column) * m.col_stride;
+}
+
+// Rows r0..r1 - 1 of n SNPs of genotypes as numbers, missing ones as NaN: rows of `to`, ld apart.
+template <class T>
+void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsigned char* const* snps, std::int64_t n,
+            T* to, std::int64_t ld);
+
+// A rectangle of values, which are read by strides.
+template <class T>
+struct Block {
+    const T* values;
+    std::int64_t row_stride, col_stride;
+};
+
+// The values of a matrix that isn't sparse: dense ones are read where they are, and genotypes are decoded.
+template <class T>
+class Values {
+  public:
+    explicit Values(const fastfs_matrix& m) : m_(&m) {}
+
+    T operator()(std::int64_t r, std::int64_t c) const {
+        if (m_->storage == FASTFS_DENSE) return dense(r, c)[0];
+        T value;
+        const unsigned char* of = snp(*m_, c);
+        decode(*m_, r, r + 1, &of, 1, &value, 1);
+        return value;
+    }
+
+    // Rows r0..r1 - 1 of columns c0..c1 - 1: in X, or in `room` until its next use.
+    Block<T> block(std::int64_t r0, std::int64_t r1, std::int64_t c0, std::int64_t c1, Buffer<T>& room) const {
+        if (m_->storage == FASTFS_DENSE) return {dense(r0, c0), m_->row_stride, m_->col_stride};
+        const std::int64_t n = c1 - c0;
+        if (room.size() < (r1 - r0) * n) room = Buffer<T>((r1 - r0) * n);
+        const unsigned char* snps[kSnps];
+        for (std::int64_t k = 0; k < n; k += kSnps) {
+            const std::int64_t size = std::min(kSnps, n - k);
+            for (std::int64_t s = 0; s < size; ++s) snps[s] = snp(*m_, c0 + k + s);
+            decode(*m_, r0, r1, snps, size, room.data() + k, n);
+        }
+        return {room.data(), n, 1};
+    }
+
+    // The rows that a block of so many columns may have, or the columns of so many rows: any number of a dense matrix,
+    // and so few genotypes that they stay in a cache.
+    std::int64_t most(std::int64_t across) const {
+        return m_->storage == FASTFS_DENSE ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
+    }
+
+  private:
+    static constexpr std::int64_t kSnps = 64, kDecoded = 1 << 14;
+
+    const T* dense(std::int64_t r, std::int64_t c) const {
+        return static_cast<const T*>(m_->values) + r * m_->row_stride + c * m_->col_stride;
+    }
+
+    const fastfs_matrix* m_;
+};
+
+// Calls f(values) with the Values of a matrix that isn't sparse.
+template <class F>
+auto visit_values(const fastfs_matrix& m, F&& f) {
+    if (m.dtype == FASTFS_FLOAT32) return f(Values<float>(m));
+    return f(Values<double>(m));
+}
+
+// Calls f(begin, end) for runs of the ascending rows[begin..end - 1] that lie within `most` rows.
+template <class F>
+void for_runs(const std::vector<std::int64_t>& rows, std::size_t begin, std::size_t end, std::int64_t most, F&& f) {
+    while (begin < end) {
+        const auto from = rows.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = std::lower_bound(from, rows.begin() + static_cast<std::ptrdiff_t>(end), *from + most);
+        const auto next = static_cast<std::size_t>(last - rows.begin());
+        f(begin, next);
+        begin = next;
+    }
 }
 
 }  // namespace fastfs::core

@@ -63,6 +63,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_DENSE
         FASTFS_CSR
         FASTFS_CSC
+        FASTFS_GENOTYPE
     ctypedef struct fastfs_matrix:
         size_t struct_size
         int32_t dtype
@@ -76,6 +77,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const void *indptr
         int32_t index_bits
         int32_t reserved
+        const int64_t *row_list
+        const int64_t *col_list
     fastfs_status fastfs_check_matrix(const fastfs_matrix *X)
     ctypedef int (*fastfs_progress)(void *user, const char *step, double fraction) noexcept
     ctypedef struct fastfs_run:

@@ -19,13 +19,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
+from fastfs._inference.design import Design
 from fastfs._inference.permutation import permutation_test, settle
-from fastfs._inputs.checks import as_int, choose, rank_features, some_of
+from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
-from fastfs._machine.run import DataWarning, Run, warn
+from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._methods import METHODS
-from fastfs._types import Array
+from fastfs._types import Array, Progress
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -82,7 +83,7 @@ _DOC = """{summary}
         The genes to compare, or the column of `adata.var` that tells, such as "highly_variable".
     key_added : str, optional
         Default: "{word}".
-    n_permutations : int
+    n_permutations : int or "auto"
         For p-values by :func:`fastfs.permutation_test`; 0: none, so that all p-values are NaN.
     batch : str, optional
         Column of `adata.obs`: groups are permuted within batches only.
@@ -99,7 +100,7 @@ _DOC = """{summary}
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
-        Of :class:`fastfs.{estimator}`.
+        Of :class:`fastfs.{estimator}`; `verbose` is for the permutations of each group, too.
 
     Returns
     -------
@@ -129,7 +130,8 @@ _DOC = """{summary}
     -----
     fastfs.DataWarning
         X holds counts, from which `logfoldchanges` say nothing; genes rank much as without groups (`label_free` above
-        0.5); batches and donors allow fewer than 20 labelings; what the estimator warns of.
+        0.5); batches and donors allow fewer than 20 labelings, or parts of them contribute nothing; what the estimator
+        warns of.
 
     Notes
     -----
@@ -162,7 +164,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         use_raw: bool | None = None,
         mask_var: str | npt.ArrayLike | None = None,
         key_added: str | None = None,
-        n_permutations: int = 0,
+        n_permutations: int | str = 0,
         batch: str | None = None,
         donors: str | None = None,
         covariates: Sequence[str] | None = None,
@@ -173,10 +175,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
     ) -> AnnData | None:
 
         model = getattr(fastfs, method.estimator)(**parameters)
-        n_permutations = as_int("n_permutations", n_permutations, low=0)
+        as_permutations(n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
         if not n_permutations and (ranking == "z" or batch or donors or covariates):
-            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations=999")
+            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations='auto'")
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
@@ -185,6 +187,8 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         test = _Test(n_permutations, ranking, _design(adata, cells, batch, donors, covariates))
+        if n_permutations:
+            warn(Design(labels, test.design.get("blocks"), test.design.get("groups")).weaknesses)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
         result = _compare(model, source, cells, labels, pairs, test)
@@ -304,7 +308,7 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
 class _Test:
     """How groups of cells are permuted, and which of scores and z ranks the genes."""
 
-    n_permutations: int
+    n_permutations: int | str
     ranking: str
     design: dict[str, Any]  # by parameter of `permutation_test`, for each cell
 
@@ -358,6 +362,10 @@ def _grouping(
     if len(missing) and not drop_unlabelled:
         raise ValueError(f"{_without(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
     cells = np.flatnonzero(column.notna().to_numpy())
+    if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
+        raise ValueError(
+            f"{groupby} must hold groups, but holds numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
+        )
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
@@ -447,13 +455,14 @@ def _compare(
 
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
     messages = []
+    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
     free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
+    free = {group: share for group, share in free.items() if group not in few}  # one may be the exchange of two groups
     if free and ranking == "score":
         messages.append(
             f"{estimator} ranks genes much as without groups for {some_of(list(free))}: its scores and their means "
             f"under permutations have a rank correlation of {max(free.values()):.2f} (label_free): rank by z instead"
         )
-    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
     if few:
         messages.append(
             f"batches and donors allow only {min(few.values())} labelings for {some_of(list(few))}, so no p-value is "
@@ -503,12 +512,14 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test) -> dict[str, dict[str, A
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all = {"label_free": np.nan, "n_distinct": np.inf}
     if test.n_permutations:
-        model = settle(clone(fitted), fitted)
+        model = settle(clone(fitted), fitted).set_params(verbose=False)
         tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
-            found = permutation_test(tested, X, y, n_permutations=test.n_permutations, **test.design)
+            found = permutation_test(
+                tested, X, y, n_permutations=test.n_permutations, verbose=fitted.verbose, **test.design
+            )
         pvalues, largest = found.pvalues.reshape(scores.shape), found.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
         if test.ranking == "z":
@@ -603,6 +614,7 @@ def differential_correlation(
     key_added: str = "differential_correlation",
     drop_unlabelled: bool = False,
     copy: bool = False,
+    verbose: bool | Progress = False,
     **parameters: Any,
 ) -> AnnData | None:
     """Find the pairs of genes whose correlation differs between two groups of cells.
@@ -626,8 +638,10 @@ def differential_correlation(
         As for :func:`fastfs.tl.manifest`.
     key_added : str
         Where in `adata.uns` and `adata.var` the results are kept.
+    verbose : bool or callable
+        True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
     **parameters
-        Of :func:`fastfs.differential_correlation`, such as `n_permutations`.
+        Of :func:`fastfs.differential_correlation`, such as `n_permutations`, or `features` by their names.
 
     Returns
     -------
@@ -671,7 +685,9 @@ def differential_correlation(
     else:
         cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
     design = _design(adata, cells, batch, donors, covariates)
-    found = fastfs.differential_correlation(source.of(cells), labels, **design, **parameters)
+    found = fastfs.differential_correlation(
+        source.of(cells), labels, feature_names=source.names, **design, progress=as_progress(verbose), **parameters
+    )
     genes = np.asarray(source.names, dtype=object)[found.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
     for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):

@@ -1248,6 +1248,99 @@ void test_kernels_without_numbers() {
 }  // namespace
 
 // A message tells where it names things by number, so that callers put in the names that their users know.
+// Two-bit genotypes against the same numbers, of all samples and of some, and what is wrong with a description.
+void test_genotypes() {
+    constexpr std::int64_t n_samples = 9, n_snps = 5, bytes = 3;
+    const std::vector<std::int64_t> rows{8, 0, 3, 3, 7, 1}, columns{4, 0, 2}, labels{0, 1, 0, 1, 0, 1};
+    std::vector<std::uint8_t> bits(bytes * n_snps, 0xb4);  // garbage after the last sample
+    std::vector<float> dosages(n_samples * n_snps), chosen;
+    for (std::int64_t s = 0; s < n_snps; ++s) {
+        for (std::int64_t i = 0; i < n_samples; ++i) {
+            const std::int64_t dosage = (i * i + s * (i + 1)) % 3, shift = 2 * (i % 4);
+            std::uint8_t& byte = bits[static_cast<std::size_t>(s * bytes + i / 4)];
+            const int code = dosage == 2 ? 0 : dosage == 1 ? 2 : 3;
+            byte = static_cast<std::uint8_t>((byte & ~(3 << shift)) | code << shift);
+            dosages[static_cast<std::size_t>(i * n_snps + s)] = static_cast<float>(dosage);
+        }
+    }
+    for (const auto r : rows) {
+        for (const auto c : columns) chosen.push_back(dosages[static_cast<std::size_t>(r * n_snps + c)]);
+    }
+    const auto G = fastfs::matrix::genotypes(bits.data(), 6, 3, bytes, rows.data(), columns.data());
+    fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
+    options.scaling = FASTFS_SCALE_NONE;
+    fastfs_relief_options of_relief = FASTFS_RELIEF_OPTIONS_INIT;
+    of_relief.n_neighbors = 2;
+    const auto scores = [&](const fastfs::matrix& samples) {
+        return fastfs::margin(samples, options).relief(labels.data(), 2, of_relief).scores;
+    };
+    const fastfs::matrix decoded(chosen.data(), 6, 3);
+    const auto found = scores(G), expected = scores(decoded);
+    for (std::size_t k = 0; k < found.size(); ++k) CHECK(std::abs(found[k] - expected[k]) < 1e-12);
+    CHECK(fastfs_check_matrix(G.get()) == FASTFS_OK);
+
+    fastfs_margin* margin = nullptr;
+    fastfs_matrix bad = *G.get();
+    float out[9], other[9];
+    fastfs::check(fastfs_affinity(G.get(), nullptr, nullptr, out));
+    fastfs::check(fastfs_affinity(decoded.get(), nullptr, nullptr, other));
+    CHECK(std::equal(out, out + 9, other));
+    for (const int scaling : {FASTFS_SCALE_RANGE, FASTFS_SCALE_STANDARD}) {
+        const auto stage = fastfs::default_margin_options(scaling, FASTFS_KEEP_MANHATTAN);
+        const auto weights = [&](const fastfs::matrix& samples) {
+            return fastfs::margin(samples, stage).im4e(labels.data(), 2, fastfs::default_im4e_options()).weights;
+        };
+        CHECK(weights(G) == weights(decoded));
+    }
+    const auto chosen_by_projse = [&](const fastfs::matrix& samples, double* selection) {
+        std::int64_t selected[3];
+        double of_selected[3], gaps[3], captured[3];
+        fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
+        result.scores = selection;
+        result.selected = selected;
+        result.selection_scores = of_selected;
+        result.gaps = gaps;
+        result.captured = captured;
+        fastfs::check(fastfs_projse(samples.get(), nullptr, labels.data(), 2, nullptr, nullptr, &result));
+    };
+    double of_bits[3], of_numbers[3];
+    chosen_by_projse(G, of_bits);
+    chosen_by_projse(decoded, of_numbers);
+    CHECK(std::equal(of_bits, of_bits + 3, of_numbers));
+    // Genotypes that differ or not, and a missing one.
+    const std::vector<std::int64_t> levels(3, 3);
+    options.levels = levels.data();
+    const auto compare = [&] {
+        const auto of_bits = scores(G), of_numbers = scores(fastfs::matrix(chosen.data(), 6, 3));
+        for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(of_bits[k] - of_numbers[k]) < 1e-12);
+    };
+    compare();
+    bits[0] = static_cast<std::uint8_t>((bits[0] & ~3) | 1);
+    chosen[1 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
+    for (const int missing : {FASTFS_MISSING_IGNORE, FASTFS_MISSING_CLASS}) {
+        options.missing = missing;
+        for (const auto* given : {levels.data(), static_cast<const std::int64_t*>(nullptr)}) {
+            options.levels = given;
+            compare();
+        }
+    }
+    options.missing = FASTFS_MISSING_ERROR;
+    CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("contains NaN or infinity") &&
+          says("row 1, column 1"));
+    CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("row 1, column 1"));
+    CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("lacks a genotype") &&
+          says("row 1, column 1"));
+    bad.row_list = nullptr;
+    bad.n_rows = 13;
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("have at most 12 samples"));
+    const std::vector<std::int64_t> far{0, 12};
+    bad.row_list = far.data();
+    bad.n_rows = 2;
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("the sample 12 at position 1 of row_list"));
+    bad.storage = FASTFS_DENSE;
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
+}
+
 void test_places() {
     using namespace fastfs::core;
     const auto status = guarded([] {
@@ -1310,6 +1403,7 @@ int main() {
     test_progress_after_cancel();
     test_untouched_outputs();
     test_kernels_without_numbers();
+    test_genotypes();
     test_places();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

@@ -3,6 +3,7 @@
 #include "margin/margin.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/isa/genotype_bits.hpp"
 #include "engines/isa/tiles.hpp"
 #include "fastfs/fastfs.h"
 #include "margin/quadratic_forms.hpp"
@@ -491,6 +493,37 @@ void test_forms(std::int64_t n, std::int64_t d, std::int64_t rank) {
     }
 }
 
+// Differences between lines of genotypes by carry-save adders, and by counting bits if the machine does that.
+void test_genotype_lines() {
+    std::mt19937_64 engine(1);
+    constexpr std::int64_t n = 6, stride = kPanelLines * kLineWords;
+    std::vector<std::uint64_t> lines(static_cast<std::size_t>(n * stride));
+    for (auto& word : lines) word = engine();
+    for (const GenotypeIsa* kernels : {isa().genotypes, &genotype_isa()}) {
+        for (const std::int64_t n_lines : {1, 2, 3, 15, 32, 63, 64}) {
+            for (const bool differ : {false, true}) {
+                std::uint32_t sums[n - 1] = {1, 1, 1, 1, 1};
+                kernels->differences[differ].pair_sums(lines.data(), lines.data() + stride, stride, n - 1, n_lines,
+                                                       sums);
+                for (std::int64_t j = 1; j < n; ++j) {
+                    int expected = 1;
+                    for (std::int64_t w = 0; w < n_lines * kLineWords; ++w) {
+                        const auto bits = [&](std::int64_t word) {
+                            return lines[static_cast<std::size_t>(word)] ^
+                                   lines[static_cast<std::size_t>(j * stride + word)];
+                        };
+                        if (!differ) expected += std::popcount(bits(w));
+                        if (differ && w % kLineWords < kLineWords / 2) {
+                            expected += std::popcount(bits(w) | bits(w + kLineWords / 2));
+                        }
+                    }
+                    CHECK(sums[j - 1] == static_cast<std::uint32_t>(expected));
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -508,6 +541,7 @@ int main() {
     test_forms<double>(11, 300, 3);
     test_forms<float>(9, 530, 4);
     test_cancel();
+    test_genotype_lines();
     std::printf("%s: %d failures\n", isa().name, failures);
     return failures != 0;
 }

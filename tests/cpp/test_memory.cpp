@@ -1,6 +1,7 @@
 // What a call takes is no more than what it answered to the question (fastfs_run.bytes_needed): every allocation of C++
 // is counted here, and the outputs of the caller's besides.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -83,11 +84,43 @@ void test(const std::string& name, std::int64_t outputs, Call&& call) {
                  static_cast<long long>(taken), static_cast<long long>(needed));
 }
 
+// A differential correlation of d features with one labeling, and room for the 1000 pairs of the default.
+class Comparison {
+  public:
+    Comparison(std::int64_t d, const std::int64_t* labeling) : scores_(static_cast<std::size_t>(d)) {
+        options.labelings = labeling;
+        options.n_labelings = 1;
+        result_.pairs = pairs_.data();
+        result_.correlations = correlations_.data();
+        result_.z = z_.data();
+        result_.pvalues = pvalues_.data();
+        result_.scores = scores_.data();
+        result_.null_maxima = &maximum_;
+    }
+
+    fastfs_status call(const fastfs_matrix* X, const std::int64_t* labels, const fastfs_run& how) {
+        return fastfs_differential_correlation(X, labels, &options, &how, &result_);
+    }
+
+    fastfs_differential_correlation_options options = fastfs::default_differential_correlation_options();
+
+  private:
+    static constexpr std::size_t kPairs = 1000;
+    std::array<std::int64_t, 2 * kPairs> pairs_;
+    std::array<double, 2 * kPairs> correlations_;
+    std::array<double, kPairs> z_, pvalues_;
+    std::vector<double> scores_;
+    double maximum_ = 0;
+    fastfs_differential_correlation_result result_ = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+};
+
 template <class T>
-void test_calls(std::int64_t n, std::int64_t d) {
+void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     constexpr std::int64_t size = sizeof(T), C = 3;
-    const std::string shape =
-        " of " + std::to_string(n) + " x " + std::to_string(d) + (size == 4 ? " floats" : " doubles");
+    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(d) +
+                              (genotypes   ? " genotypes"
+                               : size == 4 ? " floats"
+                                           : " doubles");
     std::mt19937 engine(1);
     std::normal_distribution<T> normal;
     std::vector<T> values(static_cast<std::size_t>(n * d));
@@ -96,7 +129,13 @@ void test_calls(std::int64_t n, std::int64_t d) {
         lists(static_cast<std::size_t>(10 * std::max(n, d)));
     for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
     const auto* y = labels.data();
-    const fastfs::matrix samples(values.data(), n, d);
+    const std::int64_t of_snp = (n + 3) / 4;
+    std::vector<std::uint8_t> bits(static_cast<std::size_t>(of_snp * d), 0);
+    for (std::uint8_t& byte : bits) {
+        for (int k = 0; k < 4; ++k) byte = static_cast<std::uint8_t>(byte << 2 | (0b111000 >> engine() % 3 * 2 & 3));
+    }
+    const auto samples =
+        genotypes ? fastfs::matrix::genotypes<T>(bits.data(), n, d, of_snp) : fastfs::matrix(values.data(), n, d);
     const fastfs_matrix* X = samples.get();
     std::vector<double> out(static_cast<std::size_t>(std::max({d * d, n * n, n * C, 10 * d}))), scores(chosen.size()),
         more(scores), gaps(scores), captured(scores);
@@ -159,7 +198,8 @@ void test_calls(std::int64_t n, std::int64_t d) {
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
         fastfs_margin* margin = nullptr;
-        const auto stage = fastfs::default_margin_options(FASTFS_SCALE_STANDARD, keep);
+        const auto stage = fastfs::default_margin_options(
+            genotypes && keep == FASTFS_KEEP_MANHATTAN ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD, keep);
         test("margin_new" + shape, 0, [&](auto& how) { return fastfs_margin_new(X, &stage, &how, &margin); });
         for (int method = FASTFS_RELIEF; method <= FASTFS_MU_RELIEF; ++method) {
             auto options = fastfs::default_relief_options();
@@ -204,23 +244,13 @@ void test_calls(std::int64_t n, std::int64_t d) {
         fastfs_disc_free(fitted);
     }
 
-    std::vector<std::int64_t> halves(labels.size()), pairs(2000);
+    std::vector<std::int64_t> halves(labels.size());
     for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = i % 2;
-    std::vector<double> correlations(2000), z(1000), pvalues(1000), maxima(1);
-    auto compare = fastfs::default_differential_correlation_options();
-    compare.labelings = halves.data();
-    compare.n_labelings = 1;
-    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    compared.pairs = pairs.data();
-    compared.correlations = correlations.data();
-    compared.z = z.data();
-    compared.pvalues = pvalues.data();
-    compared.scores = scores.data();
-    compared.null_maxima = maxima.data();
+    Comparison compared(d, halves.data());
     for (const int correlation : {FASTFS_PEARSON, FASTFS_SPEARMAN}) {
-        compare.correlation = correlation;
+        compared.options.correlation = correlation;
         test("differential_correlation" + shape, 48 * std::min<std::int64_t>(1000, d * (d - 1) / 2) + 8 * d,
-             [&](auto& how) { return fastfs_differential_correlation(X, halves.data(), &compare, &how, &compared); });
+             [&](auto& how) { return compared.call(X, halves.data(), how); });
     }
 
     auto options = fastfs::default_ikdr_options();
@@ -247,6 +277,48 @@ void test_calls(std::int64_t n, std::int64_t d) {
     model.begins = begins.data();
     model.features = columns.data();
     test("ikdr_embed" + shape, 8 * n * C, [&](auto& how) { return fastfs_ikdr_embed(&model, X, &how, out.data()); });
+}
+
+void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
+    constexpr std::int64_t C = 3;
+    const std::string shape =
+        " of " + std::to_string(n) + " x " + std::to_string(p) + " genotypes" + (gaps ? " with gaps" : "");
+    const std::int64_t bytes = (n + 3) / 4;
+    std::vector<std::uint8_t> values(static_cast<std::size_t>(bytes * p));
+    std::mt19937 engine(1);
+    for (auto& v : values) {
+        v = static_cast<std::uint8_t>(engine());
+        if (!gaps) v = static_cast<std::uint8_t>(v | (v & 0x55) << 1);
+    }
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
+    const auto* y = labels.data();
+    std::vector<double> scores(static_cast<std::size_t>(p)), deviations(scores), numbers(labels.begin(), labels.end());
+    const auto samples = fastfs::matrix::genotypes(values.data(), n, p, bytes);
+    for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN}) {
+        fastfs_margin* margin = nullptr;
+        auto stage = fastfs::default_margin_options(FASTFS_SCALE_NONE, keep);
+        if (gaps) stage.missing = FASTFS_MISSING_IGNORE;
+        test("margin_new" + shape, 0,
+             [&](auto& how) { return fastfs_margin_new(samples.get(), &stage, &how, &margin); });
+        for (int method = FASTFS_RELIEFF; method <= FASTFS_RRELIEFF; ++method) {
+            for (const std::int64_t n_targets : {std::int64_t{0}, n / 3}) {
+                auto options = fastfs::default_relief_options();
+                options.method = method;
+                options.n_targets = n_targets;
+                if (method == FASTFS_RRELIEFF) {
+                    options.target = FASTFS_TARGET_NUMBER;
+                    options.y = numbers.data();
+                }
+                fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+                result.scores = scores.data();
+                result.scores_sd = deviations.data();
+                test("relief " + std::to_string(method) + shape, 8 * p,
+                     [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
+            }
+        }
+        fastfs_margin_free(margin);
+    }
 }
 
 // Where what each row takes by itself outgrows what is allowed for whatever doesn't grow with the data.
@@ -287,20 +359,9 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
         test("nearest_features" + which, 16 * d,
              [&](auto& how) { return fastfs_nearest_features(one, 1, &how, lists.data(), out.data()); });
     }
-    std::vector<std::int64_t> pairs(static_cast<std::size_t>(2 * d * d));
-    std::vector<double> correlations(pairs.size()), z(pairs.size()), pvalues(pairs.size()), maxima(1);
-    auto compare = fastfs::default_differential_correlation_options();
-    compare.labelings = labels.data();
-    compare.n_labelings = 1;
-    fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    compared.pairs = pairs.data();
-    compared.correlations = correlations.data();
-    compared.z = z.data();
-    compared.pvalues = pvalues.data();
-    compared.scores = scores.data();
-    compared.null_maxima = maxima.data();
+    Comparison compared(d, labels.data());
     test("differential_correlation" + shape, 24 * d * d + 8 * d,
-         [&](auto& how) { return fastfs_differential_correlation(X, labels.data(), &compare, &how, &compared); });
+         [&](auto& how) { return compared.call(X, labels.data(), how); });
     fastfs_manifest* manifest = nullptr;
     test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, 0, &how, &manifest); });
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
@@ -374,6 +435,16 @@ int main() {
         test_calls<double>(60, 400);
         test_calls<float>(60, 400);
         test_calls<float>(1000, 40);
+        for (const bool gaps : {false, true}) {
+            test_genotypes(60, 400, gaps);
+            test_genotypes(60, 40000, gaps);
+            test_genotypes(1000, 40, gaps);
+            test_genotypes(1000, 20000, gaps);
+        }
+        test_genotypes(2000, 3, false);
+        test_calls<float>(60, 4000, true);
+        test_calls<float>(1000, 40, true);
+        test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
         for (const bool csr : {true, false}) {

@@ -365,17 +365,17 @@ def test_description_has_the_order_of_the_classes():
         (
             {"blocks": ["b1", "b1", "b1", "b2", "b2", "b3"]},
             "all 3 samples of block 'b1' are 'ill', all 2 samples of block 'b2' are 'well', the only sample of block "
-            "'b3' is 'well': confounded",
+            r"'b3' is 'well' \(confounded\); give blocks with labels that differ",
         ),
         (
             {"groups": list("aabbcc"), "blocks": list("xxxxyy"), "y": [0, 0, 0, 0, 1, 1]},
-            "all 2 groups of block 'x' are 0, the only group of block 'y' is 1: confounded",
+            r"all 2 groups of block 'x' are 0, the only group of block 'y' is 1 \(confounded\); give blocks",
         ),
-        ({"y": [3] * 6}, "all 6 samples are 3: confounded"),
+        ({"y": [3] * 6}, r"all 6 samples are 3 \(confounded\); give labels that differ"),
         (
             {"groups": list("aabbcc"), "blocks": list("xyxxyy"), "y": [0, 1, 1, 1, 0, 0]},
             "the only sample of group 'a' in block 'x' is 0, the only sample of group 'a' in block 'y' is 1, all 2 "
-            "samples of group 'b' in block 'x' are 1 and 1 more: confounded",
+            r"samples of group 'b' in block 'x' are 1 and 1 more \(confounded\); give groups with labels that differ",
         ),
     ],
 )

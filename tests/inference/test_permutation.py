@@ -350,7 +350,7 @@ def test_progress():
         (
             {"blocks": problem(2)[1]},
             ValueError,
-            "all 18 samples of block 'b' are 'b', .* of block 'a' are 'a': confounded",
+            "all 18 samples of block 'b' are 'b', .* of block 'a' are 'a' .confounded",
         ),
         ({"covariates": problem(2)[1]}, ValueError, "the covariates determine the labels"),
     ],

@@ -122,9 +122,22 @@ def test_any_sparse_format(form):
     assert np.array_equal(found.frequencies, dense.frequencies)
 
 
-@pytest.mark.parametrize("X", [None, 3.0, "abc", np.ones(60), np.empty((0, 5)), iter([np.ones((60, 5))])])
-def test_no_table(X):
-    with pytest.raises(ValueError, match="X must be a 2-D array of samples x features, but has the shape"):
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        (None, "X must be a 2-D array of samples x features, not 0-D"),
+        (3.0, "X must be a 2-D array of samples x features, not 0-D"),
+        ("abc", "X must be a 2-D array of samples x features, not 0-D"),
+        (np.ones(60), "X must be a 2-D array of samples x features, not 1-D"),
+        (np.empty((0, 5)), "X needs samples, but has none"),
+        (
+            iter([np.ones((60, 5))]),
+            "X is an iterator, which can be read once, but each subsample reads it: give an array",
+        ),
+    ],
+)
+def test_no_table(X, message):
+    with pytest.raises(ValueError, match=message):
         fastfs.stability(fastfs.ReliefF(3), X, np.arange(60) % 2)
 
 
@@ -323,13 +336,17 @@ HALVES = np.repeat(["x", "y"], 30)
         (
             {"groups": np.arange(60) % 2},
             ValueError,
-            "subsamples of 0.5 of the groups of each class and block would hold all 2 groups",
+            "subsamples must leave out some of the 2 groups, but hold all with fraction=0.5 of each class and block",
         ),
-        ({"fraction": 0.99}, ValueError, "subsamples of 0.99 of the samples of each class and block would hold all 60"),
+        (
+            {"fraction": 0.99},
+            ValueError,
+            "some of the 60 samples, but hold all with fraction=0.99 of each class and block",
+        ),
         (
             {"groups": np.arange(60) % 2, "scheme": "complementary"},
             ValueError,
-            "halves need two groups of class 'ill', but there is one: give data of more groups",
+            "halves need two groups of class 'ill', but there is one: give more groups",
         ),
         (
             {"groups": np.arange(60) % 4, "blocks": np.arange(60) % 4, "scheme": "complementary"},

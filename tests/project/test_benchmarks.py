@@ -125,9 +125,9 @@ def test_fisher_of_kernels(papers):
 
 @pytest.fixture
 def calibration(papers):
-    from benchmarks.papers import calibration
+    from benchmarks import bench_inference
 
-    return calibration
+    return bench_inference
 
 
 @pytest.mark.slow

@@ -1253,6 +1253,36 @@ def test_pairs(tmp_path, inside):
     assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
     assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
     assert len(about["ranking"]) == 14
+    finished = inside(*call[:4], "--permutations", "auto", "--out", "p.json", cwd=tmp_path)
+    expected = fastfs.differential_correlation(X, Y, n_permutations="auto")
+    about = json.loads((tmp_path / "p.json").read_text())
+    assert (about["stopped"], about["n_permutations"]) == (expected.stopped, expected.n_permutations)
+    assert finished.stderr.count(", stopped early;") == expected.stopped
+    assert [pair["pvalue_max"] for pair in about["ranking"]] == expected.pvalues_max.tolist()
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_pairs_warn_by_names(tmp_path, inside):
+    write_text(tmp_path / "cells.csv")
+    call = ["pairs", "cells.csv", "--label", "status", "--permutations", "0", "--correlation", "spearman"]
+    finished = inside(*call, cwd=tmp_path)
+    warned = "Warning: 1 pair of features correlates perfectly in a class and is left out, having no finite z: columns"
+    assert f"{warned} 'g0' and 'g1'." in finished.stderr
+
+
+def test_pairs_offer_only_what_they_take(inside, tmp_path):
+    """Targets, events and weights are for scores."""
+    others = ("--targets", "--event", "--weights")
+    helped = inside("pairs", "--help", cwd=tmp_path)
+    assert "--classes" in helped.stdout
+    assert not [option for option in others if option in helped.stdout]
+    helped = inside("score", "--help", cwd=tmp_path)
+    assert [option for option in others if option in helped.stdout] == list(others)
+    write_text(tmp_path / "cells.csv")
+    for option in others:
+        finished = inside("pairs", "cells.csv", "--label", "status", option, "g1", cwd=tmp_path)
+        assert finished.returncode == 2
+        assert f"No such option: {option}" in finished.stderr
 
 
 @pytest.mark.parametrize(
@@ -1261,9 +1291,7 @@ def test_pairs(tmp_path, inside):
         (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman', not 'kendall'"),
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
-        (["--targets", "g1"], "--targets is for fastfs score"),
-        (["--weights", "g1"], "--weights is for fastfs score"),
-        (["--event", "g1"], "--event is for fastfs score"),
+        (["--permutations", "-1"], "--permutations needs a number of at least 0, or auto, not '-1'"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],
 )

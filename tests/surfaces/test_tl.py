@@ -561,6 +561,64 @@ def test_designs_reach_the_test(groupby, design, ranking):
     assert found["params"]["ranking"] == ranking
 
 
+def test_permutations_as_many_as_it_takes():
+    """Enough for the groups that differ; an early end for those that don't."""
+    adata = study()
+    tl.relieff(adata, "illness", n_permutations="auto")
+    test = fastfs.permutation_test(fastfs.ReliefF(), adata.X, adata.obs["illness"].astype(str))
+    found = adata.uns["relieff"]
+    pvalues = pd.Series(found["pvals_max"]["ill"], found["names"]["ill"])[adata.var_names]
+    assert np.array_equal(pvalues, test.pvalues_max)
+    assert found["params"]["n_permutations"] == "auto"
+    tl.differential_correlation(adata, "illness", n_permutations="auto")
+    expected = fastfs.differential_correlation(adata.X, adata.obs["illness"].astype(str), n_permutations="auto")
+    found = adata.uns["differential_correlation"]
+    assert np.array_equal(found["pairs"]["pvals_max"], expected.pvalues_max)
+    assert found["params"]["n_permutations"] == expected.n_permutations
+    with pytest.raises(ValueError, match="n_permutations must be 'auto' or an integer, not 'many'"):
+        tl.relieff(adata, "illness", n_permutations="many")
+
+
+@pytest.mark.parametrize("word", ["relieff", "manifest"])
+def test_permutations_show_their_progress(word):
+    """Those of each comparison from 0 to 1; fits under permuted labels are silent."""
+    seen = []
+    getattr(tl, word)(
+        cells(), "state", n_permutations=4, verbose=lambda step, fraction: seen.append((step, fraction)), **CALLS[word]
+    )
+    shares = [fraction for step, fraction in seen if step == "permutations"]
+    n_tests = {"relieff": 3, "manifest": 1}[word]
+    assert shares == [0.25, 0.5, 0.75, 1.0] * n_tests
+    steps = [step for step, _ in seen]
+    begin = steps.index("permutations")
+    assert steps[begin : begin + 4] == ["permutations"] * 4
+
+
+def test_pairs_show_their_progress():
+    seen = []
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(40, 1500)), obs={"state": ["a", "b"] * 20})
+    tl.differential_correlation(adata, "state", n_permutations="auto", verbose=lambda *step: seen.append(step))
+    assert "labelings" in [step for step, _ in seen]
+    shares = [share for _, share in seen]
+    assert shares == sorted(shares)  # over both calls of the core: 99 labelings, then 999
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_pairs_go_by_the_names_of_genes():
+    adata = cells(2)
+    adata.X[::2, 3] = 1.0
+    adata.X[:, 7] = 2 * adata.X[:, 5]
+    mask = np.arange(20) != 0
+    with pytest.warns(fastfs.DataWarning) as warned:
+        tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask)
+    messages = [str(w.message) for w in warned]
+    assert messages[0].endswith("having no correlation: column 'gene3'")
+    assert messages[1].endswith("having no finite z: columns 'gene5' and 'gene7'")
+    tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask, features=["gene9", "gene4"])
+    pairs = adata.uns["differential_correlation"]["pairs"]
+    assert pairs[["gene_a", "gene_b"]].to_numpy().tolist() == [["gene4", "gene9"]]
+
+
 def test_only_the_compared_cells_need_donors():
     adata = study()
     adata.obs.loc[adata.obs["type"] == "T", "donor"] = None
@@ -621,8 +679,8 @@ def test_few_labelings_are_told():
         ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'"),
         ({"batch": "illness"}, ValueError, "no labeling but the true one is possible: all 48 samples of block"),
         ({"batch": "type", "donors": "donor"}, ValueError, "group 'd0' lies in the blocks 'B', 'NK', 'T'"),
-        ({"n_permutations": 0, "batch": "batch"}, ValueError, "need permutations: give n_permutations=999"),
-        ({"n_permutations": 0, "ranking": "z"}, ValueError, "need permutations: give n_permutations=999"),
+        ({"n_permutations": 0, "batch": "batch"}, ValueError, "need permutations: give n_permutations='auto'"),
+        ({"n_permutations": 0, "ranking": "z"}, ValueError, "need permutations: give n_permutations='auto'"),
     ],
 )
 def test_bad_designs(call, error, message):
@@ -633,7 +691,38 @@ def test_bad_designs(call, error, message):
     assert not adata.uns
 
 
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_one_donor_of_each_group_says_nothing_about_the_method():
+    """The other labeling is the exchange of the groups, under which scores are the same."""
+    adata = study()
+    adata.obs["donor"] = adata.obs["illness"].astype(str)
+    with pytest.warns(fastfs.DataWarning) as warned:
+        tl.relieff(adata, "illness", donors="donor", n_permutations="auto")
+    assert adata.uns["relieff"]["label_free"]["ill"][0] > 0.99
+    (message,) = [str(w.message) for w in warned]
+    assert message.startswith("batches and donors allow only 2 labelings for ill, well")
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_batches_that_contribute_nothing_are_told():
+    adata = study()
+    adata.obs["plate"] = ["single", *["plate"] * 95]
+    with pytest.warns(fastfs.DataWarning, match="1 of 2 blocks has one sample, so it contributes nothing to the test"):
+        tl.relieff(adata, "illness", batch="plate", n_permutations=9, ranking="z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tl.relieff(adata, "illness", ranking="score")
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
+
+
+def test_numbers_are_no_groups():
+    adata = cells()
+    adata.obs["age"] = np.linspace(20, 60, 60)
+    for tool in (tl.relieff, tl.differential_correlation):
+        with pytest.raises(ValueError, match=r"age must hold groups, but holds numbers such as 20\.678: bin them"):
+            tool(adata, "age")
 
 
 @pytest.mark.parametrize(

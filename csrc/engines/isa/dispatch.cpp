@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "engines/isa/genotype_bits.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 
@@ -14,6 +15,7 @@ extern const Isa isa_base;
 #if defined(FASTFS_X86)
 extern const Isa isa_avx2;
 extern const Isa isa_avx512;
+extern const GenotypeIsa counted_genotypes_avx512;
 #endif
 
 namespace {
@@ -65,6 +67,17 @@ const Isa& choose() {
 const Isa& isa() {
     static const Isa& chosen = choose();
     return chosen;
+}
+
+const GenotypeIsa& genotype_isa() {
+#if defined(FASTFS_X86)
+    static const bool counts = [] {
+        unsigned a = 0, b = 0, c = 0, d = 0;
+        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VPOPCNTDQ) != 0;
+    }();
+    if (&isa() == &isa_avx512 && counts) return counted_genotypes_avx512;
+#endif
+    return *isa().genotypes;
 }
 
 }  // namespace fastfs::core

@@ -382,11 +382,12 @@ void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 
 }  // namespace
 
-extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);  // in block_products.cpp
-extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);     // in margin_tiles.cpp
-extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);          // in row_products.cpp
-extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);        // in form_tiles.cpp
-extern const SampleIsa FASTFS_GLUE(samples_, FASTFS_ISA_NAME);    // in sample_tiles.cpp
+extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);    // in block_products.cpp
+extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);       // in margin_tiles.cpp
+extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);            // in row_products.cpp
+extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);          // in form_tiles.cpp
+extern const SampleIsa FASTFS_GLUE(samples_, FASTFS_ISA_NAME);      // in sample_tiles.cpp
+extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);  // in genotype_bits.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
@@ -403,6 +404,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     &FASTFS_GLUE(rows_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(samples_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

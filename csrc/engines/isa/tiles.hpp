@@ -172,7 +172,8 @@ struct SampleIsa {
     SampleTileKernels<double> f64;
 };
 
-struct FormIsa;  // in form_tiles.hpp
+struct FormIsa;      // in form_tiles.hpp
+struct GenotypeIsa;  // in genotype_bits.hpp
 
 struct Isa {
     const char* name;
@@ -188,6 +189,7 @@ struct Isa {
     const RowIsa* rows;
     const FormIsa* forms;
     const SampleIsa* samples;
+    const GenotypeIsa* genotypes;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.

@@ -152,24 +152,35 @@ FASTFS_API fastfs_status fastfs_register_blas(const fastfs_blas* table);
 /* ---- what every call takes ------------------------------------------------------------------------------------- */
 
 enum { FASTFS_FLOAT32 = 32, FASTFS_FLOAT64 = 64 };
-enum { FASTFS_DENSE = 0, FASTFS_CSR = 1, FASTFS_CSC = 2 };
+enum {
+    FASTFS_DENSE = 0,
+    FASTFS_CSR = 1,
+    FASTFS_CSC = 2,
+    FASTFS_GENOTYPE = 3 /* two bits a value, as in PLINK's .bed files: four samples a byte, the first one in its lowest
+                           bits, SNP after SNP; 00 is 2, 10 is 1, 11 is 0, and 01 is missing */
+};
 
-/* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign. */
+/* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
+ * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks; the RELIEF family
+ * computes on their bits with FASTFS_SCALE_NONE, or 3 levels for all, but for ramps, weights and FASTFS_MISSING_CLASS. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
-    int32_t storage;     /* FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC */
+    int32_t storage;     /* FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC, FASTFS_GENOTYPE */
     int64_t n_rows;      /* samples */
     int64_t n_cols;      /* features */
-    const void* values;  /* dense: element (0, 0); sparse: the stored values */
+    const void* values;  /* dense: element (0, 0); sparse: the stored values; genotypes: first byte of the first SNP */
     int64_t row_stride;  /* dense only, in elements: distance from (i, j) to (i + 1, j) */
-    int64_t col_stride;  /* dense only, in elements: distance from (i, j) to (i, j + 1) */
+    int64_t col_stride;  /* dense, in elements: distance from (i, j) to (i, j + 1); genotypes: bytes of a SNP, > 0 */
     const void* indices; /* sparse only: column (CSR) or row (CSC) of each value; entries at one place add up */
     const void* indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
     int32_t reserved;    /* 0 */
+    const int64_t* row_list; /* genotypes only: n_rows samples by their places in a SNP, in any order; NULL: all */
+    const int64_t* col_list; /* genotypes only: n_cols SNPs by their places after `values`; NULL: all */
 } fastfs_matrix;
-#define FASTFS_MATRIX_INIT {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0}
+#define FASTFS_MATRIX_INIT \
+    {sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, 0, 0, NULL, 0, 1, NULL, NULL, 0, 0, NULL, NULL}
 
 /* FASTFS_EINVAL unless X is a matrix that calls accept: the indptr and indices of a sparse matrix are read, and must
  * stay within it; values aren't read. Every call makes this check itself: use it only if other code indexes X before.

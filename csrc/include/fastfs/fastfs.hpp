@@ -110,6 +110,20 @@ class matrix {
         return sparse(FASTFS_CSC, values, indices, indptr, n_rows, n_cols);
     }
 
+    // Genotypes of two bits, as of FASTFS_GENOTYPE; SNPs are bytes_per_snp apart. rows and columns: places of samples
+    // and of SNPs, or null for the first n_rows and n_cols. T: the type of the numbers that they stand for.
+    template <class T = float>
+    static matrix genotypes(const std::uint8_t* values, std::int64_t n_rows, std::int64_t n_cols,
+                            std::int64_t bytes_per_snp, const std::int64_t* rows = nullptr,
+                            const std::int64_t* columns = nullptr) {
+        matrix m(static_cast<const T*>(nullptr), n_rows, n_cols, 0, bytes_per_snp);
+        m.m_.storage = FASTFS_GENOTYPE;
+        m.m_.values = values;
+        m.m_.row_list = rows;
+        m.m_.col_list = columns;
+        return m;
+    }
+
     const fastfs_matrix* get() const { return &m_; }
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }

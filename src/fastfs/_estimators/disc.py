@@ -9,8 +9,8 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import require_classes
-from fastfs._inputs.matrix import as_matrix, not_finite
-from fastfs._inputs.source import stack
+from fastfs._inputs.matrix import decoded, not_finite
+from fastfs._inputs.source import is_genotypes, stack
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
@@ -239,8 +239,9 @@ class DiSC(_KernelSelector):
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
         table = stack(chunks)
-        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
-        run.take(n_bytes, "a copy of X by classes needs", "give float32")
+        if not is_genotypes(table):  # of which no copy is made
+            n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+            run.take(n_bytes, "a copy of X by classes needs", "give float32")
         sets = [table[labels == c] for c in range(len(classes))]
         names = [f"class {c}" for c in classes]
         try:
@@ -296,7 +297,7 @@ class DiSC(_KernelSelector):
         """
         check_is_fitted(self, "vectors_")
         run = Run.of(self)
-        X = as_matrix(self._validate_matrix(X, run, reset=False), run)
+        X = decoded(self._validate_matrix(X, run, reset=False), run)
         if said := not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):

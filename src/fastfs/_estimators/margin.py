@@ -15,7 +15,8 @@ from fastfs._functions.margin import Labels, MarginOptions, Stage
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_dense, not_finite
+from fastfs._inputs.matrix import as_dense, not_finite, take_columns
+from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -68,7 +69,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
         return data, classes, labels
 
-    def _dense(self, X: Any, run: Run, reset: bool = True) -> Array:
+    def _dense(self, X: Any, run: Run, reset: bool = True) -> Any:
         if not hasattr(X, "__next__"):
             X = self._validate_matrix(X, run, reset=reset)
         return as_dense(X, run)
@@ -88,7 +89,8 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
 
     def _keep(self, result: Any, stage: Stage, labels: Labels) -> None:
         self._used, self._labels, self._stage = self._take(result), labels, self._OPTIONS.of(self).stage()
-        self._train = np.take(stage.X, self._used, axis=1)
+        train = stage.X
+        self._train = train[:, self._used].copy() if is_genotypes(train) else np.take(train, self._used, axis=1)
 
     @abstractmethod
     def _take(self, result: Any) -> Labels:
@@ -202,8 +204,10 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         data = self._dense(X, run, reset=False)
         if said := not_finite(data):  # the core sees the used columns only
             raise ValueError(said)
+        if is_genotypes(data) and is_genotypes(self._train):
+            return data[:, self._used], Stage(self._train, self._stage, run)
         with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
-            data = np.take(data, self._used, axis=1).astype(self._train.dtype, copy=False)
+            data = take_columns(data, self._used).astype(self._train.dtype, copy=False)
         return data, Stage(self._train, self._stage, run)
 
     def _distances(self, data: Array, stage: Stage) -> npt.NDArray[np.float64]:

@@ -155,7 +155,7 @@ class _NearestSelector(_TableSelector):
         ramp: str | tuple[float, float] | None = None,
         priors: str | Mapping[Any, float] | None = None,
         n_targets: int | None = None,
-        scaling: str | None = "range",
+        scaling: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -189,7 +189,7 @@ class _RadiusSelector(_TableSelector):
         target_type: str = "auto",
         ramp: str | tuple[float, float] | None = None,
         n_targets: int | None = None,
-        scaling: str | None = "range",
+        scaling: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -225,8 +225,9 @@ class Relief(_ReliefFamily):
     closed_form : bool
         False: Algorithm 1, means of squared differences. True: the weights that maximise the margin, from absolute
         differences: negative ones become 0, and their norm is 1.
-    scaling : {"range", "standard"} or None
-        Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
+    scaling : {"auto", "range", "standard"} or None
+        Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
+        genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
         Of the draw of targets.
     n_jobs : int or None
@@ -296,7 +297,7 @@ class Relief(_ReliefFamily):
         *,
         n_targets: int | None = None,
         closed_form: bool = False,
-        scaling: str | None = "range",
+        scaling: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -350,10 +351,10 @@ class ReliefF(_NearestSelector):
         Number or fraction of the features to keep; None: half of them.
     n_neighbors : int
         Hits of each sample, and misses in each other class. More neighbours average out noise, but are less local.
-    categorical_features : array-like, "from_dtype" or None
+    categorical_features : array-like, "from_dtype", "all" or None
         The columns that hold categories, which differ or don't: a mask, column numbers or column names; "from_dtype":
-        columns of a DataFrame whose type is category, bool, object or string. Categories may be of any sortable type;
-        which columns hold them is never guessed.
+        columns of a DataFrame whose type is category, bool, object or string; "all" columns. Categories may be of any
+        sortable type; which columns hold them is never guessed.
     missing : {"error", "ignore", "class"}
         Missing values (NaN, None, pandas.NA) are an error, or distances and scores ignore them: a distance is the mean
         difference in the features that both samples have, times the number of features, and a score counts the
@@ -370,8 +371,9 @@ class ReliefF(_NearestSelector):
         Shares of the classes, by which the misses of different classes are weighed; None: those of the samples.
     n_targets : int or None
         Number of samples, drawn at random, whose neighbours are used; None: all.
-    scaling : {"range", "standard"} or None
-        Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are.
+    scaling : {"auto", "range", "standard"} or None
+        Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
+        genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
         Of the draw of targets.
     n_jobs : int or None
@@ -705,7 +707,7 @@ class SWRF(_TableSelector):
         target_type: str = "auto",
         ramp: str | tuple[float, float] | None = None,
         n_targets: int | None = None,
-        scaling: str | None = "range",
+        scaling: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -898,7 +900,7 @@ class RReliefF(_TableSelector):
         target_type: str = "auto",
         ramp: str | tuple[float, float] | None = None,
         n_targets: int | None = None,
-        scaling: str | None = "range",
+        scaling: str | None = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,

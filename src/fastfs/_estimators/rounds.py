@@ -10,11 +10,10 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import validate_data
 
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.matrix import loaded, require_table
+from fastfs._inputs.matrix import column_names, loaded, require_table
 from fastfs._machine.errors import about_targets, renumber
 from fastfs._machine.run import Run
 
@@ -48,7 +47,7 @@ class _Fits:
         n_features = self.X.shape[1]
         model, part = clone(self.estimator), self.X
         if len(columns) < n_features:
-            model.set_params(**_subset_params(model, columns, n_features, getattr(self.X, "columns", None)))
+            model.set_params(**_subset_params(model, columns, n_features, column_names(self.X)))
             part = _safe_indexing(self.X, columns, axis=1)
         try:
             model.fit(part, self.y, **self.fit_params)
@@ -108,7 +107,7 @@ class _Wrapper(_Selector):
             X = np.asarray(X, dtype=object) if values.dtype.kind in "OSU" else values
         if X.shape[1] == 0:  # in the words that scikit-learn's checks of estimators look for
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        validate_data(self, X, skip_check_array=True)
+        self._check_columns(X)
         return X
 
     def _inner_rounds(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:

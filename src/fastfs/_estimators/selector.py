@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._inputs.checks import count_selected
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import as_array, loaded, require_table
+from fastfs._inputs.matrix import as_array, column_names, loaded, require_table
+from fastfs._inputs.source import is_genotypes
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -61,23 +62,44 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_values(self, X: Any, values: Any, *, reset: bool = True) -> Any:
         """Return the values of X, if they will do; its columns are set, or compared with those of the fit."""
-        validate_data(self, X, skip_check_array=True, reset=reset)
+        self._check_columns(X, reset=reset)
+        if is_genotypes(values):  # an array of that shape, which takes no memory
+            check_array(np.broadcast_to(np.float32(0), values.shape), estimator=self)
+            return values
         # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
         return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)
+
+    def _check_columns(self, X: Any, *, reset: bool = True) -> None:
+        """Set the number and the names of the columns, or compare them with those of the fit."""
+        names = column_names(X) if is_genotypes(X) else None  # which scikit-learn doesn't know
+        fitted = None if reset else getattr(self, "feature_names_in_", None)
+        if names is None or fitted is None:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        elif fitted.tolist() != names:
+            raise ValueError(
+                f"The feature names should match those that were passed during fit: X has {len(names)} SNPs with names "
+                f"from {names[0]!r} to {names[-1]!r}, the fit {len(fitted)} from {fitted[0]!r} to {fitted[-1]!r}"
+            )
+        if names is not None and reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or Genotypes
 
         Returns
         -------
         array of shape (n_samples, n_selected_features)
+            Genotypes are decoded to float32; ``X[:, selector.get_support()]`` keeps them at two bits.
         """
-        self._get_support_mask()  # a selector that has none says so before X is looked at
+        mask = self._get_support_mask()  # a selector that has none says so before X is looked at
         require_table(X)
+        if is_genotypes(X):
+            self._check_columns(X, reset=False)
+            return np.asarray(X[:, mask])
         return super().transform(X)
 
     def inverse_transform(self, X: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
-from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.matrix import as_matrix, column_names, decoded
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -203,9 +203,9 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
     """Return sets as the core takes them, whose columns have the same names if they have any."""
     matrices, columns = [], None
     for s, X in enumerate(sets):
-        own = getattr(X, "columns", None)
+        own = column_names(X)
         columns = own if columns is None else columns
-        if own is not None and columns is not None and list(own) != list(columns):
+        if own is not None and columns is not None and own != columns:
             raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
         X = as_matrix(X, run)
         if X.shape[0] == 0:
@@ -281,7 +281,7 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
             "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
             name="pynndescent",
         ) from error
-    X = given["X"]
+    X = decoded(given["X"], run)
     p = X.shape[1]
     k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
-from fastfs._inputs.matrix import as_dense, as_floats, as_matrix, not_finite
+from fastfs._inputs.matrix import as_dense, as_floats, decoded, not_finite, take_columns, take_rows
 from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -339,7 +339,7 @@ class Kernels:
 def read(X: Any, kernel: Any, run: Run) -> Any:
     """Return X, or with "precomputed" the matrices as one array; copies are taken off the budget of the run."""
     if callable(kernel):
-        return as_dense(X, run) if hasattr(X, "__next__") else as_matrix(X, run)
+        return as_dense(X, run) if hasattr(X, "__next__") else decoded(X, run)
     return _as_matrices(X, run) if kernel == "precomputed" else as_dense(X, run)
 
 
@@ -673,7 +673,7 @@ def _embedder(
     common |= {"n_columns": X.shape[1], "columns": columns}
     if hasattr(X, "tocsr"):
         return Embedder(support=X.tocsr()[support][:, features].tocsc(), **common)
-    values = X[np.ix_(support, features)]
+    values = take_columns(take_rows(X, support), features)
     if callable(kernels.options.kernel):
         return Embedder(support=values, **common)
     means, scales = found["means"][features], found["scales"][features]

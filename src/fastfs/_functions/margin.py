@@ -18,8 +18,8 @@ from fastfs._types import Array
 Labels = npt.NDArray[np.int64]
 
 
-def as_scaling(name: str, scaling: Any) -> str:
-    return "none" if scaling is None else choose(name, scaling, ("range", "standard"), "None")
+def as_scaling(name: str, scaling: Any, words: tuple[str, ...] = ("range", "standard")) -> str:
+    return "none" if scaling is None else choose(name, scaling, words, "None")
 
 
 def as_positive(name: str, value: Any) -> float:

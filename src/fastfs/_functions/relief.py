@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import MarginOptions, Stage, algorithm, messages
+from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling, messages
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
+from fastfs._inputs.source import is_genotypes
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
@@ -54,6 +55,7 @@ class FamilyOptions(MarginOptions):
 
     METHOD: ClassVar[str]
     KEEP: ClassVar[str]  # the distances that fits with different targets have in common
+    scaling: str = option(lambda name, value: as_scaling(name, value, ("auto", "range", "standard")))
     n_targets: int = option(lambda name, n: 0 if n is None else as_count(name, n))
     random_state: int = option(lambda _, value: as_seed(value), key="seed")
 
@@ -64,6 +66,12 @@ class FamilyOptions(MarginOptions):
     def floats(self, X: Any, run: Run) -> Any:
         """Return the values of a table as the core takes them for this method."""
         return as_dense(X, run)
+
+    def scaling_of(self, X: Any) -> str:
+        """Return the scaling of a table: genotypes are comparable as they are."""
+        if self.scaling != "auto":
+            return self.scaling
+        return "none" if is_genotypes(X) else "range"
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
         return read_response(y, n_samples, n_features, "class")
@@ -186,6 +194,8 @@ class Samples:
     distances : ndarray, optional
     rows : ndarray of int64, optional
         The rows of the caller's table, if samples of weight 0 were left out.
+    scaling : str
+        Of X.
     """
 
     X: Any
@@ -194,10 +204,11 @@ class Samples:
     weights: npt.NDArray[np.float64] | None
     distances: npt.NDArray[np.float64] | None
     rows: npt.NDArray[np.int64] | None
+    scaling: str
 
     def stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> Stage:
         given = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
-        return Stage(self.X, options.stage() | given, run, keep)
+        return Stage(self.X, options.stage() | given | {"scaling": self.scaling}, run, keep)
 
 
 def read_samples(
@@ -226,7 +237,8 @@ def read_samples(
         distances = None if distances is None else distances[np.ix_(rows, rows)]
     table = options.table(X, run)
     values = options.floats(check(X, table.values), run)
-    return Samples(values, table.levels, options.response(y, *values.shape), weights, distances, rows)
+    response = options.response(y, *values.shape)
+    return Samples(values, table.levels, response, weights, distances, rows, options.scaling_of(X))
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
@@ -295,7 +307,7 @@ def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
     except ValueError as error:
         cell = {place.kind: place.number for place in places(error)}
         if {"row", "column"} <= cell.keys() and isinstance(options, TableOptions) and options.missing == "error":
-            value = samples.X[cell["row"], cell["column"]]
+            value = np.asarray(samples.X[[cell["row"]], [cell["column"]]]).item()
             if np.isnan(value):
                 error.args = (f"{error}, or choose missing='ignore'",)
         if samples.rows is not None:
@@ -343,7 +355,7 @@ def relief_scores(
     *,
     n_targets: int | None = None,
     closed_form: bool = False,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     n_threads: int = 0,
@@ -402,7 +414,7 @@ def relieff_scores(
     ramp: str | tuple[float, float] | None = None,
     priors: str | Mapping[Any, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -462,7 +474,7 @@ def surf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -520,7 +532,7 @@ def multisurf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -580,7 +592,7 @@ def swrf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -641,7 +653,7 @@ def mu_relief_scores(
     ramp: str | tuple[float, float] | None = None,
     priors: str | Mapping[Any, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,
@@ -699,7 +711,7 @@ def rrelieff_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
-    scaling: str | None = "range",
+    scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
     distances: Any = None,

@@ -56,6 +56,8 @@ class Design:
     ----------
     n_distinct : int or float
         The number of labelings that differ, the true one included; infinity from 10^6 on.
+    weaknesses : list of str
+        Parts of the design that contribute nothing, for warnings.
     is_uniform : bool
         Whether all labelings are equally likely, so that `enumerate` can take the place of draws.
     units : ndarray of shape (n_samples,)
@@ -85,14 +87,14 @@ class Design:
         blocks_and_names, groups_and_names = _column("blocks", blocks, n), _column("groups", groups, n)
         self._columns = codes, blocks_and_names[1], None if groups is None else groups_and_names[1]
         self._n_blocks = 0 if blocks is None else len(blocks_and_names[0])
-        self._messages: list[str] = []
+        self.weaknesses: list[str] = []
         cell = self._find_cells(codes, *blocks_and_names, *groups_and_names)
         unit_codes = np.empty(len(cell), np.int64)
         unit_codes[self._unit] = codes
         self._counts = np.bincount(unit_codes)
         sizes = np.bincount(cell)
-        if (single := int(np.count_nonzero(sizes == 1))) and not self._messages and len(sizes) > 1:
-            self._messages.append(
+        if (single := int(np.count_nonzero(sizes == 1))) and not self.weaknesses and len(sizes) > 1:
+            self.weaknesses.append(
                 f"{single} of {len(sizes)} {self._cell_word}s {'have' if single > 1 else 'has'} one {self._word}, so "
                 f"{'they contribute' if single > 1 else 'it contributes'} nothing to the test"
             )
@@ -137,7 +139,7 @@ class Design:
             return cell
         if np.any(np.bincount(group)[~varies] > 1):
             idle = int(np.count_nonzero(~varies))
-            self._messages.append(
+            self.weaknesses.append(
                 f"labels vary within {len(varies) - idle} of {len(varies)} groups, so samples are permuted within "
                 f"groups, and the other {idle} contribute nothing to the test"
             )
@@ -170,8 +172,12 @@ class Design:
     def check(self) -> None:
         """Raise ValueError if no labeling but the true one is possible, and warn of weaknesses of the design."""
         if self.n_distinct == 1:
-            raise ValueError(f"no labeling but the true one is possible: {self._confounded()}: confounded")
-        messages = list(self._messages)
+            cells = "" if self._cell_names == [None] else f"{self._cell_word}s with "
+            raise ValueError(
+                f"no labeling but the true one is possible: {self._confounded()} (confounded); give {cells}labels that "
+                "differ"
+            )
+        messages = list(self.weaknesses)
         if self.n_distinct < 20:
             messages.append(
                 f"there are only {self.n_distinct} distinct labelings ({self.describe()}), so no p-value can be below "

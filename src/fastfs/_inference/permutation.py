@@ -11,7 +11,7 @@ import numpy as np
 
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
 from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_bool, as_int, as_seed, choose, rank_features
+from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, rank_features
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -21,13 +21,12 @@ Labels = Integers
 # once, by whoever made the function.
 Scorer = Callable[[Sequence[Labels]], Iterator[tuple[Array, float]]]
 
-# n_permutations="auto": with at most so many labelings all of them, otherwise so many draws.
-_ALL_OF = 1000
-_DRAWS = 999
-
 # A test stops once so many statistics have reached the true one; z is first given a scale by so many draws.
 _ENOUGH = 10
 _PILOT = 49
+
+# z of skewed scores needs so many permutations.
+_ENOUGH_FOR_SKEWED = 999
 
 # Labelings that are scored at once: a test that may stop begins with few.
 _FEW, _MANY = 64, 1024
@@ -257,10 +256,7 @@ def permutation_test(
     choose("statistic", statistic, ("z", "score"))
     choose("ranking", ranking, ("score", "z"))
     choose("fdr", fdr, ("bh", "by"))
-    is_auto = isinstance(n_permutations, str)
-    if is_auto:
-        choose("n_permutations", n_permutations, ("auto",), "an integer")
-    most = _DRAWS if is_auto else as_int("n_permutations", n_permutations, low=1)
+    most, is_auto = as_permutations(n_permutations, low=1)
     may_stop = is_auto if stop is None else as_bool("stop", stop)
     report = as_progress(verbose)
     seed = as_seed(random_state)
@@ -274,7 +270,7 @@ def permutation_test(
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     design.check()
-    exact = design.has_at_most(_ALL_OF if is_auto else 1 + most)
+    exact = design.has_at_most(1 + most)
     if exact:
         most, may_stop = int(design.n_distinct) - 1, False
     ((scores, overall),) = scorer([labels])
@@ -328,10 +324,10 @@ def permutation_test(
             f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): rank by z instead"
         )
     skew = float(np.median(skewness[~is_degenerate])) if not is_degenerate.all() else 0.0
-    if "z" in (statistic, ranking) and skew > 2 and n < _ALL_OF - 1 and not (exact or null.stopped):
+    if "z" in (statistic, ranking) and skew > 2 and n < _ENOUGH_FOR_SKEWED and not (exact or null.stopped):
         messages.append(
-            f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs 999 "
-            f"permutations or more, but there are {n}: raise n_permutations"
+            f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs "
+            f"{_ENOUGH_FOR_SKEWED} permutations or more, but there are {n}: raise n_permutations"
         )
     warn(messages)
     return found

@@ -12,8 +12,7 @@ from fastfs._inference.design import Design
 from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import take_rows
-from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.matrix import require_table, take_rows
 from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -195,12 +194,14 @@ def stability(
     if not 0.5 < as_float("threshold", threshold) <= 1:
         raise ValueError(f"threshold must lie above 0.5 and be at most 1, but is {threshold}")
     report = as_progress(verbose)
+    if hasattr(X, "__next__"):
+        raise ValueError("X is an iterator, which can be read once, but each subsample reads it: give an array")
+    require_table(X)
     if hasattr(X, "tocsr"):
-        check_structure(X)
         X = X.tocsr()  # other sparse formats have no rows to take
     shape = np.shape(X)
-    if len(shape) != 2 or shape[0] == 0:
-        raise ValueError(f"X must be a 2-D array of samples x features, but has the shape {shape}")
+    if shape[0] == 0:
+        raise ValueError("X needs samples, but has none")
     own = getattr(last_step(estimator), "_response", None)  # targets that may be no labels
     classes, values = encode_labels(y, *shape) if own is None else own(y, shape)
     design = Design(values, blocks, groups)
@@ -215,8 +216,8 @@ def stability(
         sizes = [max(1, round(fraction * len(units))) for units in strata]
         if sum(sizes) == len(design.strata):
             raise ValueError(
-                f"subsamples of {fraction} of the {word}s of each class and block would hold all {sum(sizes)} {word}s: "
-                f"give more {word}s, or a smaller fraction"
+                f"subsamples must leave out some of the {sum(sizes)} {word}s, but hold all with fraction={fraction} of "
+                f"each class and block: give more {word}s, or a smaller fraction"
             )
         rows = _draw(design, strata, sizes, 1, seed.spawn(n_subsamples))
     if single := [int(np.argmax(design.units == units[0])) for units in strata if len(units) == 1]:
@@ -303,7 +304,7 @@ def _require_halves(
     if len(lost):
         of_class = "" if classes is None else f" of class {classes.tolist()[lost[0]]!r}"
         where, there = (" in one block", "no block has them") if has_blocks else ("", "there is one")
-        raise ValueError(f"halves need two {word}s{of_class}{where}, but {there}: give data of more {word}s")
+        raise ValueError(f"halves need two {word}s{of_class}{where}, but {there}: give more {word}s")
 
 
 def _draw(design: Design, strata: list[Integers], sizes: list[int], n_parts: int, seeds: list[Any]) -> list[Integers]:

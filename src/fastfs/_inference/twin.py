@@ -10,6 +10,7 @@ from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer, settle, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
+from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
 # A labeling is drawn so often until it isn't the true one. Covariates may make that one far more likely than others.
@@ -96,6 +97,11 @@ def shuffled_twin(
         y is None; X is an iterator; `top` is above the number of features; the design allows no other labels, or is
         none (see :func:`fastfs.permutation_test`); scores that aren't finite; what the estimator raises.
 
+    Warns
+    -----
+    fastfs.DataWarning
+        The design allows one other labeling only; what the estimator warns of under the true labels.
+
     Notes
     -----
     One labeling that isn't the true one, so `rank_correlation` varies with `random_state`; of many features, little.
@@ -128,6 +134,13 @@ def shuffled_twin(
     design = Design(labels, blocks, groups, covariates, names=names)
     with silence():  # about p-values
         design.check()
+    if design.n_distinct == 2:
+        warn(
+            [
+                f"only one other labeling is possible ({design.describe()}), which exchanges two classes and so hardly "
+                "changes scores: a high rank correlation says nothing here"
+            ]
+        )
     shuffled = next((found for found in map(design.draw, seeds) if not np.array_equal(found, labels)), None)
     if shuffled is None:
         raise ValueError(

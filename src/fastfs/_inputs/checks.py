@@ -53,6 +53,18 @@ def as_count(name: str, value: Any) -> int:
     return 0 if value is None else as_int(name, value, low=1)
 
 
+# n_permutations="auto": all labelings if there are no more others, or so many draws.
+_AUTO_PERMUTATIONS = 999
+
+
+def as_permutations(value: Any, low: int) -> tuple[int, bool]:
+    """Return n_permutations as an int of at least `low`, and whether it was "auto", so that a test may end early."""
+    if isinstance(value, str):
+        choose("n_permutations", value, ("auto",), "an integer")
+        return _AUTO_PERMUTATIONS, True
+    return as_int("n_permutations", value, low=low), False
+
+
 def as_bool(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, not {value!r}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import some_of
-from fastfs._inputs.source import Source, is_stream
+from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
 from fastfs._inputs.sparse import check_structure, index_arrays
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -17,10 +17,12 @@ from fastfs._types import Array
 def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     """Return X as the core takes it; a copy is taken off the budget of the run. Errors call it `name`.
 
-    The core takes 2-D float32 or float64 arrays with any strides, and CSR or CSC containers of such values. Those that
-    are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
+    The core takes 2-D float32 or float64 arrays with any strides, CSR or CSC containers of such values, and genotypes.
+    Those that are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
     """
     X = as_array(X, run, name)
+    if is_genotypes(X):
+        return X
     if hasattr(X, "tocsr"):
         if X.format not in ("csr", "csc"):
             _take_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
@@ -41,12 +43,21 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     return X
 
 
+def decoded(X: Any, run: Run) -> Any:
+    """Return X as of `as_matrix`, and genotypes as an array: for what is computed in Python."""
+    X = as_matrix(X, run)
+    if is_genotypes(X):
+        run.take(4 * X.size, "a copy of X as floats needs", "select fewer samples or SNPs")
+        X = np.asarray(X)
+    return X
+
+
 def _take_copy(run: Run, n_bytes: int, name: str) -> None:
     run.take(n_bytes, f"a copy of {name} as floats needs", f"give {name} as float32 or float64")
 
 
-def as_dense(X: Any, run: Run) -> Array:
-    """As `as_matrix`, but always an array: sparse X is made dense if the budget allows it."""
+def as_dense(X: Any, run: Run) -> Any:
+    """As `as_matrix`, but never sparse: such X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
@@ -56,8 +67,7 @@ def as_dense(X: Any, run: Run) -> Array:
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
         run.take(n_bytes, "a copy of X as dense values needs", "give fewer samples or features")
         X = X.toarray()
-    dense: Array = X
-    return dense
+    return X
 
 
 CONVERT = "convert it to numbers, or drop it"
@@ -66,7 +76,7 @@ CONVERT = "convert it to numbers, or drop it"
 def as_array(
     X: Any, run: Run, name: str = "X", *, advice: str = CONVERT, describe: Callable[[int], str] | None = None
 ) -> Any:
-    """Return X, if it is sparse, or else a 2-D array of it.
+    """Return X, if it is sparse or genotypes, or else a 2-D array of it.
 
     Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named, by `describe`
     (default: `describing` X), and the error says what to do with them, `advice`.
@@ -77,6 +87,9 @@ def as_array(
         X = X.sparse.to_coo()
     if hasattr(X, "tocsr"):
         _require_real(X, name)
+        return X
+    if is_genotypes(X):
+        X.check_file()
         return X
     describe = describe or describing(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
@@ -95,6 +108,7 @@ def as_array(
 
 def loaded(X: Any, run: Run, name: str = "X") -> Any:
     """Return X whole, as of `Source.load`, if it is on disk, a Dask array or a function; an array as it is."""
+    X = opened(X)
     return Source.of(X).load(run, name) if is_stream(X) and not hasattr(X, "__next__") else X
 
 
@@ -111,13 +125,17 @@ def require_table(X: Any, name: str = "X") -> None:
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
     check_structure(X)
-    names = column_names(X)
+    names = None if is_genotypes(X) else column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise ValueError(f"{name} must have unique column names, but repeats {some_of(twice)}: rename or drop them")
 
 
 def column_names(X: Any) -> list[Any] | None:
+    """Return the names of the columns of a table, or of SNPs, unless these share some; None for an array."""
+    if is_genotypes(X):
+        names: list[Any] = X.names.tolist()
+        return names if len(set(names)) == len(names) else None
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
@@ -135,6 +153,11 @@ def take_rows(X: Any, rows: Array) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()[rows]
     return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else np.asarray(X))[rows]
+
+
+def take_columns(X: Any, columns: Array) -> Array:
+    """Return these columns of an array, or of genotypes, as an array."""
+    return np.asarray(X[:, columns]) if is_genotypes(X) else np.take(X, columns, axis=1)
 
 
 def _require_real(values: Any, name: str) -> None:
@@ -206,10 +229,16 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 def not_finite(X: Any, name: str = "X") -> str | None:
     """Say in the core's words which value is the first, row by row, that isn't finite; None if all are."""
-    with np.errstate(all="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
-            return None
-    if hasattr(X, "tocoo"):
+    first: Any
+    if is_genotypes(X):
+        step, found = max(1, (1 << 22) // max(1, X.shape[0])), []
+        for begin in range(0, X.shape[1], step):
+            rows, columns = np.nonzero(np.isnan(np.asarray(X[:, begin : begin + step])))
+            found += [(rows[0], begin + columns[0])] if len(rows) else []
+        first = min(found, default=None)
+    elif np.isfinite(_sum(X)):
+        return None
+    elif hasattr(X, "tocoo"):
         entries = X.tocoo()
         bad = ~np.isfinite(entries.data)
         first = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
@@ -222,3 +251,8 @@ def not_finite(X: Any, name: str = "X") -> str | None:
         f"{name} contains NaN or infinity: first at row {first[0]}, column {first[1]} (counted from 0); impute or drop "
         "it first"
     )
+
+
+def _sum(X: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(X.sum(dtype=np.float64))

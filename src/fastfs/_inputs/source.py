@@ -72,8 +72,7 @@ class Source:
         """Return X as a source. Raises ValueError or TypeError if it is none."""
         if isinstance(X, Source):
             return X
-        if isinstance(X, str | os.PathLike):
-            return _of_path(Path(X))
+        X = opened(X)
         if hasattr(X, "__next__"):
             return cls((None, None), None, "an iterator", start=lambda: X, can_repeat=False)
         if _is_function(X):
@@ -207,6 +206,30 @@ def is_stream(X: Any) -> bool:
     )
 
 
+def opened(X: Any) -> Any:
+    """Return the memory map, array on disk, group or genotypes that a path names; anything else as it is."""
+    if not isinstance(X, str | os.PathLike):
+        return X
+    path = Path(X)
+    if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
+        raise ValueError(f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give its table")
+    if not path.exists():
+        raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
+    if path.suffix == ".npy":
+        return np.load(path, mmap_mode="r")
+    if path.suffix == ".bed":
+        from fastfs.io import read_plink
+
+        return read_plink(path)
+    if path.suffix == ".h5ad":
+        import h5py
+
+        return _X_of(h5py.File(path, "r"), path)
+    import zarr
+
+    return _X_of(zarr.open(str(path), mode="r"), path)
+
+
 def is_dask(X: Any) -> bool:
     return hasattr(X, "to_delayed") and hasattr(X, "rechunk")
 
@@ -214,6 +237,11 @@ def is_dask(X: Any) -> bool:
 def is_on_disk(X: Any) -> bool:
     """Whether X is an array with chunks that isn't in memory; h5py has chunks None for contiguous ones."""
     return not isinstance(X, np.ndarray) and all(hasattr(X, a) for a in ("chunks", "dtype", "shape", "__getitem__"))
+
+
+def is_genotypes(X: Any) -> bool:
+    """Whether X is a :class:`fastfs.io.Genotypes`, whose module imports this one."""
+    return hasattr(X, "bits") and hasattr(X, "check_file")
 
 
 def _is_function(X: Any) -> bool:
@@ -236,28 +264,6 @@ def _bytes_of(block: Any) -> int:
     if hasattr(block, "tocsr"):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
     return int(np.asarray(block).nbytes)
-
-
-def _of_path(path: Path) -> Source:
-    if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
-        raise ValueError(
-            f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give the table it holds"
-        )
-    if not path.exists():
-        raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
-    if path.suffix == ".npy":
-        return Source.of(np.load(path, mmap_mode="r"))
-    if path.suffix == ".bed":
-        from fastfs.io import read_plink
-
-        return Source.of(read_plink(path))
-    if path.suffix == ".h5ad":
-        import h5py
-
-        return Source.of(_X_of(h5py.File(path, "r"), path))
-    import zarr
-
-    return Source.of(_X_of(zarr.open(str(path), mode="r"), path))
 
 
 def _X_of(opened: Any, path: Path) -> Any:
@@ -292,6 +298,9 @@ def _of_rows(X: Any) -> Source:
         X = X.tocsr()
         ends = partial(_sparse_ends, X.indptr, n_bytes)
         return Source(X.shape, X.dtype, "a matrix", is_sparse=True, read=_rows_of(X), ends=ends, n_bytes=n_bytes)
+    if is_genotypes(X):
+        ends, n_bytes = partial(_ends, n, -(-d // 4), 1), X.bits.nbytes
+        return Source(X.shape, X.dtype, "genotypes", read=lambda begin, end: X[begin:end], ends=ends, n_bytes=n_bytes)
     stored = is_on_disk(X)
     chunk = X.chunks[0] if stored and X.chunks else 1
     return Source(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.source import BLOCK_BYTES, Source, is_dask, is_on_disk, n_rows
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.source import BLOCK_BYTES, Source, is_dask, is_genotypes, is_on_disk, n_rows
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
 from fastfs._machine.run import Run, inside_joblib
@@ -40,7 +40,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
                 f"(counted from 0) has {chunk.shape[1]}"
             )
         n_found += chunk.shape[0]
-        n_bytes += chunk.data.nbytes
+        n_bytes += (chunk.bits if is_genotypes(chunk) else chunk.data).nbytes
         if n_labels is not None and n_found > n_labels:
             raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_found} rows or more")
         if run.budget and n_bytes > run.budget:
@@ -58,7 +58,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
     """Pass chunks on; those that name their columns must name the same ones, `names` if they are known before."""
     for number, chunk in enumerate(chunks):
-        columns = getattr(chunk, "columns", None)
+        columns = column_names(chunk)
         if columns is not None:
             if names is not None and list(columns) != list(names):
                 raise ValueError(
@@ -163,7 +163,7 @@ class Passes:
     def _blocks(self) -> Generator[tuple[int, Any]]:
         """Blocks as the core takes them, of the width of the first one."""
         for first, block in self.source.blocks(self.rows, self.columns, self._block_bytes):
-            columns = getattr(block, "columns", None)
+            columns = column_names(block)
             if columns is not None:
                 if self._names is not None and list(columns) != list(self._names):
                     raise ValueError(

@@ -11,10 +11,11 @@ from fastfs._inputs.checks import as_int
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.labels import is_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_names, describing, require_table
+from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
-FROM_DTYPE = "from_dtype"
+FROM_DTYPE, ALL = "from_dtype", "all"
 # Codes that are taken as they are; what is tried at once stays in a cache.
 _MOST_CODES, _VALUES_AT_ONCE = 1 << 15, 1 << 16
 _DECLARE = "convert it to numbers, drop it, or declare it in categorical_features"
@@ -41,10 +42,11 @@ class Table:
 
 
 def as_categorical_features(name: str, columns: Any) -> Any:
-    """Return what `read_table` takes: None, "from_dtype", or a mask, numbers or names of columns."""
-    if isinstance(columns, str) and columns != FROM_DTYPE:
+    """Return what `read_table` takes: None, "from_dtype", "all", or a mask, numbers or names of columns."""
+    if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(
-            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r} or None, not {columns!r}"
+            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None, "
+            f"not {columns!r}"
         )
     return columns
 
@@ -55,11 +57,13 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     X is a 2-D table. A copy is taken off the budget of the run.
     """
     require_table(X)
-    mask = None if categorical_features is None else _categorical(_as_columns(X), categorical_features)
-    if mask is None or not mask.any():
+    mask = categorical_mask(X if categorical_features is None else _as_columns(X), categorical_features)
+    if not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     if hasattr(X, "tocsr"):
         return Table(X, mask.astype(np.int64))  # which the core refuses
+    if is_genotypes(X):
+        return Table(as_array(X, run), np.where(mask, 3, 0))
     X = _as_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         values = as_floats(as_array(X, run, advice=_DECLARE))
@@ -136,7 +140,7 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
         X = X.tocsc()
         stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
         return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
-    X = _as_columns(X)
+    X = np.asarray(X) if is_genotypes(X) else _as_columns(X)
     describe = describing(X)
     columns = (np.asarray(_column(X, column)) for column in range(X.shape[1]))
     found = [len(_encode(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
@@ -151,16 +155,18 @@ def _n_different(stored: Array, n_rows: int) -> int:
 
 def _as_columns(X: Any) -> Any:
     """Return a table of which columns can be taken: numbers beside strings stay numbers."""
-    if hasattr(X, "dtypes") or hasattr(X, "tocsr"):
+    if hasattr(X, "dtypes") or hasattr(X, "tocsr") or is_genotypes(X):
         return X
     values = np.asarray(X)
     return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
 
 
-def _categorical(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
+def categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
     """Return the mask of the columns of X that are declared categorical."""
+    if columns is None or (isinstance(columns, str) and columns == ALL):
+        return np.full(np.shape(X)[1], columns is not None)
     if isinstance(columns, str):
-        if column_names(X) is None:
+        if not hasattr(X, "dtypes"):
             raise ValueError(
                 f"categorical_features={FROM_DTYPE!r} needs a DataFrame, whose columns have types of their own, not "
                 f"{type(X).__name__}: give a mask or a list of column numbers"

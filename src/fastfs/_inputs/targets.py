@@ -9,6 +9,7 @@ import numpy as np
 
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Integers
 
@@ -46,7 +47,7 @@ def as_target(y: Any, name: str = "y") -> Array:
         raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
     if np.ma.is_masked(y):
         raise ValueError(f"{name} has masked values: impute or drop them first")
-    values = np.asarray(y)
+    values = y if is_genotypes(y) else np.asarray(y)
     if values.ndim not in (1, 2):
         what = f"{values.ndim}-D" if values.ndim else type(y).__name__
         raise ValueError(

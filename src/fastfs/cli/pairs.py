@@ -8,7 +8,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs.cli.grouping import grouped
-from fastfs.cli.permutation import DesignOptions, number_of_labelings, summary
+from fastfs.cli.permutation import DesignOptions, as_number_or_auto, number_of_labelings, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
@@ -29,8 +29,13 @@ def pairs(
     design: DesignOptions,
     correlation: Annotated[str, typer.Option(help="pearson, or spearman for heavy tails and outliers.")] = "pearson",
     permutations: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Labelings for p-values; 0: no p-values.")
-    ] = 999,
+        str,
+        typer.Option(
+            metavar="N",
+            help="Labelings for p-values; 0: no p-values. auto: 999, but only 99 if these show that the labels say "
+            "nothing.",
+        ),
+    ] = "999",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the permutations.")] = 0,
     top: Annotated[
         int | None,
@@ -53,18 +58,17 @@ def pairs(
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
     check_files(source, ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)))
-    for option, value in (("--targets", source.targets), ("--event", source.event), ("--weights", source.weights)):
-        if value is not None:
-            raise ValueError(f"{option} is for fastfs score: fastfs pairs compares two classes, which --label names")
+    n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, [], design.columns())
+        data = read(source, design.columns())
         with names_of_the_file(data, source.transpose):
             found = fastfs.differential_correlation(
                 data.table.X,
                 data.table.y,
+                feature_names=data.table.feature_names,
                 correlation=correlation,
                 n_pairs=top or 1000,
-                n_permutations=permutations,
+                n_permutations=n_permutations,
                 **design.of(data.table),
                 random_state=seed,
                 n_threads=threads or 0,
@@ -118,6 +122,7 @@ def _about(found: "fastfs.DifferentialCorrelation", data: Data, samples_of: dict
         "design": found.design,
         "n_distinct": number_of_labelings(found),
         "exact": found.exact,
+        "stopped": found.stopped,
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,

@@ -86,24 +86,13 @@ class PermutationOptions:
                 raise ValueError(f"{option} must be z or score, not '{value}'")
         if self.permutations is None:
             return
-        self._number()
+        as_number_or_auto(self.permutations, low=1)
         if has_weights:
             raise ValueError("--permutations can't be combined with --weights: a permutation test takes no weights")
         if has_targets and method.selects:
             raise ValueError(f"--permutations takes no --targets with --method {method.word}: give --label")
         if self.rank_by == "z" and method.selects:
             raise ValueError(f"--rank-by z doesn't suit --method {method.word}, which selects step by step")
-
-    def _number(self) -> int | str:
-        if self.permutations == "auto":
-            return "auto"
-        try:
-            number = int(self.permutations or "")
-        except ValueError:
-            number = 0
-        if number < 1:
-            raise ValueError(f"--permutations needs a number of at least 1, or auto, not '{self.permutations}'")
-        return number
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""
@@ -117,7 +106,7 @@ class PermutationOptions:
             clone(selector).set_params(verbose=False),
             table.X,
             table.y,
-            n_permutations=self._number(),
+            n_permutations=as_number_or_auto(self.permutations, low=1),
             verbose=report or False,
             **given,
         )
@@ -163,13 +152,26 @@ class Test:
 
     def summary(self) -> str:
         """A part of a sentence."""
-        return summary(self.found) + (", stopped early" if self.found.stopped else "")
+        return summary(self.found)
+
+
+def as_number_or_auto(permutations: str, low: int) -> int | str:
+    """The value of --permutations."""
+    if permutations == "auto":
+        return permutations
+    try:
+        number = int(permutations)
+    except ValueError:
+        number = -1
+    if number < low:
+        raise ValueError(f"--permutations needs a number of at least {low}, or auto, not '{permutations}'")
+    return number
 
 
 def summary(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> str:
     """The overall p-value and what was permuted, as a part of a sentence."""
     number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
-    return f"p = {found.pvalue:.2g} by {number} of {found.design}"
+    return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (", stopped early" if found.stopped else "")
 
 
 def number_of_labelings(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> int | str:

@@ -47,13 +47,6 @@ class Input:
             "their row; in NPZ, their array (if not given: y).",
         ),
     ] = None
-    targets: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="For projse and the RELIEF family, in place of --label: columns of numbers to explain.",
-        ),
-    ] = None
     labels: Annotated[
         Path | None,
         typer.Option(
@@ -73,6 +66,25 @@ class Input:
             help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
         ),
     ] = None
+    layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    targets: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="For projse and the RELIEF family, in place of --label: columns of numbers to explain.",
+        ),
+    ] = None
     event: Annotated[
         str | None,
         typer.Option(
@@ -85,14 +97,10 @@ class Input:
         str | None,
         typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples, which is no feature."),
     ] = None
-    layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
-        ),
-    ] = None
+
+    def columns(self) -> list[str]:
+        """The columns about samples that aren't targets."""
+        return [name for name in (self.weights, self.event) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,7 @@ class Data:
 def score(
     method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
     source: Input,
+    samples: SampleOptions,
     output: Output,
     permuting: PermutationOptions,
     design: DesignOptions,
@@ -142,18 +151,18 @@ def score(
     _check_outputs(chosen, source, output)
     scorer = make_selector(chosen, options)
     selector = wrap(chosen, scorer, wrapper)
-    targets = _targets(chosen, source)
-    _check_annotations(chosen, scorer, source, targets)
-    permuting.check(chosen, design, bool(targets), source.weights is not None)
+    targets = _targets(chosen, source, samples)
+    _check_annotations(chosen, scorer, samples, targets)
+    permuting.check(chosen, design, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, targets, design.columns())
+        data = read(source, [*samples.columns(), *design.columns()], targets, samples.event)
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
         scorer.set_params(**_of_the_table(scorer, data))
         with names_of_the_file(data, source.transpose):
             try:
                 selector.set_params(verbose=report or False).fit(
-                    data.table.X, data.table.y, **_of_samples(source, data)
+                    data.table.X, data.table.y, **_of_samples(samples, data)
                 )
                 test = permuting.test(selector, data.table, design, report)
             except TypeError as error:
@@ -179,19 +188,19 @@ def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
     return found
 
 
-def _check_annotations(method: Method, scorer: Any, source: Input, targets: list[str]) -> None:
+def _check_annotations(method: Method, scorer: Any, samples: SampleOptions, targets: list[str]) -> None:
     """Refuse columns about the samples that the method has no use for."""
     from sklearn.utils.validation import has_fit_parameter
 
-    if source.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
+    if samples.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
         raise ValueError(f"Method '{method.word}' has no use for --weights: they are for the RELIEF family")
-    if source.event is not None and (method.classes or len(targets) != 1):
+    if samples.event is not None and (method.classes or len(targets) != 1):
         raise ValueError("--event is for --method rrelieff with one column of --targets, the time")
 
 
-def _of_samples(source: Input, data: Data) -> dict[str, Any]:
+def _of_samples(samples: SampleOptions, data: Data) -> dict[str, Any]:
     """What a fit takes beside X and y."""
-    return {} if source.weights is None else {"sample_weight": _numbers(data.table, source.weights)}
+    return {} if samples.weights is None else {"sample_weight": _numbers(data.table, samples.weights)}
 
 
 def _times(table: io.Table, event: str) -> Any:
@@ -241,36 +250,36 @@ def _words(fact: str) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _targets(method: Method, source: Input) -> list[str]:
-    if source.targets is None:
+def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]:
+    if samples.targets is None:
         if not method.classes:
             raise ValueError(f"--method {method.word} explains numbers: give --targets in place of --label")
         return []
-    targets = names(source.targets, "--targets")
+    targets = names(samples.targets, "--targets")
     if not method.targets or source.label is not None or source.classes is not None:
         raise ValueError(f"--targets is for --method {_words('targets')}, without --label and --classes")
     return targets
 
 
-def read(source: Input, targets: list[str], of_the_design: list[str]) -> Data:
-    """Return the table, with these columns as targets if there are any; columns of the design are no features."""
+def read(source: Input, annotations: list[str], targets: Sequence[str] = (), event: str | None = None) -> Data:
+    """Return the table, with these columns as targets if there are any; annotations are no features."""
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer}
-    reading["annotations"] = [name for name in (source.weights, source.event, *of_the_design) if name is not None]
+    reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading)
     if source.classes is not None:
         reading["classes"] = names(source.classes, "--classes")
         table = io.keep_classes(table, reading["classes"])
     if targets:
-        reading["targets"] = targets
-        table = io.take_targets(table, targets)
-        if source.event is not None:
-            table = replace(table, y=_times(table, source.event))
+        reading["targets"] = list(targets)
+        table = io.take_targets(table, reading["targets"])
+        if event is not None:
+            table = replace(table, y=_times(table, event))
     else:
         _require_classes(table.y)
-    return Data(table, reading, targets)
+    return Data(table, reading, list(targets))
 
 
 def _require_classes(labels: Any) -> None:
@@ -284,7 +293,8 @@ def _require_classes(labels: Any) -> None:
         return
     raise ValueError(
         f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        f"classes: bin them first, or explain them by --targets in place of --label, with --method {_words('targets')}"
+        f"classes: bin them first, or explain them by fastfs score --method {_words('targets')}, with --targets in "
+        "place of --label"
     )
 
 

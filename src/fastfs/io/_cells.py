@@ -78,7 +78,7 @@ def as_labels(labels: Sequence[Any], where: str, samples: Sequence[str] | None =
     for sample, label in enumerate(labels):
         if label is None or label != label or (isinstance(label, str) and label in _MISSING):
             place = f"row {sample} (0-based)" if samples is None else f"column '{samples[sample]}'"
-            raise ValueError(f"{where} has no value in {place}")
+            raise ValueError(f"{where} has no value in {place}: fill it in, or leave the sample out")
     if all(isinstance(label, bool) for label in labels):
         return np.array(labels, dtype=bool)
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):

@@ -31,6 +31,10 @@ class Genotypes:
     table in place of an array. ``G[samples, snps]`` and ``G[samples]`` select by positions, slices or masks, without a
     copy of the genotypes; ``numpy.asarray(G)`` decodes to float32.
 
+    Methods decode the blocks that they work on, never the whole table, unless a function of Python computes on it: a
+    kernel of your own for I-KDR, ``combine="f"`` of ManiFeSt, ``graph="approximate"`` and ``meta_features`` of DiSC.
+    Estimators take `names` as those of the features if no two SNPs share one; else the features have no names.
+
     Parameters
     ----------
     bits : ndarray of uint8, shape (n_all_snps, n_bytes)
@@ -83,7 +87,7 @@ class Genotypes:
         phenotype: npt.NDArray[np.float64],
         path: str | None = None,
     ) -> None:
-        self._bits, self._rows, self._columns = bits, rows, columns
+        self.bits, self.rows, self.columns = bits, rows, columns
         self.samples, self.phenotype = samples, phenotype
         self.names, self.alleles, self.chromosome, self.position = names, alleles, chromosome, position
         self.path = path
@@ -91,14 +95,14 @@ class Genotypes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self._rows), len(self._columns)
+        return len(self.rows), len(self.columns)
 
     @property
     def size(self) -> int:
-        return len(self._rows) * len(self._columns)
+        return len(self.rows) * len(self.columns)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __repr__(self) -> str:
         return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
@@ -108,9 +112,9 @@ class Genotypes:
         rows = _chosen(by_sample, self.shape[0], "samples")
         columns = _chosen(by_snp, self.shape[1], "SNPs")
         return Genotypes(
-            self._bits,
-            self._rows[rows],
-            self._columns[columns],
+            self.bits,
+            self.rows[rows],
+            self.columns[columns],
             samples=self.samples[rows],
             phenotype=self.phenotype[rows],
             names=self.names[columns],
@@ -120,30 +124,42 @@ class Genotypes:
             path=self.path,
         )
 
+    def copy(self) -> Genotypes:
+        """Return the table with genotypes of its own, without those of other SNPs and without the file."""
+        self.check_file()
+        facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
+        return Genotypes(
+            self.bits[self.columns],
+            self.rows,
+            np.arange(len(self.columns)),
+            **{name: getattr(self, name) for name in facts},
+        )
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("genotypes are decoded into a new array, so copy must not be False")
-        self._check_file()
+        self.check_file()
         n_samples, n_snps = self.shape
         found = np.empty((n_samples, n_snps), np.float32 if dtype is None else dtype)
-        step = max(1, _BLOCK // max(1, 4 * self._bits.shape[1]))
+        step = max(1, _BLOCK // max(1, 4 * self.bits.shape[1]))
         for begin in range(0, n_snps, step):
-            bits = self._bits[self._columns[begin : begin + step]]
+            bits = self.bits[self.columns[begin : begin + step]]
             dosages = _OF_BYTE[bits].reshape(len(bits), -1)
-            found[:, begin : begin + step] = dosages[:, self._rows].T
+            found[:, begin : begin + step] = dosages[:, self.rows].T
         return found
 
     def __getstate__(self) -> dict[str, Any]:
         # A memory map would be pickled as its values.
-        return self.__dict__ if self.path is None else self.__dict__ | {"_bits": self._bits.shape}
+        return self.__dict__ if self.path is None else self.__dict__ | {"bits": self.bits.shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path is not None:
-            self._check_file()
-            self._bits = map_bits(self.path, *state["_bits"])
+            self.check_file()
+            self.bits = map_bits(self.path, *state["bits"])
 
-    def _check_file(self) -> None:
+    def check_file(self) -> None:
+        """Raise ValueError if the file has another size than when it was opened."""
         if self.path is not None and (size := os.path.getsize(self.path)) != self._size:
             raise ValueError(
                 f"'{self.path}' had {self._size} bytes when it was opened, but has {size} now: read it again"

@@ -255,6 +255,38 @@ def test_planted_pairs_are_found_and_shuffled_labels_find_none():
     assert fastfs.differential_correlation(X, shuffled, n_permutations=199).pvalue > 0.05
 
 
+def test_auto_ends_early_if_the_labels_say_nothing():
+    X, labels = data(100, 40)
+    found = fastfs.differential_correlation(X, labels, n_permutations="auto")
+    everything = fastfs.differential_correlation(X, labels, n_permutations=999)
+    assert (found.stopped, found.n_permutations, everything.stopped) == (False, 999, False)
+    np.testing.assert_array_equal(found.pvalues_max, everything.pvalues_max)
+    np.testing.assert_array_equal(found.null_maxima, everything.null_maxima)
+    shuffled = np.random.default_rng(5).permutation(labels)
+    found = fastfs.differential_correlation(X, shuffled, n_permutations="auto")
+    first = fastfs.differential_correlation(X, shuffled, n_permutations=99)
+    assert (found.stopped, found.n_permutations, first.stopped) == (True, 99, False)
+    np.testing.assert_array_equal(found.pvalues_max, first.pvalues_max)
+    assert found.pvalue > 0.1
+    found = fastfs.differential_correlation(
+        X[:12], np.tile([0, 1], 6), blocks=np.repeat(np.arange(6), 2), n_permutations="auto"
+    )
+    assert (found.exact, found.stopped, found.n_permutations) == (True, False, 63)
+
+
+def test_auto_keeps_the_level():
+    """Of 200 sets of noise, 0.9 end early and 0.05 have p <= 0.05, within 3 standard errors."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 12)
+    found = [
+        fastfs.differential_correlation(rng.normal(size=(24, 6)), labels, n_permutations="auto", random_state=seed)
+        for seed in range(200)
+    ]
+    assert abs(np.mean([one.stopped for one in found]) - 0.9) <= 3 * np.sqrt(0.9 * 0.1 / 200)
+    assert abs(np.mean([one.pvalue <= 0.05 for one in found]) - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / 200)
+    assert all(one.pvalue > 0.1 for one in found if one.stopped)
+
+
 def test_rate_of_false_findings():
     """Normal features with other means and scales in the classes: 200 sets at level .05, within 3 standard errors."""
     rng = np.random.default_rng(0)

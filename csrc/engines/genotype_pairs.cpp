@@ -1,0 +1,621 @@
+#include "engines/genotype_pairs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+using Word = std::uint64_t;
+using Sample = GenotypePairs::Sample;
+using Equal = GenotypePairs::Equal;
+
+// SNPs, and samples, whose genotypes are transposed at once.
+constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
+
+// Words that tell which genotypes of a line are missing.
+constexpr std::int64_t kGapWords = kLineWords / 2;
+
+// ---- transposition -------------------------------------------------------------------------------------------------
+
+// Bit b of word k goes to bit k of word b.
+template <int j = 32>
+void transpose(Word* words) {
+    constexpr Word mask = ~Word{0} / ((Word{1} << j) + 1);
+    for (int base = 0; base < 64; base += 2 * j) {
+        for (int k = base; k < base + j; ++k) {
+            const Word swapped = ((words[k] >> j) ^ words[k + j]) & mask;
+            words[k] ^= swapped << j;
+            words[k + j] ^= swapped;
+        }
+    }
+    if constexpr (j > 1) transpose<j / 2>(words);
+}
+
+std::vector<Sample> samples_by_place(const Matrix& X) {
+    std::vector<Sample> samples(at(X.n_rows()));
+    const std::int64_t* places = X.description().row_list;
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) samples[at(r)] = {places ? places[r] : r, r};
+    const auto before = [](const Sample& a, const Sample& b) { return a.place < b.place; };
+    if (places) std::stable_sort(samples.begin(), samples.end(), before);
+    return samples;
+}
+
+// Calls f(row, high bits, low bits) for each sample, with the genotypes in up to 64 SNPs; bits after them are 0.
+template <class F>
+void visit_words(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n, F&& f) {
+    const fastfs_matrix& m = X.description();
+    const auto* bytes = static_cast<const unsigned char*>(m.values);
+    const unsigned char* from[kWordSnps];
+    for (std::int64_t s = 0; s < n; ++s) {
+        from[s] = bytes + (m.col_list ? m.col_list[snps[s]] : snps[s]) * m.col_stride;
+    }
+    alignas(64) Word words[kWordSnps];
+    for (std::size_t p = 0; p < samples.size();) {
+        const std::int64_t block = samples[p].place / kWordSamples, begin = block * 8;
+        if (begin + 8 <= m.col_stride) {
+            for (std::int64_t s = 0; s < n; ++s) std::memcpy(words + s, from[s] + begin, 8);
+        } else {
+            for (std::int64_t s = 0; s < n; ++s) {
+                words[s] = 0;
+                std::memcpy(words + s, from[s] + begin, at(m.col_stride - begin));
+            }
+        }
+        std::fill(words + n, words + kWordSnps, Word{0});
+        transpose(words);
+        for (; p < samples.size() && samples[p].place / kWordSamples == block; ++p) {
+            const std::int64_t bit = 2 * (samples[p].place % kWordSamples);
+            f(samples[p].row, words[bit + 1], words[bit]);
+        }
+    }
+}
+
+// The same for the line that starts at snps, written to to + row * stride (in words). If gaps isn't null, missing
+// genotypes become 00, and which are missing is written to gaps + row * stride / 2.
+void pack_line(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n,
+               std::int64_t stride, Word* to, Word* gaps = nullptr) {
+    for (std::int64_t w = 0; w < kGapWords; ++w) {
+        const std::int64_t size = std::clamp(n - w * kWordSnps, std::int64_t{0}, kWordSnps);
+        visit_words(X, samples, snps + w * kWordSnps, size, [&](std::int64_t row, Word high, Word low) {
+            Word* line = to + row * stride + w;
+            line[0] = high;
+            line[kGapWords] = gaps ? low & high : low;
+            if (gaps) gaps[row * stride / 2 + w] = low & ~high;
+        });
+    }
+}
+
+// ---- gaps ----------------------------------------------------------------------------------------------------------
+
+// Samples and SNPs exchanged: lines of 256 samples for each SNP of a panel, and one without bits.
+class SnpLines {
+  public:
+    static constexpr std::int64_t kSamples = kLineSnps;
+
+    // For at most so many samples.
+    SnpLines(std::int64_t n_samples, std::int64_t width)
+        : n_snps_(width * kLineSnps),
+          n_blocks_(ceil_div(n_samples, kSamples)),
+          lines_(n_blocks_ * (n_snps_ + 1) * kLineWords) {}
+
+    static std::int64_t memory(std::int64_t n_samples, std::int64_t width) {
+        return ceil_div(n_samples, kSamples) * (width * kLineSnps + 1) * kLineWords * 8;
+    }
+
+    // Of these rows of a panel of n_lines.
+    void fill(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
+              std::int64_t n_rows, Run& run) {
+        n_rows_ = n_rows;
+        n_blocks_ = ceil_div(n_rows, kSamples);
+        parallel_for(run, n_blocks_ * (n_lines + 1), [&](std::int64_t task, int) {
+            const std::int64_t block = task / (n_lines + 1), line = task % (n_lines + 1);
+            if (line == n_lines) {
+                std::fill_n(lines(block) + n_snps_ * kLineWords, kLineWords, Word{0});
+                return;
+            }
+            for (std::int64_t w = 0; w < kGapWords; ++w) {
+                for (std::int64_t quarter = 0; quarter < kGapWords; ++quarter) {
+                    const std::int64_t first = block * kSamples + quarter * 64;
+                    const std::int64_t n = std::clamp(n_rows - first, std::int64_t{0}, std::int64_t{64});
+                    const std::int64_t snp = line * kLineSnps + w * 64;
+                    const Word *high = panel + line * kLineWords + w, *low = high + kGapWords;
+                    const Word* lacks = gaps + line * kGapWords + w;
+                    alignas(64) Word words[2][64] = {};
+                    for (std::int64_t s = 0; s < n; ++s) {
+                        const std::int64_t row = rows[first + s];
+                        words[0][s] = high[row * stride];
+                        words[1][s] = low[row * stride] | lacks[row * stride / 2];
+                    }
+                    for (std::int64_t part = 0; part < 2; ++part) {
+                        transpose(words[part]);
+                        Word* to = lines(block) + snp * kLineWords + part * kGapWords + quarter;
+                        for (std::int64_t k = 0; k < 64; ++k) to[k * kLineWords] = words[part][k];
+                    }
+                }
+            }
+        });
+    }
+
+    // Calls f(owner, first, n, counts) for each of some rows of the panel with gaps: of their SNPs, for the n samples
+    // of `fill` from `first` on.
+    template <class F>
+    void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
+                    std::int64_t n_rows, Run& run, F&& f) const {
+        constexpr std::int64_t kRows = 64;
+        parallel_for(run, ceil_div(n_rows, kRows), [&](std::int64_t task, int) {
+            const std::int64_t begin = task * kRows, end = std::min(begin + kRows, n_rows);
+            std::vector<std::int32_t> snps;
+            std::vector<std::size_t> begins{0};
+            for (std::int64_t owner = begin; owner < end; ++owner) {
+                const Word* words = gaps + rows[owner] * stride / 2;
+                for (std::int64_t word = 0; word < n_lines * kGapWords; ++word) {
+                    for (Word bits = words[word]; bits != 0; bits &= bits - 1) {
+                        snps.push_back(static_cast<std::int32_t>(word * 64 + std::countr_zero(bits)));
+                    }
+                }
+                begins.push_back(snps.size());
+            }
+            LineCounts counts;
+            for (std::int64_t block = 0; block < n_blocks_; ++block) {
+                for (std::int64_t owner = begin; owner < end; ++owner) {
+                    const std::int32_t* chosen = snps.data() + begins[at(owner - begin)];
+                    const auto n = static_cast<std::int64_t>(begins[at(owner - begin + 1)] - begins[at(owner - begin)]);
+                    if (n == 0) continue;
+                    genotype_isa().count_lines(lines(block), chosen, n, static_cast<std::int32_t>(n_snps_), &counts);
+                    f(owner, block * kSamples, std::min(kSamples, n_rows_ - block * kSamples), counts);
+                }
+            }
+        });
+    }
+
+  private:
+    Word* lines(std::int64_t block) { return lines_.data() + block * (n_snps_ + 1) * kLineWords; }
+    const Word* lines(std::int64_t block) const { return lines_.data() + block * (n_snps_ + 1) * kLineWords; }
+
+    std::int64_t n_snps_, n_blocks_, n_rows_ = 0;
+    Buffer<Word> lines_;
+};
+
+// ---- rounded weights -----------------------------------------------------------------------------------------------
+
+// Splits weights into two parts, multiples of powers of two by which all products with counts, and their sums, are
+// exact in doubles: in any order, with FMA or without. What both leave is far below the precision of a double.
+class Rounding {
+  public:
+    // Of sums whose terms have at most these absolute values and counts in all.
+    Rounding(double total, double count) : high_(unit(total)), low_(unit(count * high_)) {}
+
+    double high(double weight) const { return std::nearbyint(weight / high_) * high_; }
+    double low(double weight) const { return std::nearbyint((weight - high(weight)) / low_) * low_; }
+
+  private:
+    static double unit(double total) {
+        return total > 0 ? std::ldexp(1.0, std::max(std::ilogb(total) - 51, -1000)) : 1.0;
+    }
+    double high_, low_;
+};
+
+// Puts the pair at `place` into the last run, if that has its weight, or into one of its own.
+void add_to_runs(std::vector<Equal>& equal, double weight, std::int64_t place) {
+    if (equal.empty() || equal.back().weight != weight) equal.push_back({weight, place, place});
+    ++equal.back().end;
+}
+
+// Adds runs of pairs of equal weights to the sums of a line.
+void add_equal(const GenotypeDifference& kernels, const Word* lines, const LinePair* pairs, const Equal* begin,
+               const Equal* end, const Rounding& rounding, double* high, double* low) {
+    for (const Equal* e = begin; e < end; ++e) {
+        kernels.snp_sums(lines, pairs + e->begin, e->end - e->begin, rounding.high(e->weight), rounding.low(e->weight),
+                         high, low);
+    }
+}
+
+// Adds up the differences of a target to some that it knows, see GenotypeDifference::add_known.
+void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_t n_samples, std::int64_t target,
+               const std::int32_t* members, std::int64_t n, std::uint32_t* sums, std::uint32_t* known) {
+    LineCounts counts;
+    for (; n > 0; members += kMostLines, n -= kMostLines) {
+        const std::int64_t some = std::min(n, kMostLines);
+        genotype_isa().count_lines(lines, members, some, static_cast<std::int32_t>(n_samples), &counts);
+        kernels.add_known(counts, some, lines + target * kLineWords, sums, known);
+    }
+}
+
+Rounding rounding_of(const Equal* begin, const Equal* end) {
+    double total = 0, count = 0;
+    for (const Equal* e = begin; e < end; ++e) {
+        const auto most = 2 * static_cast<double>(e->end - e->begin);
+        total += std::abs(e->weight) * most;
+        count += most;
+    }
+    return {total, count};
+}
+
+LinePair line_pair(std::int64_t i, std::int64_t j) {
+    return {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
+}
+
+// Pairs of targets that are summed at once, at most, but for those of one target.
+constexpr std::int64_t kPairsAtOnce = std::int64_t{1} << 21;
+
+// A side of a tile of distances, and the samples in it that are compared while they are in the nearest cache.
+constexpr std::int64_t kTile = 32, kNear = 4;
+constexpr std::int64_t kPassBytes = std::int64_t{2} << 20, kPanelBytes = std::int64_t{32} << 20;
+
+// Panels of lines of all samples, of which distances take several at once if samples are few. With gaps, these stay in
+// the second cache as SnpLines of 256 samples.
+struct Panels {
+    Panels(std::int64_t n_samples, std::int64_t n_snps, bool gaps)
+        : n_lines(ceil_div(n_snps, kLineSnps)),
+          width(std::min(std::clamp(kPanelBytes / (n_samples * kLineWords * 8), std::int64_t{4},
+                                    gaps ? kPanelLines / 2 : kPanelLines),
+                         n_lines)),
+          stride(width * kLineWords),
+          size(n_samples * stride),
+          at_once(std::clamp(kPassBytes / (size * 8), std::int64_t{1}, ceil_div(n_lines, width))) {}
+
+    std::int64_t n_lines, width;  // lines in a panel
+    std::int64_t stride, size;    // words of a sample, and of a panel
+    std::int64_t at_once;
+};
+
+}  // namespace
+
+// ---- the table -----------------------------------------------------------------------------------------------------
+
+FeatureScales find_varying(const Matrix& X, bool gaps, Run& run) {
+    const std::int64_t p = X.n_cols(), n_tasks = ceil_div(p, kWordSnps);
+    const auto samples = samples_by_place(X);
+    const auto snps = up_to(p);
+    FeatureScales scales;
+    scales.shift.assign(at(p), 0.0);
+    scales.factor.assign(at(p), 0.0);
+    using Place = std::pair<std::int64_t, std::int64_t>;
+    constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::vector<Place> missing(at(n_tasks), Place{kNone, kNone});  // the first one of each task
+    std::vector<Word> incomplete(at(n_tasks));
+    parallel_for(run, n_tasks, [&](std::int64_t task, int) {
+        const std::int64_t first = task * kWordSnps, n = std::min(kWordSnps, p - first);
+        Word any_high = 0, any_low = 0, all_high = ~Word{0}, all_low = ~Word{0};
+        visit_words(X, samples, snps.data() + first, n, [&](std::int64_t row, Word high, Word low) {
+            const Word lacks = low & ~high;
+            any_high |= high;
+            any_low |= low & high;
+            all_high &= high | lacks;
+            all_low &= low;
+            if (lacks == 0) return;
+            incomplete[at(task)] |= lacks;
+            missing[at(task)] = std::min(missing[at(task)], Place{row, first + std::countr_zero(lacks)});
+        });
+        const Word varies = (any_high & ~all_high) | (any_low & ~all_low);
+        for (std::int64_t s = 0; s < n; ++s) scales.factor[at(first + s)] = static_cast<double>(varies >> s & 1);
+    });
+    const auto [row, column] = *std::min_element(missing.begin(), missing.end());
+    if (row != kNone && !gaps) {
+        refuse({kX, " lacks a genotype: first at ", Name::row(row), ", ", Name::column(column),
+                " (counted from 0); drop the sample or the SNP"});
+    }
+    require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
+            "X needs a feature that varies, but all ", p, " are constant");
+    for (std::int64_t c = 0; c < p && row != kNone; ++c) {
+        scales.incomplete.push_back(static_cast<char>(incomplete[at(c / kWordSnps)] >> (c % kWordSnps) & 1));
+    }
+    return scales;
+}
+
+GenotypePairs::GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps, bool differ, bool gaps)
+    : X_(&X), snps_(std::move(snps)), differ_(differ), gaps_(gaps), samples_(samples_by_place(X)) {}
+
+const GenotypeDifference& GenotypePairs::kernels() const { return genotype_isa().differences[differ_]; }
+
+std::vector<std::int64_t> GenotypePairs::n_missing(Run& run) const {
+    const auto p = static_cast<std::int64_t>(snps_.size());
+    std::vector<std::vector<std::int64_t>> found(at(run.n_threads()));
+    parallel_for(run, ceil_div(p, kWordSnps), [&](std::int64_t task, int slot) {
+        auto& counts = found[at(slot)];
+        counts.resize(at(X_->n_rows()));
+        const std::int64_t first = task * kWordSnps;
+        visit_words(*X_, samples_, snps_.data() + first, std::min(kWordSnps, p - first),
+                    [&](std::int64_t row, Word high, Word low) { counts[at(row)] += std::popcount(low & ~high); });
+    });
+    std::vector<std::int64_t> all(at(X_->n_rows()));
+    for (const auto& counts : found) {
+        for (std::size_t r = 0; r < counts.size(); ++r) all[r] += counts[r];
+    }
+    return all;
+}
+
+std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, bool gaps, int n_threads) {
+    // Of the pairs, and of their runs, at worst as many, in vectors that have grown and once more together.
+    constexpr std::int64_t kPair = sizeof(LinePair) + 3 * sizeof(Equal);
+    const std::int64_t pairs = std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
+    const Panels panels(n_samples, n_snps, gaps);
+    const std::int64_t of_panels = panels.size * panels.at_once * 8;
+    const std::int64_t of_gaps = gaps ? of_panels / 2 + SnpLines::memory(n_samples, panels.width) : 0;
+    const std::int64_t of_thread = (n_samples + 1) * kLineWords * 8 + 16 * n_samples + 12 * kLineSnps * 8;
+    return 64 * n_samples + 24 * n_snps + n_threads * of_thread + std::max(kPair * pairs, of_panels + of_gaps);
+}
+
+// ---- distances -----------------------------------------------------------------------------------------------------
+
+void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
+                              std::int64_t ld, Run& run, Into into, std::uint32_t* lacking) const {
+    const std::int64_t n = X_->n_rows(), m = t1 - t0, p = static_cast<std::int64_t>(snps_.size());
+    const bool triangle = m == n;
+    const Panels shape(n, p, gaps_);
+    const std::int64_t n_lines = shape.n_lines, width = shape.width, stride = shape.stride;
+    const std::int64_t panel_bytes = shape.size * shape.at_once * 8;
+    run.require_memory(panel_bytes + (gaps_ ? panel_bytes / 2 + SnpLines::memory(n, width) : 0),
+                       "packing " + std::to_string(n) + " samples", "raise max_memory");
+    Buffer<Word> panels(shape.size * shape.at_once), gaps(gaps_ ? panels.size() / 2 : 0);
+    SnpLines by_snp(gaps_ ? n : 0, width);
+    const auto all = up_to(gaps_ ? n : 0);
+    // With gaps both triangles get parts of each distance, which are added in the end.
+    const bool halves = gaps_ && triangle;
+    for (std::int64_t t = 0; t < m && gaps_; ++t) std::fill_n(out + t * ld, n, 0.0);
+    // Tiles of targets by samples; of a triangle those on the diagonal and above it.
+    const std::int64_t n_down = ceil_div(m, kTile), n_across = ceil_div(n, kTile);
+    std::vector<std::pair<std::int32_t, std::int32_t>> tiles;
+    for (std::int64_t a = 0; a < n_down; ++a) {
+        for (std::int64_t b = triangle ? a : 0; b < n_across; ++b) {
+            tiles.emplace_back(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b));
+        }
+    }
+    const double sign = into == Into::kSubtract ? -1 : 1;
+    for (std::int64_t begin = 0, end = 0; begin < n_lines; begin = end) {
+        end = std::min(begin + shape.at_once * width, n_lines);
+        const bool empty = begin == 0 && into == Into::kEmpty && !gaps_;
+        const double share = static_cast<double>(end - begin) / static_cast<double>(n_lines);
+        const double before = static_cast<double>(begin) / static_cast<double>(n_lines);
+        {
+            const Run::Part part(run, before, before + 0.05 * share);
+            parallel_for(run, end - begin, [&](std::int64_t l, int) {
+                const std::int64_t snp = (begin + l) * kLineSnps;
+                const std::int64_t place = l / width * shape.size + l % width * kLineWords;
+                pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), stride,
+                          panels.data() + place, gaps_ ? gaps.data() + place / 2 : nullptr);
+            });
+        }
+        const Run::Part part(run, before + 0.05 * share, before + share);
+        parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int) {
+            const std::int64_t i0 = tiles[at(task)].first * kTile, j0 = tiles[at(task)].second * kTile;
+            const std::int64_t i1 = std::min(i0 + kTile, m), j1 = std::min(j0 + kTile, n);
+            std::uint32_t bits[kTile * kTile] = {};
+            for (std::int64_t l = 0; l < end - begin; l += width) {
+                const Word* panel = panels.data() + l * n * kLineWords;
+                const std::int64_t size = std::min(width, end - begin - l);
+                for (std::int64_t j = j0; j < j1; j += kNear) {
+                    for (std::int64_t i = i0; i < i1; ++i) {
+                        kernels().pair_sums(panel + rows[at(t0 + i)] * stride, panel + j * stride, stride,
+                                            std::min(kNear, j1 - j), size, bits + (i - i0) * kTile + (j - j0));
+                    }
+                }
+            }
+            for (std::int64_t i = i0; i < i1; ++i) {
+                for (std::int64_t j = halves ? std::max(i, j0) : j0; j < j1; ++j) {
+                    const double found = sign * bits[(i - i0) * kTile + (j - j0)];
+                    double& d = out[i * ld + j];
+                    d = empty ? found : d + found;
+                    if (triangle && !halves && j0 > i0) out[j * ld + i] = d;
+                }
+            }
+        });
+        for (std::int64_t l = 0; l < end - begin && gaps_; l += width) {
+            const Word *panel = panels.data() + l * n * kLineWords, *of_panel = gaps.data() + l * n * kGapWords;
+            const std::int64_t size = std::min(width, end - begin - l);
+            by_snp.fill(panel, of_panel, stride, size, all.data(), n, run);
+            by_snp.visit_gaps(of_panel, stride, size, rows.data() + t0, m, run,
+                              [&](std::int64_t t, std::int64_t j, std::int64_t n_columns, const LineCounts& counts) {
+                                  kernels().take_off(counts, n_columns, out + t * ld + j, lacking + t * n + j);
+                              });
+            if (triangle) continue;
+            by_snp.fill(panel, of_panel, stride, size, rows.data() + t0, m, run);
+            by_snp.visit_gaps(of_panel, stride, size, all.data(), n, run,
+                              [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const LineCounts& counts) {
+                                  double excess[SnpLines::kSamples] = {};
+                                  std::uint32_t unused[SnpLines::kSamples] = {};
+                                  kernels().take_off(counts, n_targets, excess, unused);
+                                  for (std::int64_t k = 0; k < n_targets; ++k) out[(t + k) * ld + j] += excess[k];
+                              });
+        }
+    }
+    if (!halves) return;
+    parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int) {
+        const std::int64_t i0 = tiles[at(task)].first * kTile, j0 = tiles[at(task)].second * kTile;
+        for (std::int64_t i = i0; i < std::min(i0 + kTile, n); ++i) {
+            for (std::int64_t j = std::max(i + 1, j0); j < std::min(j0 + kTile, n); ++j) {
+                out[i * ld + j] = out[j * ld + i] = out[i * ld + j] + out[j * ld + i];
+            }
+        }
+    });
+}
+
+// ---- sums over pairs -----------------------------------------------------------------------------------------------
+
+template <class F>
+void GenotypePairs::for_lines(Run& run, F&& f) const {
+    const std::int64_t n = X_->n_rows(), p = static_cast<std::int64_t>(snps_.size());
+    const std::int64_t n_lines = ceil_div(p, kLineSnps);
+    const auto n_threads = static_cast<int>(std::min(std::int64_t{run.n_threads()}, n_lines));
+    run.require_memory(n_threads * (n + 1) * kLineWords * 8, "the genotypes of 256 SNPs for each thread");
+    auto of_thread = buffers<Word>(n_threads, (n + 1) * kLineWords);
+    parallel_for(run, n_lines, [&](std::int64_t l, int slot) {
+        const std::int64_t snp = l * kLineSnps;
+        Word* lines = of_thread[at(slot)].data();
+        std::fill_n(lines + n * kLineWords, kLineWords, Word{0});
+        pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), kLineWords, lines);
+        f(snp, std::min(kLineSnps, p - snp), lines);
+    });
+}
+
+void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums,
+                             Run& run) const {
+    const Equal *begin = equal.data(), *end = begin + equal.size();
+    const Rounding rounding = rounding_of(begin, end);
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+        double high[kLineSnps] = {}, low[kLineSnps] = {};
+        add_equal(kernels(), lines, pairs.data(), begin, end, rounding, high, low);
+        for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
+    });
+}
+
+void GenotypePairs::sums(std::vector<WeightedPair> given, double* sums, Run& run) const {
+    if (given.empty()) return;
+    // Those of one sample next to each other, for its line is close by then.
+    std::stable_sort(given.begin(), given.end(),
+                     [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
+    std::vector<LinePair> pairs;
+    std::vector<Equal> equal;
+    pairs.reserve(given.size());
+    for (const auto& [i, j, g] : given) {
+        add_to_runs(equal, g, static_cast<std::int64_t>(pairs.size()));
+        pairs.push_back(line_pair(i, j));
+    }
+    given = {};
+    add_runs(pairs, equal, sums, run);
+}
+
+void GenotypePairs::sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
+                         double* sums, Run& run) const {
+    const std::int64_t n = X_->n_rows();
+    std::vector<std::int64_t> begins(at(t1 - t0 + 1));  // of the pairs of each target
+    parallel_for(run, t1 - t0,
+                 [&](std::int64_t t, int) { begins[at(t + 1)] = n - std::count(g + t * n, g + (t + 1) * n, 0.0); });
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (std::int64_t first = 0, last = 0; first < t1 - t0; first = last) {
+        const std::int64_t begin = begins[at(first)];
+        for (last = first + 1; last < t1 - t0 && begins[at(last + 1)] - begin <= kPairsAtOnce;) ++last;
+        const Run::Part part(run, share(first, t1 - t0), share(last, t1 - t0));
+        std::vector<LinePair> pairs(at(begins[at(last)] - begin));
+        std::vector<std::vector<Equal>> of_target(at(last - first));
+        parallel_for(run, last - first, [&](std::int64_t t, int) {
+            const double* row = g + (first + t) * n;
+            const std::int64_t place = begins[at(first + t)] - begin;
+            std::vector<std::int32_t> order;
+            order.reserve(at(begins[at(first + t + 1)] - begins[at(first + t)]));
+            for (std::int64_t j = 0; j < n; ++j) {
+                if (row[j] != 0) order.push_back(static_cast<std::int32_t>(j));
+            }
+            std::stable_sort(order.begin(), order.end(),
+                             [&](std::int32_t i, std::int32_t j) { return row[i] < row[j]; });
+            for (std::size_t k = 0; k < order.size(); ++k) {
+                const std::int64_t p = place + static_cast<std::int64_t>(k);
+                add_to_runs(of_target[at(t)], row[order[k]], p);
+                pairs[at(p)] = line_pair(rows[at(t0 + first + t)], order[k]);
+            }
+        });
+        std::size_t n_runs = 0;
+        for (const auto& runs : of_target) n_runs += runs.size();
+        std::vector<Equal> equal;
+        equal.reserve(n_runs);
+        for (auto& runs : of_target) {
+            equal.insert(equal.end(), runs.begin(), runs.end());
+            runs = {};
+        }
+        add_runs(pairs, equal, sums, run);
+    }
+}
+
+void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0,
+                                const GroupedNeighbors& neighbors, std::int64_t /*n_out*/, const CombineGroups& combine,
+                                double* out, Run& run) const {
+    const std::int64_t n_groups = neighbors.n_groups, p = static_cast<std::int64_t>(snps_.size());
+    const auto n_bins = static_cast<std::int64_t>(neighbors.begins.size()) - 1;
+    std::vector<LinePair> pairs;        // without gaps, or otherwise
+    std::vector<std::int32_t> members;  // of them the neighbors
+    std::vector<Equal> equal;           // of one strength and one weight
+    Numbers run_weights;
+    std::vector<std::size_t> begins{0};  // in equal, of each bin
+    Numbers weights(at(n_bins));
+    for (std::int64_t bin = 0; bin < n_bins; ++bin) {
+        std::vector<std::int64_t> order(at(neighbors.begins[at(bin + 1)] - neighbors.begins[at(bin)]));
+        std::iota(order.begin(), order.end(), neighbors.begins[at(bin)]);
+        const auto key = [&](std::int64_t e) {
+            return std::pair(neighbors.strengths[at(e)], neighbors.weights[at(e)]);
+        };
+        std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+        for (const std::int64_t e : order) {
+            const auto place = static_cast<std::int64_t>(gaps_ ? members.size() : pairs.size());
+            const auto [strength, weight] = key(e);
+            weights[at(bin)] += weight;
+            if (equal.size() == begins.back() || equal.back().weight != strength || run_weights.back() != weight) {
+                equal.push_back({strength, place, place});
+                run_weights.push_back(weight);
+            }
+            ++equal.back().end;
+            if (gaps_) {
+                members.push_back(static_cast<std::int32_t>(neighbors.samples[at(e)]));
+            } else {
+                pairs.push_back(line_pair(rows[at(t0 + bin / n_groups)], neighbors.samples[at(e)]));
+            }
+        }
+        begins.push_back(equal.size());
+    }
+    const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+        Numbers sums(at(n_groups * kLineSnps)), counts(at(n_groups * kLineSnps));
+        for (std::int64_t bin = 0; bin < n_bins; ++bin) {
+            const std::int64_t group = bin % n_groups, t = bin / n_groups;
+            double *sum = sums.data() + group * kLineSnps, *count = counts.data() + group * kLineSnps;
+            double high[kLineSnps] = {}, low[kLineSnps] = {};
+            std::fill_n(count, n, gaps_ ? 0.0 : weights[at(bin)]);
+            if (!gaps_) {
+                add_equal(kernels(), lines, pairs.data(), equal.data() + begins[at(bin)],
+                          equal.data() + begins[at(bin + 1)], rounding, high, low);
+            }
+            for (std::size_t e = begins[at(bin)]; e < begins[at(bin + 1)] && gaps_; ++e) {
+                std::uint32_t found[kLineSnps] = {}, known[kLineSnps] = {};
+                add_known(kernels(), lines, X_->n_rows(), rows[at(t0 + t)], members.data() + equal[e].begin,
+                          equal[e].end - equal[e].begin, found, known);
+                for (std::int64_t k = 0; k < n; ++k) {
+                    high[k] += equal[e].weight * found[k];
+                    count[k] += run_weights[e] * known[k];
+                }
+            }
+            for (std::int64_t k = 0; k < n; ++k) sum[k] = high[k] + low[k];
+            if (group + 1 < n_groups) continue;
+            combine(t0 + t, snp, n, sums.data(), counts.data(), kLineSnps, out + snp, p);
+        }
+    });
+}
+
+void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) const {
+    std::vector<std::int32_t> order(bins.targets.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto share_of = [&](std::int32_t bin) { return bins.shares[at(bin)]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return share_of(a) < share_of(b); });
+    const auto zero = static_cast<std::int32_t>(X_->n_rows());
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+        for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
+            double means[kLineSnps] = {};  // of the bins of one share
+            for (; last < order.size() && share_of(order[last]) == share_of(order[first]); ++last) {
+                const auto bin = at(order[last]);
+                const std::int32_t* members = bins.members.data() + bins.begins[bin];
+                const std::int64_t size = bins.begins[bin + 1] - bins.begins[bin], target = bins.targets[bin];
+                if (size <= kMostLines) {
+                    LineCounts counts;
+                    genotype_isa().count_lines(lines, members, size, zero, &counts);
+                    kernels().add_means(counts, size, lines + target * kLineWords, means);
+                    continue;
+                }
+                std::uint32_t sums[kLineSnps] = {}, known[kLineSnps] = {};
+                add_known(kernels(), lines, zero, target, members, size, sums, known);
+                for (std::int64_t k = 0; k < n; ++k) means[k] += sums[k] / std::max(1.0, static_cast<double>(known[k]));
+            }
+            for (std::int64_t k = 0; k < n; ++k) out[snp + k] += share_of(order[first]) * means[k];
+        }
+    });
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,431 @@
+// Bits of genotypes, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+#include "engines/isa/genotype_bits.hpp"
+
+#include "engines/isa/tiles.hpp"
+#include "engines/isa/vector.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace fastfs::core {
+namespace {
+
+typedef std::uint64_t Word __attribute__((vector_size(kRegister)));
+constexpr int kWords = kRegister / 8;
+
+// The high or the low bits of a line are half of it. A register of AVX-512 holds a line, narrower ones a half or a
+// part.
+constexpr int kHalf = kLineWords / 2;
+constexpr bool kWholeLine = kWords == kLineWords;
+constexpr int kHalfWords = kWholeLine ? kHalf : kWords, kParts = kHalf / kHalfWords;
+typedef std::uint64_t HalfWord __attribute__((vector_size(8 * kHalfWords)));
+
+template <class W>
+inline W load_as(const std::uint64_t* from) {
+    typedef W InMemory __attribute__((aligned(8), may_alias));
+    return *reinterpret_cast<const InMemory*>(from);
+}
+
+inline Word load_words(const std::uint64_t* from) { return load_as<Word>(from); }
+
+// ---- carry-save adders ---------------------------------------------------------------------------------------------
+
+// The carry of plane + a + b, of which the rest stays in the plane.
+template <class W>
+inline W add(W& plane, W a, W b) {
+#if defined(__AVX512F__)
+    // Three operations on three inputs each; of the form below GCC makes four.
+    const W carry = (plane & a) | ((plane | a) & b);
+    plane = plane ^ a ^ b;
+#else
+    const W u = plane ^ a, carry = (plane & a) | (u & b);
+    plane = u ^ b;
+#endif
+    return carry;
+}
+
+// Adds 2^n values to the planes 0..n - 1, of weights 1, 2, 4..., and returns the carry of weight 2^n (Harley and Seal).
+template <int n, class W, class Next>
+inline __attribute__((always_inline)) W add_values(W* planes, Next& next) {
+    W a, b;
+    if constexpr (n == 1) {
+        a = next();
+        b = next();
+    } else {
+        a = add_values<n - 1>(planes, next);
+        b = add_values<n - 1>(planes, next);
+    }
+    return add(planes[n - 1], a, b);
+}
+
+constexpr int kDepth = 4, kValues = 1 << kDepth;
+
+// The bits of each byte.
+inline Word bits_of_bytes(Word x) {
+    constexpr std::uint64_t kBytes = 0x0101010101010101;
+    x = x - ((x >> 1) & (0x55 * kBytes));
+    x = (x & (0x33 * kBytes)) + ((x >> 2) & (0x33 * kBytes));
+    return (x + (x >> 4)) & (0x0f * kBytes);
+}
+
+// The sums of the bytes of each word.
+inline Word sum_of_bytes(Word x) {
+#if defined(__AVX512BW__)
+    return __builtin_bit_cast(Word, _mm512_sad_epu8(__builtin_bit_cast(__m512i, x), _mm512_setzero_si512()));
+#elif defined(__AVX2__)
+    return __builtin_bit_cast(Word, _mm256_sad_epu8(__builtin_bit_cast(__m256i, x), _mm256_setzero_si256()));
+#elif defined(__SSE2__)
+    return __builtin_bit_cast(Word, _mm_sad_epu8(__builtin_bit_cast(__m128i, x), _mm_setzero_si128()));
+#else
+    constexpr std::uint64_t kEvery2 = 0x00ff00ff00ff00ff, kEvery4 = 0x0000ffff0000ffff;
+    x = (x & kEvery2) + ((x >> 8) & kEvery2);
+    x = (x & kEvery4) + ((x >> 16) & kEvery4);
+    return (x & 0xffffffff) + (x >> 32);
+#endif
+}
+
+// ---- differing bits ------------------------------------------------------------------------------------------------
+
+// Bits are of two kinds, and so are the counts of all that follows: those in which the codes of genotypes differ, or,
+// if `differ`, one for each pair of genotypes that aren't the same.
+
+#if defined(__AVX512F__)
+// Of two lines, the high bits of both, and the low ones.
+inline Word high_halves(Word x, Word y) { return FASTFS_SHUFFLE(Word, x, y, 0, 1, 2, 3, 8, 9, 10, 11); }
+inline Word low_halves(Word x, Word y) { return FASTFS_SHUFFLE(Word, x, y, 4, 5, 6, 7, 12, 13, 14, 15); }
+#else
+inline Word high_halves(Word x, Word) { return x; }  // never called
+inline Word low_halves(Word x, Word) { return x; }
+#endif
+
+inline Word differing(const std::uint64_t* a, const std::uint64_t* b) { return load_words(a) ^ load_words(b); }
+
+// ---- bits of pairs -------------------------------------------------------------------------------------------------
+
+template <bool differ>
+std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n_lines) {
+    // Bytes hold the sums of a row: of the carries, 8 a round and 31 rounds, and of the rest, (1 + 2 + 4 + 8) * 8 of
+    // the planes and 15 * 8 of the last values.
+    static_assert(kPanelLines * kLineWords / (kValues * kWords) <= 31);
+    Word planes[kDepth] = {}, carries{}, rest{};
+    // Values, and those in a line, or in two if these share registers.
+    constexpr int kUnit = differ && !kWholeLine ? kParts : 1;
+    const std::int64_t n_values =
+        differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kParts) : n_lines * kLineWords / kWords;
+    std::int64_t k = 0;
+    auto next = [&]() __attribute__((always_inline)) {
+        Word found;
+        if constexpr (!differ) {
+            found = differing(a + k * kWords, b + k * kWords);
+        } else if constexpr (kWholeLine) {
+            const std::int64_t first = 2 * k * kLineWords, second = first + (2 * k + 1 < n_lines ? kLineWords : 0);
+            const Word x = differing(a + first, b + first);
+            Word y = differing(a + second, b + second);
+            if (second == first) y = Word{};
+            found = high_halves(x, y) | low_halves(x, y);
+        } else {
+            const std::int64_t word = k / kUnit * kLineWords + k % kUnit * kWords;
+            found = differing(a + word, b + word) | differing(a + word + kHalf, b + word + kHalf);
+        }
+        ++k;
+        return found;
+    };
+    for (std::int64_t r = n_values / kValues; r > 0; --r) {
+        carries += bits_of_bytes(add_values<kDepth>(planes, next));
+    }
+    while (k < n_values) rest += bits_of_bytes(next());
+    for (int p = 0; p < kDepth; ++p) rest += bits_of_bytes(planes[p]) << p;
+    const Word sums = sum_of_bytes(carries) * std::uint64_t{kValues} + sum_of_bytes(rest);
+    std::uint64_t sum = 0;
+    for (int w = 0; w < kWords; ++w) sum += sums[w];
+    return static_cast<std::uint32_t>(sum);
+}
+
+template <bool differ>
+void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
+               std::int64_t n_lines, std::uint32_t* sums) {
+    for (std::int64_t j = 0; j < n; ++j) sums[j] += differing_bits<differ>(left, right + j * stride, n_lines);
+}
+
+#if defined(__AVX512F__)
+// The same where the machine counts the bits of words, for which one table of functions is of its own.
+template <bool differ, int n>
+__attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint64_t* left, const std::uint64_t* right,
+                                                                std::int64_t stride, std::int64_t n_lines,
+                                                                std::uint32_t* sums) {
+    Word counts[n] = {};
+    for (std::int64_t k = 0; k < n_lines; k += differ ? 2 : 1) {
+        const std::uint64_t* a = left + k * kLineWords;
+        for (int j = 0; j < n; ++j) {
+            const std::uint64_t* b = right + j * stride + k * kLineWords;
+            Word found = differing(a, b);
+            if constexpr (differ) {
+                const Word second = k + 1 < n_lines ? differing(a + kLineWords, b + kLineWords) : Word{};
+                found = high_halves(found, second) | low_halves(found, second);
+            }
+            counts[j] += __builtin_bit_cast(Word, _mm512_popcnt_epi64(__builtin_bit_cast(__m512i, found)));
+        }
+    }
+    for (int j = 0; j < n; ++j) {
+        for (int w = 0; w < kWords; ++w) sums[j] += static_cast<std::uint32_t>(counts[j][w]);
+    }
+}
+
+template <bool differ>
+void pair_counts(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
+                 std::int64_t n_lines, std::uint32_t* sums) {
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4) count_differing<differ, 4>(left, right + j * stride, stride, n_lines, sums + j);
+    for (; j < n; ++j) count_differing<differ, 1>(left, right + j * stride, stride, n_lines, sums + j);
+}
+#endif
+
+// ---- vertical counters ---------------------------------------------------------------------------------------------
+
+// A counter for each bit of a register is a column through the planes.
+constexpr int kPlanes = 40;
+
+inline int bits_of(std::int64_t count) {
+    return count == 0 ? 0 : 64 - __builtin_clzll(static_cast<std::uint64_t>(count));
+}
+
+// Counts n_rounds times kValues values, next(r, k), in the planes 0..n_planes - 1, which hold them.
+template <class W, class Next>
+inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_planes, W* planes, Next&& next) {
+    // Carries wait until there are two of a weight, so that each costs about one more addition.
+    W waiting[kPlanes];
+    for (int p = 0; p < n_planes + 2 || p < kDepth + 2; ++p) planes[p] = W{};
+    for (std::int64_t r = 0; r < n_rounds; ++r) {
+        int k = 0;
+        auto value = [&]() __attribute__((always_inline)) { return next(r, k++); };
+        W carry = add_values<kDepth>(planes, value);
+        int p = kDepth;
+        for (std::int64_t rounds = r; rounds & 1; rounds >>= 1, ++p) carry = add(planes[p], waiting[p], carry);
+        waiting[p] = carry;
+    }
+    const int top = n_planes > kDepth ? n_planes : kDepth;
+    for (int w = kDepth; n_rounds >> (w - kDepth) != 0; ++w) {
+        if (!(n_rounds >> (w - kDepth) & 1)) continue;
+        W carry = waiting[w];
+        for (int p = w; p <= top; ++p) {
+            const W both = planes[p] & carry;
+            planes[p] ^= carry;
+            carry = both;
+        }
+    }
+}
+
+// counts = the numbers of which the planes are the bits; up to 16 of them.
+void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* counts) {
+#if defined(__AVX512BW__)
+    for (int group = 0; group < kLineSnps / 32; ++group) {
+        __m512i count = _mm512_setzero_si512();
+        for (int p = 0; p < n; ++p) {
+            const auto set = static_cast<__mmask32>(planes[p][group / 2] >> (32 * (group % 2)));
+            count = _mm512_mask_add_epi16(count, set, count, _mm512_set1_epi16(static_cast<short>(1 << p)));
+        }
+        _mm512_storeu_si512(counts + 32 * group, count);
+    }
+#else
+    typedef std::uint16_t Lanes __attribute__((vector_size(32)));
+    Lanes bit;
+    for (int l = 0; l < 16; ++l) bit[l] = static_cast<std::uint16_t>(1 << l);
+    for (int group = 0; group < kLineSnps / 16; ++group) {
+        Lanes count{};
+        for (int p = n - 1; p >= 0; --p) {
+            const auto bits = static_cast<std::uint16_t>(planes[p][group / 4] >> (16 * (group % 4)));
+            const Lanes set = __builtin_bit_cast(Lanes, ((Lanes{} + bits) & bit) == bit);
+            count = count + count - set;
+        }
+        __builtin_memcpy(counts + 16 * group, &count, sizeof count);
+    }
+#endif
+}
+
+// ---- bits of SNPs --------------------------------------------------------------------------------------------------
+
+template <bool differ>
+void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n, double by_high, double by_low,
+              double* high, double* low) {
+    // Pairs that a round counts: two of them, one, or half of one for each value.
+    constexpr int kPairs = kValues * (differ ? 2 : 1) / (kWholeLine ? 1 : 2);
+    const std::int64_t n_rounds = n / kPairs, n_last = n % kPairs;
+    LinePair last[kPairs] = {};  // filled up with pairs of one line with itself
+    for (std::int64_t p = 0; p < n_last; ++p) last[p] = pairs[n_rounds * kPairs + p];
+    const int n_planes = bits_of(2 * n);
+    alignas(64) std::uint64_t found[kPlanes][kHalf];
+    for (int part = 0; part < kParts; ++part) {
+        const std::uint64_t* from = lines + part * kHalfWords;
+        const auto bits = [&](const LinePair& one, int word) __attribute__((always_inline)) {
+            return differing(from + one.i * kLineWords + word, from + one.j * kLineWords + word);
+        };
+        Word planes[kPlanes];
+        count(n_rounds + (n_last > 0), n_planes, planes, [&](std::int64_t r, int k) __attribute__((always_inline)) {
+            const LinePair* pair = r < n_rounds ? pairs + r * kPairs : last;
+            if constexpr (differ && kWholeLine) {
+                const Word x = bits(pair[2 * k], 0), y = bits(pair[2 * k + 1], 0);
+                return high_halves(x, y) | low_halves(x, y);
+            } else if constexpr (differ) {
+                return bits(pair[k], 0) | bits(pair[k], kHalf);
+            } else if constexpr (kWholeLine) {
+                return bits(pair[k], 0);
+            } else {
+                return bits(pair[k / 2], k % 2 * kHalf);
+            }
+        });
+        if constexpr (kWholeLine) {  // of which both halves count for the same SNPs
+            std::uint64_t carries[kHalf] = {};
+            for (int p = 0; p < n_planes; ++p) {
+                for (int w = 0; w < kHalf; ++w) {
+                    const std::uint64_t a = planes[p][w], b = planes[p][kHalf + w], c = carries[w];
+                    found[p][w] = a ^ b ^ c;
+                    carries[w] = (a & b) | ((a | b) & c);
+                }
+            }
+        } else {
+            for (int p = 0; p < n_planes; ++p) {
+                for (int w = 0; w < kWords; ++w) found[p][part * kWords + w] = planes[p][w];
+            }
+        }
+    }
+    for (int p = 0; p < n_planes; p += 16) {
+        std::uint16_t counts[kLineSnps];
+        read_planes(found + p, n_planes - p < 16 ? n_planes - p : 16, counts);
+        const double unit = p == 0 ? 1.0 : p == 16 ? 0x1p16 : 0x1p32;
+        const double unit_high = by_high * unit, unit_low = by_low * unit;
+        for (int k = 0; k < kLineSnps; ++k) {
+            high[k] += unit_high * counts[k];
+            low[k] += unit_low * counts[k];
+        }
+    }
+}
+
+// ---- bits of lines -------------------------------------------------------------------------------------------------
+
+using Planes = std::uint64_t[16][kHalf];
+
+// Counts in the planes in how many of the chosen lines each bit of value(line) is set, and returns how many planes.
+template <class W, class Value>
+inline __attribute__((always_inline)) int count_column(const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                                                       W* planes, Value&& value) {
+    const std::int64_t n_rounds = n / kValues, n_last = n % kValues;
+    std::int32_t last[kValues];
+    for (int k = 0; k < kValues; ++k) last[k] = k < n_last ? chosen[n_rounds * kValues + k] : zero;
+    const int n_planes = bits_of(n);
+    count(n_rounds + (n_last > 0), n_planes, planes, [&](std::int64_t r, int k) __attribute__((always_inline)) {
+        return value(std::int64_t{r < n_rounds ? chosen[r * kValues + k] : last[k]} * kLineWords);
+    });
+    return n_planes;
+}
+
+template <class W>
+void copy_planes(const W* planes, int n, int from, int n_words, std::uint64_t (*to)[kHalf], int word) {
+    for (int p = 0; p < n; ++p) {
+        for (int w = 0; w < n_words; ++w) to[p][word + w] = planes[p][from + w];
+    }
+}
+
+void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                 LineCounts* counts) {
+    Planes high, low, both;
+    int n_planes = 0;
+    if constexpr (kWholeLine) {
+        Word planes[kPlanes];
+        n_planes = count_column(chosen, n, zero, planes,
+                                [&](std::int64_t at) __attribute__((always_inline)) { return load_words(lines + at); });
+        copy_planes(planes, n_planes, 0, kHalf, high, 0);
+        copy_planes(planes, n_planes, kHalf % kWords, kHalf, low, 0);
+    }
+    for (int word = 0; word < kHalf; word += kHalfWords) {
+        HalfWord planes[kPlanes];
+        const auto load = [&](std::int64_t at)
+                              __attribute__((always_inline)) { return load_as<HalfWord>(lines + at + word); };
+        if constexpr (!kWholeLine) {
+            n_planes = count_column(chosen, n, zero, planes, load);
+            copy_planes(planes, n_planes, 0, kHalfWords, high, word);
+            count_column(chosen, n, zero, planes,
+                         [&](std::int64_t at) __attribute__((always_inline)) { return load(at + kHalf); });
+            copy_planes(planes, n_planes, 0, kHalfWords, low, word);
+        }
+        count_column(chosen, n, zero, planes,
+                     [&](std::int64_t at) __attribute__((always_inline)) { return load(at) & load(at + kHalf); });
+        copy_planes(planes, n_planes, 0, kHalfWords, both, word);
+    }
+    read_planes(high, n_planes, counts->high);
+    read_planes(low, n_planes, counts->gaps);
+    read_planes(both, n_planes, counts->low);
+    for (int k = 0; k < kLineSnps; ++k) {
+        counts->gaps[k] = static_cast<std::uint16_t>(counts->gaps[k] - counts->low[k]);
+    }
+}
+
+// Calls f(k, sum, known) for each SNP k of a line: the sum of its differences from the n lines of counts that have it,
+// and the number of these; both 0 if the line hasn't.
+template <bool differ, class F>
+inline __attribute__((always_inline)) void visit_known(const LineCounts& counts, std::int64_t n,
+                                                       const std::uint64_t* line, F&& f) {
+    typedef std::uint16_t Count;
+    alignas(64) Count high[kLineSnps], low[kLineSnps];
+    const auto halves = reinterpret_cast<const std::uint64_t (*)[kHalf]>(line);
+    read_planes(halves, 1, high);
+    read_planes(halves + 1, 1, low);
+    for (int k = 0; k < kLineSnps; ++k) {
+        // Those that are known, have the high bit and have the low one, of which the last are some of the second.
+        const auto c = static_cast<Count>(n - counts.gaps[k]), h = counts.high[k], l = counts.low[k];
+        const auto not_h = static_cast<Count>(c - h), not_l = static_cast<Count>(c - l);
+        std::uint32_t sum;
+        if constexpr (differ) {
+            sum = low[k] ? not_l : static_cast<Count>(high[k] ? not_h + l : h);
+        } else {
+            sum = std::uint32_t{high[k] ? not_h : h} + std::uint32_t{low[k] ? not_l : l};
+        }
+        const bool missing = low[k] > high[k];
+        f(k, missing ? 0 : sum, missing ? std::uint32_t{0} : std::uint32_t{c});
+    }
+}
+
+template <bool differ>
+void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
+               std::uint32_t* known) {
+    visit_known<differ>(counts, n, line, [&](int k, std::uint32_t sum, std::uint32_t count) {
+        sums[k] += sum;
+        known[k] += count;
+    });
+}
+
+template <bool differ>
+void add_means(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, double* means) {
+    visit_known<differ>(counts, n, line, [&](int k, std::uint32_t sum, std::uint32_t count) {
+        const auto divisor = static_cast<std::int32_t>(count > 1 ? count : 1);
+        means[k] += static_cast<double>(static_cast<std::int32_t>(sum)) / static_cast<double>(divisor);
+    });
+}
+
+template <bool differ>
+void take_off(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        distances[k] -= static_cast<double>(std::int32_t{counts.high[k]} + (differ ? 0 : counts.low[k]));
+        lacking[k] += counts.gaps[k];
+    }
+}
+
+}  // namespace
+
+extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);
+constexpr GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME) = {
+    {{pair_sums<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
+     {pair_sums<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
+    count_lines,
+};
+
+#if defined(__AVX512F__)
+extern const GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME);
+constexpr GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME) = {
+    {{pair_counts<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
+     {pair_counts<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
+    count_lines,
+};
+#endif
+
+}  // namespace fastfs::core

@@ -1,0 +1,58 @@
+// Kernels on genotypes of two bits.
+#pragma once
+
+#include <cstdint>
+
+namespace fastfs::core {
+
+// Genotypes of one sample lie in lines of 256 SNPs, at 64 bytes: 4 words of their high bits, then 4 of the low ones.
+// The codes 00, 10 and 11 then differ in as many bits as the genotypes differ by. 01 is missing.
+constexpr std::int64_t kLineSnps = 256, kLineWords = 8;
+
+// Lines of a sample that are summed at once, at most.
+constexpr std::int64_t kPanelLines = 64;
+
+// Lines whose bits are counted at once, at most.
+constexpr std::int64_t kMostLines = 65535;
+
+// Two samples of a table of lines.
+struct LinePair {
+    std::int32_t i, j;
+};
+
+// In how many of some lines the high and the low bit of a genotype are set, and how many lack it.
+struct LineCounts {
+    alignas(64) std::uint16_t high[kLineSnps], low[kLineSnps], gaps[kLineSnps];
+};
+
+// What depends on whether a difference is |x - y|, the number of bits in which the codes differ, or 1 if x isn't y.
+struct GenotypeDifference {
+    // sums[j] += the differences of n_lines (at most kPanelLines) of `left` from right + j * stride (in words), for n
+    // samples j.
+    void (*pair_sums)(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
+                      std::int64_t n_lines, std::uint32_t* sums);
+    // For each of 256 SNPs, high[k] += by_high * c and low[k] += by_low * c, where c is the sum of the differences of n
+    // (less than 2^31) pairs of lines. None may be missing here and above. Exact, if the caller has rounded the factors
+    // for that.
+    void (*snp_sums)(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n, double by_high, double by_low,
+                     double* high, double* low);
+    // For each of 256 SNPs that `line` has, known[k] += how many of n other lines have it, and sums[k] += the
+    // differences from these; or means[k] += their mean, 0 of none. counts: of those lines.
+    void (*add_known)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
+                      std::uint32_t* known);
+    void (*add_means)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, double* means);
+    // Of n samples k: distances[k] -= the differences of what is counted from 00, and lacking[k] += the gaps.
+    void (*take_off)(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking);
+};
+
+struct GenotypeIsa {
+    GenotypeDifference differences[2];  // |x - y|, and whether x isn't y
+    // Of n (at most kMostLines) chosen lines. zero: a line without bits.
+    void (*count_lines)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                        LineCounts* counts);
+};
+
+// Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ), which has twice the distances a second.
+const GenotypeIsa& genotype_isa();
+
+}  // namespace fastfs::core
