@@ -128,6 +128,8 @@ void bind_projse(py::module_& m) {
              py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("run"))
         .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
         .def("merge", &fastfs::projse_sums::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+        .def("merge_class", &fastfs::projse_sums::merge_class, py::arg("other"), py::arg("label"),
+             py::call_guard<py::gil_scoped_release>())
         .def(
             "select",
             [](const fastfs::projse_sums& self, const py::dict& options_, const py::object& run_) {
@@ -147,6 +149,7 @@ void bind_projse(py::module_& m) {
                 sums.load(std::vector<double>(numbers.data(), numbers.data() + numbers.size()));
                 return sums;
             }))
+        .def_property_readonly("means", [](const fastfs::projse_sums& self) { return to_array(self.means()); })
         .def_property_readonly("n_rows", &fastfs::projse_sums::n_rows)
         .def_property_readonly("n_y", &fastfs::projse_sums::n_y)
         .def_property_readonly("n_x", &fastfs::projse_sums::n_x)

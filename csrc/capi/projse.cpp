@@ -179,6 +179,33 @@ fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_
     });
 }
 
+fastfs_status fastfs_projse_merge_class(fastfs_projse_sums* sums, const fastfs_projse_sums* other, int64_t label) {
+    return guarded([&] {
+        require(sums != nullptr && other != nullptr, "sums or other is null");
+        require(sums != other, "sums can't be merged with themselves");
+        std::scoped_lock lock(sums->mutex, other->mutex);
+        const std::int64_t n_y = sums->sums.columns(ProjseSums::kY).n, n_x = sums->sums.columns(ProjseSums::kX).n;
+        const std::int64_t other_x = other->sums.columns(ProjseSums::kX).n;
+        require(n_x == other_x, "the sums are of ", n_x, " and ", other_x, " variables and can't be merged");
+        require(other->sums.columns(ProjseSums::kY).n == 1 && other->sums.of_labels() && !other->sums.has_xx(),
+                "rows of one class come as sums with n_y = 1 and labels");
+        require(!sums->sums.has_xx(), "sums with two views or without targets have no classes");
+        require(label >= 0 && label < n_y, "label must be in 0..", n_y - 1, ", but is ", label);
+        if (other->sums.n_rows() == 0) return;
+        Run run(FASTFS_RUN_INIT);
+        sums->sums.merge(other->sums.as_class(n_y, label), run);
+    });
+}
+
+fastfs_status fastfs_projse_means(const fastfs_projse_sums* sums, double* means) {
+    return guarded([&] {
+        require(sums != nullptr && means != nullptr, "sums or means is null");
+        std::lock_guard lock(sums->mutex);
+        const auto& mean = sums->sums.columns(ProjseSums::kX).mean;
+        std::copy(mean.begin(), mean.end(), means);
+    });
+}
+
 fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
                                    const fastfs_run* run_, fastfs_projse_result* result) {
     return guarded([&] {

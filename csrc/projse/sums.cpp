@@ -388,6 +388,55 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         total.merge(std::move(sums), run);
     };
 
+    // Rows r0..r1 - 1 with labels, unsorted: each column is summed in the order of the rows, as after sorting. A task
+    // has a range of columns, so the same bits come from any number of them.
+    auto add_rows = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* indptr, auto* indices) {
+        Part part = targets(r0, r1);
+        ProjseSums& sums = part.sums;
+        const std::int64_t n = r1 - r0, width = ceil_div(n_x, std::min<std::int64_t>(run.n_threads(), n_x));
+        parallel_for(run, ceil_div(n_x, width), [&](std::int64_t task, int) {
+            const std::int64_t j0 = task * width, w = std::min(width, n_x - j0);
+            std::vector<double> moments(at(2 * w), 0.0);  // sum and sum of squares, column by column
+            // By class; one class has the sums of all.
+            std::vector<double> products(at(n_y > 1 ? n_y * w : 0), 0.0);
+            for (std::int64_t r = r0; r < r1; ++r) {
+                auto *index = indices + indptr[r], *end = indices + indptr[r + 1];
+                if (w < n_x) {
+                    index = std::lower_bound(index, end, j0);
+                    end = std::lower_bound(index, end, j0 + w);
+                }
+                auto* value = values + (index - indices);
+                double* product = n_y > 1 ? products.data() + rows.labels[r] * w : nullptr;
+                for (; index != end; ++index, ++value) {
+                    const auto v = static_cast<double>(*value);
+                    const std::int64_t j = std::int64_t{*index} - j0;
+                    double* moment = moments.data() + 2 * j;
+                    moment[0] += v;
+                    moment[1] += v * v;
+                    if (product) product[j] += v;
+                }
+            }
+            for (std::int64_t j = 0; j < w; ++j) {
+                const double sum = moments[at(2 * j)], mean = sum / static_cast<double>(n);
+                sums.side_[kX].set(j0 + j, n, 0.0, sum, moments[at(2 * j + 1)]);
+                for (std::int64_t k = 0; k < n_y; ++k) {
+                    const double own = n_y > 1 ? products[at(k * w + j)] : sum;
+                    sums.yx_[(j0 + j) * n_y + k] = own - part.y_sums[at(k)] * mean;
+                }
+            }
+        });
+        sums.require_finite(rows, r0, r1);
+        total.merge(std::move(sums), run);
+    };
+    auto ascending_rows = [](std::int64_t r0, std::int64_t r1, auto* indptr, auto* indices) {
+        for (std::int64_t r = r0; r < r1; ++r) {
+            bool ascending = true;
+            for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) ascending &= indices[e - 1] < indices[e];
+            if (!ascending) return false;
+        }
+        return true;
+    };
+
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         // Rows whose targets stay in the L2 cache, as long as a column has a few entries among them.
@@ -406,6 +455,10 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
                     ++r1;
                 }
                 start(r1);
+                if (rows.labels && ascending_rows(r0, r1, indptr, indices)) {
+                    add_rows(r0, r1, values, indptr, indices);
+                    continue;
+                }
                 sorted.assign(values, indptr, indices, r0, r1, n_x);
                 add_part(r0, r1, sorted.values.data(), sorted.begins.data(), sorted.begins.data() + 1,
                          sorted.rows.data());
@@ -515,6 +568,19 @@ ProjseSums ProjseSums::copy() const {
     std::copy(yy_.data(), yy_.data() + yy_.size(), result.yy_.data());
     std::copy(yx_.data(), yx_.data() + yx_.size(), result.yx_.data());
     std::copy(xx_.data(), xx_.data() + xx_.size(), result.xx_.data());
+    return result;
+}
+
+ProjseSums ProjseSums::as_class(std::int64_t n_y, std::int64_t label) const {
+    ProjseSums result(n_y, side_[kX].n, false);
+    result.n_rows_ = result.n_labelled_ = n_rows_;
+    result.side_[kX] = side_[kX];
+    // Targets that don't vary have no inner products about their means.
+    std::fill_n(result.yy_.data(), result.yy_.size(), 0.0);
+    std::fill_n(result.yx_.data(), result.yx_.size(), 0.0);
+    const auto n = static_cast<double>(n_rows_);
+    for (std::int64_t c = 0; c < n_y; ++c)
+        result.side_[kY].set(c, n_rows_, 0.0, c == label ? n : 0, c == label ? n : 0);
     return result;
 }
 

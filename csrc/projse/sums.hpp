@@ -29,6 +29,8 @@ class ProjseSums {
     void update(const ProjseRows& rows, Run& run);
     void merge(ProjseSums&& other, Run& run);
     ProjseSums copy() const;
+    // The same rows as rows of one class among n_y; these sums are of one label.
+    ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
     // As plain numbers.
     std::int64_t size() const;

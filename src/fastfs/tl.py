@@ -7,7 +7,7 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ import fastfs
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
-from fastfs._inputs.matrix import check_structure
-from fastfs._machine.run import DataWarning, as_progress, warn
+from fastfs._inputs.source import Source, is_stream
+from fastfs._inputs.sparse import check_structure
+from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._methods import METHODS
 from fastfs._types import Array, Progress
 
@@ -45,9 +46,6 @@ __all__ = [
     "surf",
     "swrf",
 ]
-
-# Rows of a matrix on disk that are read at once.
-_CHUNK_BYTES = 1 << 26
 
 # Rank correlations of scores with those without labels that are worth a warning.
 _LABEL_FREE = 0.5
@@ -119,13 +117,14 @@ _DOC = """{summary}
         No such column, layer, group or mask.
     ValueError
         A group with fewer than two cells, without a name or called "rest"; cells without a group, batch, donor or
-        covariate; gene names that occur twice; a copy, a view or permutations of a file; `batch`, `donors`,
+        covariate; gene names that occur twice; a copy or a view of a file; `batch`, `donors`,
         `covariates` or ``ranking="z"`` without permutations; batches or donors that leave nothing to permute; what the
         estimator raises.
     TypeError
         `adata` is no AnnData; `groups` or `covariates` is no list; `key_added` is no string.
     MemoryError
-        X would have to be made dense, and exceeds `max_memory`.
+        X would have to be made dense, and exceeds `max_memory`; or X is on disk or a Dask array, has to be loaded, and
+        exceeds a quarter of it.
 
     Warns
     -----
@@ -184,9 +183,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
         adata = adata.copy() if copy else adata
-        source = _Source(adata, layer, use_raw, mask_var, "" if method.streams else word)
-        if source.is_backed and n_permutations:
-            raise ValueError("permutations need the cells in memory, but X is on disk: call adata.to_memory() first")
+        source = _Source(adata, layer, use_raw, mask_var)
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         test = _Test(n_permutations, ranking, _design(adata, cells, batch, donors, covariates))
@@ -216,7 +213,9 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
     tool.__name__ = tool.__qualname__ = word
     data = "Sparse values are made dense, those of the cells and genes that are compared."
     if method.sparse:
-        data = "Sparse values stay sparse" + ("; read in chunks of cells if on disk." if method.streams else ".")
+        data = "Sparse values stay sparse" + ("; data on disk are read in one pass." if method.streams else ".")
+    if not method.streams:
+        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`."
     tool.__doc__ = _DOC.format(
         summary=method.genes,
         estimator=method.estimator,
@@ -233,7 +232,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
 class _Source:
     """The matrix that is compared: where it is, which genes, and how to hand some cells of it to an estimator."""
 
-    def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any, loads: str) -> None:
+    def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any) -> None:
         if layer is not None:
             if use_raw:
                 raise ValueError("layer and use_raw=True exclude each other: choose one")
@@ -256,24 +255,13 @@ class _Source:
             )
         self.genes = None if mask_var is None else _mask(adata, mask_var, names, self.use_raw)
         self.names = names if self.genes is None else names[self.genes]
-        self.is_dask = hasattr(self.X, "to_delayed")
-        if self.is_dask and hasattr(self.X._meta, "tocsr"):  # a block at a time is made dense where it is read
-            self.X = self.X.map_blocks(_to_array, dtype=self.X.dtype, meta=np.empty((0, 0), self.X.dtype))
-        self.is_backed = not self.is_dask and not isinstance(self.X, np.ndarray) and not hasattr(self.X, "tocsr")
-        if loads and (self.is_dask or self.is_backed):
-            raise ValueError(
-                f"{loads} needs its cells in memory, but X is {'a Dask array' if self.is_dask else 'on disk'}: choose "
-                "cells and genes and call adata.to_memory(), or take projse, which streams"
-            )
 
-    def of(self, cells: Array) -> Any:
-        """What the estimator is given; cells ascending."""
-        if self.is_dask:
-            part = self.X[cells]
-            return part if self.genes is None else part[:, self.genes]
-        if self.is_backed:
-            return self.chunks(cells)
-        part = self.X if len(cells) == self.X.shape[0] else self.X[cells]
+    def of(self, cells: Array, run: Run | None = None) -> Any:
+        """What the estimator is given; cells ascending. Those on disk and Dask arrays are loaded, if they fit."""
+        every = len(cells) == self.X.shape[0]
+        if is_stream(self.X):
+            return Source.of(self.X).load(run or Run(), rows=None if every else cells, columns=self.genes)
+        part = self.X if every else self.X[cells]
         if self.genes is not None:
             part = part[:, self.genes]
         if not hasattr(part, "tocsr"):
@@ -281,40 +269,6 @@ class _Source:
         if part.dtype.kind != "f":
             part = part.astype(np.float32 if part.dtype.itemsize <= 2 else np.float64)
         return part
-
-    def chunks(self, cells: Array) -> Iterator[Any]:
-        """The cells of a matrix on disk, in parts."""
-        for begin, rows in self._blocks(cells):
-            part = rows[cells[(cells >= begin) & (cells < begin + rows.shape[0])] - begin]
-            yield part if self.genes is None else part[:, self.genes]
-
-    def _blocks(self, cells: Array) -> Iterator[tuple[int, Any]]:
-        """About 64 MB of a matrix on disk at a time, where it has any of the cells, and the number of the first row."""
-        n_cells, n_genes = self.X.shape
-        step = max(1, _CHUNK_BYTES // (8 * n_genes))
-        for begin in range(0, n_cells, step):
-            if np.any((cells >= begin) & (cells < begin + step)):
-                rows = self.X[begin : begin + step]
-                check_structure(rows)
-                yield begin, rows
-
-    def sums(self, cells: Array, labels: Array, n_groups: int) -> Array:
-        """Sums of the genes over the cells of each group, in one pass."""
-        n_cells, n_genes = self.X.shape
-        members = csr_matrix((np.ones(len(cells)), (labels, cells)), shape=(n_groups, n_cells))
-        if self.is_dask:
-            from dask.array import from_array
-
-            total = (from_array(members.toarray(), chunks=(n_groups, self.X.chunks[0])) @ self.X).compute()
-        elif hasattr(self.X, "tocsr"):
-            total = (members @ self.X).toarray()
-        else:
-            total = np.zeros((n_groups, n_genes))
-            for begin, rows in self._blocks(cells):
-                part = members[:, begin : begin + rows.shape[0]] @ rows
-                total += part.toarray() if hasattr(part, "tocsr") else part
-        chosen: Array = total if self.genes is None else total[:, self.genes]
-        return chosen
 
 
 def _check(adata: Any, copy: bool) -> None:
@@ -324,12 +278,6 @@ def _check(adata: Any, copy: bool) -> None:
         raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}: anndata.read_h5ad reads files")
     if adata.isbacked and (copy or adata.is_view):
         raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
-
-
-def _to_array(block: Any) -> Array:
-    check_structure(block)
-    dense: Array = block.toarray()
-    return dense
 
 
 def _names(mapping: Any) -> str:
@@ -458,20 +406,29 @@ def _compare(
     test: _Test,
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
-    whole = clone(model).fit(source.of(cells), labels)
     names, numbers = np.unique(labels, return_inverse=True)
+    if hasattr(model, "_sum_groups"):  # one pass serves all comparisons, and only permutations need the cells
+        every = len(cells) == source.X.shape[0]
+        sums = model._sum_groups(source.X, numbers, len(names), None if every else cells, source.genes)
+        means, whole = sums.means, clone(model)._fit_groups(sums, np.arange(len(names)), names)
+        X = source.of(cells, Run.of(model)) if test.n_permutations else None
+    else:
+        X = source.of(cells, Run.of(model))
+        sums, means, whole = None, _means(X, numbers, len(names)), clone(model).fit(X, labels)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
-        of_groups = _scores(whole, source.of(cells), labels, test)
+        of_groups = _scores(whole, X, labels, test)
         found = [of_groups[group] for group, _ in pairs]
     else:
-        rows = [
-            np.ones(len(cells), bool) if other is None else np.isin(labels, [group, other]) for group, other in pairs
+        sides = [
+            np.where(names == group, 0, 1 if other is None else np.where(names == other, 1, -1))
+            for group, other in pairs
         ]
+        kept = [of_group[numbers] >= 0 for of_group in sides]
         tasks = (
-            (clone(model), source.of(cells[kept]), labels[kept] == group, test.of(kept))
-            for kept, (group, _) in zip(rows, pairs, strict=True)
+            (clone(model), X if X is None or some.all() else X[some], of_group, numbers[some], test.of(some), sums)
+            for some, of_group in zip(kept, sides, strict=True)
         )
-        if source.is_backed:  # an open file is for this process alone
+        if X is None:  # sums are compared at once
             compared = [_compare_pair(*task) for task in tasks]
         else:
             from joblib import Parallel, delayed
@@ -484,15 +441,15 @@ def _compare(
             warn([message + "parameters say how long it may take"], ConvergenceWarning)
     if test.n_permutations:
         _warn_of_tests(type(model).__name__, dict(zip((group for group, _ in pairs), found, strict=True)), test.ranking)
-    sums, sizes = source.sums(cells, numbers, len(names)), np.bincount(numbers)
-    if sums.any() and np.array_equal(sums, np.rint(sums)):
+    sizes = np.bincount(numbers)
+    if _whole_numbers(means * sizes[:, None]):
         warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
     by_group = {}
     for (group, other), one in zip(pairs, found, strict=True):
         ours = names == group
         theirs = ~ours if other is None else names == other
-        means = [sums[which].sum(axis=0) / sizes[which].sum() for which in (ours, theirs)]
-        by_group[group] = one | dict(zip(("mean", "mean_rest"), means, strict=True))
+        both = [np.average(means[which], axis=0, weights=sizes[which]) for which in (ours, theirs)]
+        by_group[group] = one | dict(zip(("mean", "mean_rest"), both, strict=True))
     return {"whole": whole, "groups": by_group}
 
 
@@ -514,12 +471,36 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
     warn(messages)
 
 
-def _compare_pair(model: Any, X: Any, is_group: Array, test: _Test) -> tuple[dict[str, Any], bool]:
-    """Scores and p-values of some cells against the others, and whether the method came to its end."""
-    y = np.where(is_group, "group", "rest")
+def _means(X: Any, groups: Array, n_groups: int) -> Array:
+    """Means of the genes in each group."""
+    total = np.zeros((n_groups, X.shape[1]))
+    for first, rows in Source.of(X).blocks():
+        n = rows.shape[0]
+        part = csr_matrix((np.ones(n), (groups[first : first + n], np.arange(n))), shape=(n_groups, n)) @ rows
+        total += part.toarray() if hasattr(part, "tocsr") else part
+    found: Array = total / np.bincount(groups)[:, None]
+    return found
+
+
+def _whole_numbers(sums: Array) -> bool:
+    """Whether these are sums of whole numbers, up to rounding."""
+    return bool(sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9))
+
+
+def _compare_pair(
+    model: Any, X: Any, of_group: Array, groups: Array, test: _Test, sums: Any
+) -> tuple[dict[str, Any], bool]:
+    """Scores and p-values of cells in one group against others, and whether the method came to its end.
+
+    ``of_group`` is 0 for the groups on the one side, 1 for those on the other and -1 for the rest; ``groups`` are those
+    of the cells. The fit takes `sums` over all groups if they are known, otherwise X.
+    """
+    sides = np.array(["group", "rest"])
+    y = sides[of_group[groups]]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = _scores(model.fit(X, y), X, y, test)["group"]
+        fitted = model.fit(X, y) if sums is None else model._fit_groups(sums, of_group, sides)
+        found = _scores(fitted, X, y, test)["group"]
     # All groups together have warned of the data.
     return found, not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
@@ -601,7 +582,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
 
 
 manifest = _tool("manifest", notes=_ONCE)
-projse = _tool("projse", notes="X may be on disk (``backed``) or a Dask array: each fit is one pass over the cells.")
+projse = _tool("projse", notes="One pass over the cells serves all groups.")
 relief = _tool("relief", notes=_DISTANCES)
 relieff = _tool("relieff", notes=_DISTANCES)
 surf = _tool("surf", notes=_DISTANCES)
@@ -696,7 +677,7 @@ def differential_correlation(
 
     _check(adata, copy)
     adata = adata.copy() if copy else adata
-    source = _Source(adata, layer, use_raw, mask_var, "differential_correlation")
+    source = _Source(adata, layer, use_raw, mask_var)
     if groups is None:
         cells, labels, _ = _grouping(adata, groupby, None, "rest", drop_unlabelled)
     elif isinstance(groups, str) or len(groups) != 2:

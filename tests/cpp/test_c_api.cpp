@@ -167,6 +167,8 @@ void test_null() {
     CHECK(fastfs_projse_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_merge_class(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_means(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_save(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_load(nullptr, nullptr) == FASTFS_EINVAL);

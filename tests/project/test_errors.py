@@ -71,7 +71,7 @@ def test_chunks_are_named(method):
     message = r"^in chunk 1: X must hold numbers, but column 2 .* holds strings, such as 'high'"
     if isinstance(method, fastfs.ProjSe):
         strings = np.where(np.arange(24).reshape(6, 4) == 6, np.nan, X)
-        message = r"^in chunk 1: X contains NaN or infinity: first at row 1, column 2 "
+        message = r"^X contains NaN or infinity: first at row 7, column 2 "
     with pytest.raises(ValueError, match=message):
         method.fit(iter([X, strings]), np.arange(12) % 2)
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import fastfs
 from fastfs import tl
 from fastfs._inference.design import Design
+from fastfs._inputs.streams import Passes
 
 anndata = pytest.importorskip("anndata")
 
@@ -334,15 +335,95 @@ def test_backed(tmp_path, make):
         np.testing.assert_allclose(
             backed.uns["projse"][column]["beta"], adata.uns["projse"][column]["beta"], rtol=1e-4, atol=1e-6
         )
-    with pytest.raises(ValueError, match=r"relieff needs its cells in memory, but X is on disk.*to_memory"):
-        tl.relieff(backed, "state")
-    with pytest.raises(ValueError, match=r"permutations need the cells in memory.*to_memory"):
-        tl.projse(backed, "state", n_permutations=9)
+    for one in (adata, backed):  # loaded, if a quarter of the budget has room
+        tl.relieff(one, "state", mask_var=np.arange(20) < 12)
+        tl.projse(one, "state", n_permutations=9, key_added="permuted")
+    for key, column in (("relieff", "scores"), ("permuted", "pvals")):
+        assert np.array_equal(backed.uns[key][column]["beta"], adata.uns[key][column]["beta"])
+    with pytest.raises(MemoryError, match=r"more than a quarter of the memory budget of 9000 bytes"):
+        tl.relieff(backed, "state", max_memory=9000)
     with pytest.raises(ValueError, match="copy or a view of a file"):
         tl.projse(backed, "state", copy=True)
     with pytest.raises(ValueError, match="copy or a view of a file"):
         tl.projse(backed[:40], "state")
     backed.file.close()
+
+
+@pytest.mark.parametrize("form", ["h5ad, CSR", "h5ad, dense", "Dask", "sparse Dask"])
+def test_projse_reads_the_cells_once_for_all_groups(tmp_path, form, monkeypatch):
+    """Whatever is compared: with the rest, with a reference, with some cells and genes left out."""
+    da = pytest.importorskip("dask.array")
+    adata = cells(make=csr_matrix if form == "h5ad, CSR" else np.asarray)
+    adata.obs["some"] = adata.obs["state"].astype(object).where(np.arange(len(adata)) % 7 > 0)
+    if "h5ad" in form:
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        other = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    else:
+        other = adata.copy()
+        other.X = da.from_array(adata.X, chunks=(17, 7 if form == "Dask" else 20))
+        if form == "sparse Dask":
+            other.X = other.X.map_blocks(csr_matrix)
+    passes = []
+    run = Passes.run
+    monkeypatch.setattr(Passes, "run", lambda self, update: (passes.append(self), run(self, update))[1])
+    for options in ({}, {"reference": "alpha"}, {"groups": ["beta"]}, {"mask_var": np.arange(20) % 3 > 0}):
+        for column in ("state", "some"):
+            options = options | {"drop_unlabelled": column == "some", "key_added": "found", "center": True}
+            tl.projse(adata, column, **options)
+            passes.clear()
+            tl.projse(other, column, **options)
+            assert len(passes) == ("h5ad" in form)
+            one, two = adata.uns["found"], other.uns["found"]
+            assert one["names"].dtype.names == two["names"].dtype.names
+            for group in one["names"].dtype.names:
+                for what in ("scores", "logfoldchanges"):
+                    np.testing.assert_allclose(two[what][group], one[what][group], rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(other.var["found_scores"], adata.var["found_scores"], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["h5ad", "Dask"])
+def test_a_bad_value_is_named_by_its_cell_and_gene_among_those_compared(tmp_path, form):
+    da = pytest.importorskip("dask.array")
+    adata = cells()
+    row = len(adata) - 2
+    adata.X[row, 13] = np.nan
+    mask = np.arange(20) > 9
+    adata.obs["some"] = adata.obs["state"].astype(object).where(np.arange(len(adata)) % 7 != 1)
+    assert adata.obs["some"].notna().iloc[row]
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    other = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    if form == "Dask":
+        other = adata.copy()
+        other.X = da.from_array(adata.X, chunks=(17, 20))
+    with pytest.raises(ValueError, match=f"first at row {row}, column 3 "):
+        tl.projse(other, "some", mask_var=mask, drop_unlabelled=True)
+    assert "projse" not in other.uns
+
+
+def test_dask_gives_the_same_bits_whoever_computes():
+    dask = pytest.importorskip("dask")
+    import dask.array as da
+
+    found = []
+    for scheduler in ("sync", "threads"):
+        adata = cells(n=400)
+        adata.X = da.from_array(adata.X, chunks=(17, 20))
+        with dask.config.set(scheduler=scheduler, num_workers=3):
+            tl.projse(adata, "state")
+        found.append(adata.uns["projse"])
+    for column in ("scores", "logfoldchanges"):
+        assert np.array_equal(found[0][column]["beta"], found[1][column]["beta"])
+
+
+def test_projse_of_groups_is_that_of_the_estimator():
+    adata = cells()
+    tl.projse(adata, "state", reference="gamma")
+    state = adata.obs["state"].astype(str).to_numpy()
+    kept = np.isin(state, ["alpha", "gamma"])
+    expected = fastfs.projse_scores(adata.X[kept].astype(float), state[kept])
+    found = adata.uns["projse"]
+    order = [adata.var_names.get_loc(name) for name in found["names"]["alpha"]]
+    np.testing.assert_allclose(found["scores"]["alpha"], expected[order], rtol=1e-6)
 
 
 def test_backed_and_writable(tmp_path):
@@ -363,8 +444,9 @@ def test_lazy(tmp_path):
         tl.projse(one, "state", center=True)
     assert np.array_equal(lazy.uns["projse"]["names"]["beta"], adata.uns["projse"]["names"]["beta"])
     assert np.array_equal(lazy.var["projse_rank"].to_series(), adata.var["projse_rank"])
-    with pytest.raises(ValueError, match="relieff needs its cells in memory, but X is a Dask array"):
-        tl.relieff(lazy, "state")
+    for one in (adata, lazy):
+        tl.relieff(one, "state")
+    assert np.array_equal(lazy.uns["relieff"]["scores"]["beta"], adata.uns["relieff"]["scores"]["beta"])
 
 
 def test_a_view_becomes_a_copy():
@@ -391,8 +473,11 @@ def test_dask(sparse):
         np.testing.assert_allclose(
             lazy.uns["projse"][column]["beta"], adata.uns["projse"][column]["beta"], rtol=1e-4, atol=1e-6
         )
-    with pytest.raises(ValueError, match="disc needs its cells in memory, but X is a Dask array"):
-        tl.disc(lazy, "state")
+    for one in (adata, lazy):
+        tl.manifest(one, "state")
+    np.testing.assert_allclose(
+        lazy.uns["manifest"]["scores"]["beta"], adata.uns["manifest"]["scores"]["beta"], rtol=1e-5, atol=1e-7
+    )
 
 
 def test_groups_side_by_side():

@@ -494,6 +494,12 @@ FASTFS_API fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two
 FASTFS_API fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X, const fastfs_matrix* Y,
                                               const int64_t* labels, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other);
+/* Adds the sums of rows of one class, which were made with n_y = 1 and labels of 0, as rows with that label. So the
+ * sums of each group of rows, from one pass, serve any comparison of groups. */
+FASTFS_API fastfs_status fastfs_projse_merge_class(fastfs_projse_sums* sums, const fastfs_projse_sums* other,
+                                                   int64_t label);
+/* means, out: n_x numbers, the means of the columns of X over the rows so far; 0 before the first. */
+FASTFS_API fastfs_status fastfs_projse_means(const fastfs_projse_sums* sums, double* means);
 FASTFS_API fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
                                               const fastfs_run* run, fastfs_projse_result* result);
 FASTFS_API int64_t fastfs_projse_rows(const fastfs_projse_sums* sums);

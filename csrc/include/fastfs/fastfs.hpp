@@ -439,6 +439,14 @@ class projse_sums {
         check(fastfs_projse_update(handle_.get(), X.get(), nullptr, labels, &how));
     }
     void merge(const projse_sums& other) { check(fastfs_projse_merge(handle_.get(), other.handle_.get())); }
+    void merge_class(const projse_sums& other, std::int64_t label) {
+        check(fastfs_projse_merge_class(handle_.get(), other.handle_.get(), label));
+    }
+    std::vector<double> means() const {
+        std::vector<double> numbers(static_cast<std::size_t>(n_x_));
+        check(fastfs_projse_means(handle_.get(), numbers.data()));
+        return numbers;
+    }
     projse_result select(const projse_options& options, const run& how = default_run()) const {
         return projse_result::of(options.from_y ? n_y_ : n_x_, options.n_select, how, [&](fastfs_projse_result* out) {
             return fastfs_projse_select(handle_.get(), &options, &how, out);

@@ -9,7 +9,8 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, decoded, is_genotypes, not_finite, stack
+from fastfs._inputs.matrix import as_matrix, decoded, not_finite
+from fastfs._inputs.source import is_genotypes, stack
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress

@@ -15,7 +15,8 @@ from fastfs._functions.margin import Labels, MarginOptions, Stage
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_dense, is_genotypes, not_finite, take_columns
+from fastfs._inputs.matrix import as_dense, not_finite, take_columns
+from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run
 from fastfs._types import Array
 

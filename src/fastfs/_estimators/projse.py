@@ -14,10 +14,10 @@ from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
 from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.streams import is_stream
+from fastfs._inputs.source import Source, is_dask, is_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, core
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Integers, Progress
 
 _SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at once
 
@@ -167,7 +167,8 @@ class ProjSe(_KernelSelector):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
-            Streams are iterators of row chunks, Dask arrays, HDF5 and Zarr arrays; they are read once.
+            Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
+            blocks of rows, and functions that return one; they are read once.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers
@@ -184,10 +185,10 @@ class ProjSe(_KernelSelector):
             check = None
             if not is_stream(X):
                 X = self._validate_matrix(X, run)
-            elif hasattr(X, "__next__"):
+            elif is_dask(X):
+                self.n_features_in_ = Source.of(X).shape[1]
+            else:
                 check = partial(self._validate_matrix, run=run)
-            elif hasattr(X, "shape"):
-                self.n_features_in_ = int(X.shape[1]) if len(X.shape) == 2 else 0
             outcome, classes = _projse.fit(X, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
@@ -286,6 +287,22 @@ class ProjSe(_KernelSelector):
                 yield scores, float(scores.max())
 
         return scorer
+
+    def _sum_groups(
+        self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+    ) -> _projse.GroupSums:
+        """Return sums over the groups of X, for `_fit_groups`."""
+        return _projse.GroupSums(X, groups, n_groups, Run.of(self), rows=rows, columns=columns)
+
+    def _fit_groups(self, sums: _projse.GroupSums, labels: Integers, classes: Array) -> "ProjSe":
+        """Fit with these labels of the groups, places among the classes; groups with -1 stay out."""
+        options, run = _projse.Options.of(self), Run.of(self)
+        with self._all_or_nothing():
+            self._forget()
+            self.classes_ = classes
+            self._deliver(sums.select(labels, self.n_features_to_select, options, run))
+            self.n_features_in_ = len(self.scores_)
+        return self
 
     def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
         """Return the classes, if there are any, and the target of each sample: several numbers are one record."""

@@ -13,8 +13,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.matrix import column_names, require_table
+from fastfs._inputs.matrix import column_names, loaded, require_table
 from fastfs._machine.errors import about_targets, renumber
+from fastfs._machine.run import Run
 
 Columns = npt.NDArray[np.int64]
 
@@ -96,6 +97,7 @@ class _Wrapper(_Selector):
                 f"X is an iterator of row chunks, which can be read once, but {type(self).__name__} scores it several "
                 "times: give it as one array"
             )
+        X = loaded(X, Run())
         require_table(X)
         if hasattr(X, "tocsr"):
             X = X if X.format in ("csr", "csc") else X.tocsc()  # others have no columns to take

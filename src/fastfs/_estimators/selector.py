@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._inputs.checks import count_selected
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import as_array, column_names, is_genotypes, require_table
+from fastfs._inputs.matrix import as_array, column_names, loaded, require_table
+from fastfs._inputs.source import is_genotypes
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -56,6 +57,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validate_matrix(self, X: Any, run: Run, *, reset: bool = True) -> Any:
         """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
+        X = loaded(X, run)
         return self._check_values(X, as_array(X, run), reset=reset)
 
     def _check_values(self, X: Any, values: Any, *, reset: bool = True) -> Any:

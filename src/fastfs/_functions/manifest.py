@@ -16,7 +16,8 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_floats, as_matrix, stack
+from fastfs._inputs.matrix import as_floats, as_matrix
+from fastfs._inputs.source import stack
 from fastfs._inputs.streams import as_chunks
 from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core, inside_joblib, warn

@@ -5,7 +5,6 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 import copy
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,11 @@ from fastfs._functions.options import Options as _Options
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
-from fastfs._inputs.matrix import as_floats, as_matrix
-from fastfs._inputs.streams import dask_blocks, is_dask, is_stream, row_chunks
+from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
+from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, delayed_rows, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
-from fastfs._machine.errors import within
+from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -400,21 +400,23 @@ def collect(
 ) -> tuple[Any, Array | None]:
     """Return the sums over the rows of X and y, which may be streams, and the classes.
 
-    `whole`, `chunk` and `names` are as for `row_chunks`; `check` sees the first chunk of X.
+    `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`.
     """
     if is_dask(X):
         return _collect_dask(X, y, run, two_views, whole)
+    passes = Passes(X, run, names=names, see=check)
+    targets = TargetRows(y, passes.source, run, whole, chunk)
     sums = classes = None
-    for number, (rows, target) in enumerate(row_chunks(X, y, run, whole, chunk, names)):
+
+    def update(first: int, rows: Any, own: Run) -> None:
+        nonlocal sums, classes
+        target = targets.rows(first, rows)
         if sums is None:
-            if check is not None:
-                check(rows)
             classes = target.classes
             sums = core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
-        with within("chunk", number) if is_stream(X) else nullcontext():
-            sums.update(rows, target.numbers, target.labels, run)
-    if sums is None:
-        raise ValueError("X yielded no rows: has the iterator been used up before?")
+        sums.update(rows, target.numbers, target.labels, own)
+
+    targets.finish(passes.run(update))
     return sums, classes
 
 
@@ -424,20 +426,18 @@ def _collect_dask(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tu
 
     blocks, classes = dask_blocks(X, y, run, read)
     part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
-    parts = [part(rows, target, two_views, run.budget) for rows, target in blocks]
-    while len(parts) > 1:
-        parts = [merge(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0].compute(), classes
+    return merge_pairwise([part(*block, two_views, run.budget) for block in blocks], merge), classes
 
 
-def _sums_of_block(X: Any, target: Target, two_views: bool, budget: int) -> Any:
+def _sums_of_block(first: int, X: Any, target: Target, two_views: bool, budget: int) -> Any:
     run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    X = as_matrix(X, run)
-    if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
-        target = Target(numbers=as_columns(as_target(target.numbers), run))
-    sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
-    if X.shape[0]:
-        sums.update(X, target.numbers, target.labels, run)
+    with in_rows(range(first, first + X.shape[0])):
+        X = as_matrix(X, run)
+        if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
+            target = Target(numbers=as_columns(as_target(target.numbers), run))
+        sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
+        if X.shape[0]:
+            sums.update(X, target.numbers, target.labels, run)
     return sums
 
 
@@ -445,6 +445,96 @@ def _merged(a: Any, b: Any) -> Any:
     sums = copy.deepcopy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
+
+
+class GroupSums:
+    """The sums over each group of rows, from one pass, which serve any comparison of groups.
+
+    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` as for `Passes`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        groups: Integers,
+        n_groups: int,
+        run: Run,
+        *,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+    ) -> None:
+        if is_dask(X):
+            self._sums = _groups_of_dask(X, groups, n_groups, run, rows, columns)
+        else:
+            self._sums = [None] * n_groups
+
+            def update(first: int, block: Any, own: Run) -> None:
+                _add_groups(self._sums, block, groups[first : first + block.shape[0]], own)
+
+            Passes(X, run, rows=rows, columns=columns).run(update)
+
+    @property
+    def means(self) -> Floats:
+        """Means of the features in each group."""
+        found: Floats = np.array([sums.means for sums in self._sums])
+        return found
+
+    def select(
+        self, labels: Integers, n_features_to_select: int | float | None, options: Options, run: Run
+    ) -> Outcome[ProjSeResult]:
+        """Choose with these labels of the groups, from 0; groups with -1 stay out."""
+        of_labels = core().ProjseSums(int(max(labels)) + 1, self._sums[0].n_x, False, run)
+        for sums, label in zip(self._sums, labels.tolist(), strict=True):
+            if label >= 0:
+                of_labels.merge_class(sums, label)
+        return select(of_labels, n_features_to_select, options, run)
+
+
+def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
+    """Add the rows of a block, each to the sums of its group."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=len(sums))).tolist()
+    rows = Source.of((block.tocsr() if hasattr(block, "tocsr") else block)[order])
+    for group, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if begin == end:
+            continue
+        if sums[group] is None:
+            sums[group] = core().ProjseSums(1, block.shape[1], False, run)
+        with in_rows(order[begin:end]):
+            sums[group].update(rows.read(begin, end), None, np.zeros(end - begin, np.int64), run)  # type: ignore[misc]
+
+
+def _groups_of_dask(
+    X: Any, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
+) -> list[Any]:
+    from dask.delayed import delayed
+
+    blocks, ends = delayed_rows(X)
+    rows = np.arange(ends[-1]) if rows is None else rows
+    part, merge = delayed(_groups_of_block, pure=False), delayed(_merged_groups, pure=False)
+    parts = []
+    for block, begin, end in zip(blocks, [0, *ends[:-1]], ends, strict=True):
+        low, high = np.searchsorted(rows, (begin, end))
+        parts.append(part(begin, block, rows[low:high] - begin, groups[low:high], n_groups, columns, run.budget))
+    found: list[Any] = merge_pairwise(parts, merge)
+    return found
+
+
+def _groups_of_block(
+    first: int, X: Any, rows: Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
+) -> list[Any]:
+    run = Run(1, budget or None)
+    sums: list[Any] = [None] * n_groups
+    if len(rows):
+        block = take_rows(X, rows)
+        with in_rows(first + rows):
+            _add_groups(sums, as_matrix(block if columns is None else block[:, columns], run), groups, run)
+    return sums
+
+
+def _merged_groups(a: list[Any], b: list[Any]) -> list[Any]:
+    pairs = zip(a, b, strict=True)
+    return [own or other if own is None or other is None else _merged(own, other) for own, other in pairs]
 
 
 def select(

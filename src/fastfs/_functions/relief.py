@@ -16,8 +16,9 @@ from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
-from fastfs._inputs.matrix import as_array, as_dense, as_matrix, is_genotypes, require_table, take_rows
+from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
+from fastfs._inputs.source import is_genotypes
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run
@@ -224,6 +225,7 @@ def read_samples(
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
         )
+    X = loaded(X, run)
     require_table(X)
     n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     weights = None if sample_weight is None else as_weights(sample_weight, n_samples)

@@ -2,13 +2,14 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fastfs._inputs.checks import some_of
+from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.sparse import check_structure, index_arrays
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -29,7 +30,7 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
         if not _is_native_float(X.dtype):
             _take_copy(run, 8 * X.nnz, name)
         data = np.ascontiguousarray(as_floats(X.data, name))
-        indices, indptr = _indices(X)
+        indices, indptr = index_arrays(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X
         return type(X)((data, indices, indptr), shape=X.shape, copy=False)
@@ -40,11 +41,6 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
         _take_copy(run, X.nbytes, name)
         X = X.copy()
     return X
-
-
-def is_genotypes(X: Any) -> bool:
-    """Whether X is a :class:`fastfs.io.Genotypes`, whose module imports this one."""
-    return hasattr(X, "bits") and hasattr(X, "check_file")
 
 
 def decoded(X: Any, run: Run) -> Any:
@@ -58,26 +54,6 @@ def decoded(X: Any, run: Run) -> Any:
 
 def _take_copy(run: Run, n_bytes: int, name: str) -> None:
     run.take(n_bytes, f"a copy of {name} as floats needs", f"give {name} as float32 or float64")
-
-
-def _indices(X: Any) -> tuple[Array, Array]:
-    """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
-    index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
-    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
-
-
-def check_structure(X: Any) -> None:
-    """Refuse a CSR or CSC matrix whose indptr or indices point outside it; anything else passes.
-
-    SciPy's indexing and conversions follow them anywhere, so this must come before the first of these.
-    """
-    if not hasattr(X, "tocsr") or X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
-        return
-    from fastfs import _core
-
-    indices, indptr = _indices(X)
-    values = np.empty(len(X.data), np.float32)  # in place of any dtype: the core only counts them
-    _core.check_matrix(SimpleNamespace(format=X.format, shape=X.shape, data=values, indices=indices, indptr=indptr))
 
 
 def as_dense(X: Any, run: Run) -> Any:
@@ -105,6 +81,7 @@ def as_array(
     Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named, by `describe`
     (default: `describing` X), and the error says what to do with them, `advice`.
     """
+    X = loaded(X, run, name)
     require_table(X, name)
     if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
         X = X.sparse.to_coo()
@@ -127,6 +104,12 @@ def as_array(
         _take_copy(run, 8 * values.size, name)
         values = _as_numbers(X, values, describe, name, advice)
     return values
+
+
+def loaded(X: Any, run: Run, name: str = "X") -> Any:
+    """Return X whole, as of `Source.load`, if it is on disk, a Dask array or a function; an array as it is."""
+    X = opened(X)
+    return Source.of(X).load(run, name) if is_stream(X) and not hasattr(X, "__next__") else X
 
 
 def require_table(X: Any, name: str = "X") -> None:
@@ -223,17 +206,6 @@ def _is_word(value: Any) -> bool:
     except ValueError:
         return True
     return False
-
-
-def stack(chunks: Sequence[Any]) -> Any:
-    """Return the chunks as one matrix; a single one isn't copied."""
-    if len(chunks) == 1:
-        return chunks[0]
-    if hasattr(chunks[0], "tocsr"):
-        from scipy.sparse import vstack
-
-        return vstack(chunks, format="csr")
-    return np.concatenate(chunks)
 
 
 def _is_native_float(dtype: Any) -> bool:

@@ -1,16 +1,24 @@
-"""Tables that come in row chunks: iterators, arrays on disk (HDF5, Zarr), Dask arrays."""
+"""Passes over X: what each of them checks and reports, the target of each block, and Dask's blocks."""
 
 import copy
-from collections.abc import Iterable, Iterator
+import threading
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, nullcontext
+from queue import Full, Queue
 from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.matrix import as_matrix, column_names, is_genotypes
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.source import BLOCK_BYTES, Source, is_dask, is_genotypes, is_on_disk, n_rows
 from fastfs._inputs.targets import Reader, Target, as_target
-from fastfs._machine.errors import within
-from fastfs._machine.run import Run
-from fastfs._types import Array
+from fastfs._machine.errors import in_rows, within
+from fastfs._machine.run import Run, inside_joblib
+from fastfs._types import Array, Integers
+
+# Blocks that are read beside the one that is worked on.
+_AHEAD = 2
 
 
 def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
@@ -22,7 +30,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
         return [as_matrix(X, run)]
     n_labels = len(y) if hasattr(y, "__len__") else None
     chunks: list[Any] = []
-    n_rows = n_bytes = 0
+    n_found = n_bytes = 0
     for number, chunk in enumerate(X):
         with within("chunk", number):
             chunk = as_matrix(chunk, run)
@@ -31,10 +39,10 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
                 f"all chunks of X must have the {chunks[0].shape[1]} features of the first, but chunk {len(chunks)} "
                 f"(counted from 0) has {chunk.shape[1]}"
             )
-        n_rows += chunk.shape[0]
+        n_found += chunk.shape[0]
         n_bytes += (chunk.bits if is_genotypes(chunk) else chunk.data).nbytes
-        if n_labels is not None and n_rows > n_labels:
-            raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_rows} rows or more")
+        if n_labels is not None and n_found > n_labels:
+            raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_found} rows or more")
         if run.budget and n_bytes > run.budget:
             raise MemoryError(
                 f"the chunks of X take {n_bytes} bytes or more, but the memory budget is {run.budget} bytes: raise "
@@ -60,128 +68,247 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
         yield chunk
 
 
-def is_stream(X: Any) -> bool:
-    """Whether X comes in row chunks: an iterator, a Dask array, or an array on disk (HDF5, Zarr)."""
-    if hasattr(X, "to_dask_array"):  # which np.asarray would compute as a whole
-        raise ValueError("a Dask DataFrame isn't supported: give X.to_dask_array(lengths=True)")
-    return hasattr(X, "__next__") or is_dask(X) or _is_on_disk(X)
+class Passes:
+    """Reads a source once or several times, with a thread that reads ahead of the work on files.
 
-
-def is_dask(X: Any) -> bool:
-    return hasattr(X, "to_delayed") and hasattr(X, "rechunk")
-
-
-def _is_on_disk(X: Any) -> bool:
-    """Whether X is an array with chunks that isn't in memory; h5py has chunks None for contiguous ones."""
-    return not isinstance(X, np.ndarray) and all(hasattr(X, a) for a in ("chunks", "dtype", "shape", "__getitem__"))
-
-
-_CHUNK_BYTES = 1 << 26
-
-
-def _slices(X: Any) -> Iterator[tuple[int, int]]:
-    """Row ranges of about 64 MB of an array on disk, whole chunks of it each."""
-    n, d = X.shape
-    step = max(1, _CHUNK_BYTES // max(1, d * X.dtype.itemsize))
-    if X.chunks:
-        own = X.chunks[0]
-        step = max(own, step // own * own)
-    return ((begin, min(begin + step, n)) for begin in range(0, n, step))
-
-
-def row_chunks(
-    X: Any, y: Any, run: Run, whole: Reader, chunk: Reader, names: Any = None
-) -> Iterator[tuple[Any, Target]]:
-    """Yield chunks of X and of the target; empty ones are left out.
-
-    `whole` and `chunk` read a target given for all rows and for some; `names` are those of the columns of X so far.
+    Each pass must have the rows of the first one, and the same first and last block. Errors about a block count its
+    rows as X does. A callback of progress gets "pass 1 of 2" and the share of all passes.
     """
-    if _is_on_disk(X):
-        if len(X.shape) != 2:
-            raise ValueError(f"X must be a 2-D array of samples x features, not {len(X.shape)}-D")
-        ranges, rows, source, target = list(_slices(X)), X.shape[0], X, y
-        X = (np.asarray(source[begin:end]) for begin, end in ranges)
-        if _is_on_disk(target):
-            if target.shape[0] != rows:
-                raise ValueError(f"X and y must have the same rows, but have {rows} and {target.shape[0]}")
-            y = (np.asarray(target[begin:end]) for begin, end in ranges) if len(target.shape) == 2 else target[:]
-        if y is not None and not hasattr(y, "__next__"):
-            y = as_target(y)
-            if len(y) != rows:
-                raise ValueError(f"X and y must have the same rows, but have {rows} and {len(y)}")
-    elif not hasattr(X, "__next__"):
-        X = iter([X])
-    X = same_columns(X, "X", names)
-    if y is None:
-        yield from ((as_matrix(rows, _of_chunk(run)), Target()) for rows in X if _n_rows(rows))
-    elif hasattr(y, "__next__"):
-        yield from _pairs(X, same_columns(y, "y"), run, chunk)
-    else:
-        yield from _cut(X, as_target(y), run, whole)
+
+    def __init__(
+        self,
+        X: Any,
+        run: Run,
+        method: str = "",
+        n_passes: int = 1,
+        *,
+        rows: Integers | None = None,
+        columns: Array | None = None,
+        names: Any = None,
+        see: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """`method` reads X; `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is."""
+        source = Source.of(X)
+        if n_passes > 1 and not source.can_repeat:
+            times = "twice" if n_passes == 2 else f"{n_passes} times"
+            raise TypeError(
+                f"{method} reads X {times}, but an iterator can be read once: give a function that returns a new one"
+            )
+        if source.by_columns and source.n_bytes and source.n_bytes <= run.available() // 4:
+            source = Source.of(source.load(run))
+        self.source, self.n_passes = source, n_passes
+        self.rows, self.columns, self._names, self._see = rows, columns, names, see
+        self._run = copy.copy(run)  # of a block, which gives its memory back before the next one comes
+        self._run.progress = None
+        self._progress = run.progress
+        # Four blocks are there at a time, and copies of some.
+        self._block_bytes = min(BLOCK_BYTES, max(1 << 20, run.available() // 16))
+        self._done = 0
+        self._first_pass: tuple[int, ...] = ()  # rows and checksums
+
+    def run(self, update: Callable[[int, Any, Run], Any]) -> int:
+        """Call ``update(first, block, run)`` for each block, as of `as_matrix`; return the number of rows."""
+        number, n, last = self._done + 1, 0, None
+        checks: list[int] = []
+        blocks = self._blocks()
+        if self.source.is_stored and not inside_joblib():
+            blocks = _ahead(blocks)
+        with closing(blocks):
+            for first, block in blocks:
+                self._require(n + block.shape[0] <= self._n_expected(), n + block.shape[0], "or more")
+                with in_rows(self._numbers(first, block.shape[0])):
+                    update(first, block, copy.copy(self._run))
+                if self.n_passes > 1 and not checks:
+                    checks.append(_checksum(block))
+                n += block.shape[0]
+                last = block if self.n_passes > 1 else None
+                self._report(number, n)
+        if n == 0:
+            raise ValueError("X yielded no rows: has the iterator been used up before?")
+        self._require(self._n_expected() in (n, np.inf), n)
+        if self.n_passes > 1:
+            found = (n, *checks, _checksum(last))
+            if self._first_pass and found != self._first_pass:
+                raise ValueError(
+                    f"X changed between pass 1 and pass {number}: its {n:,} rows hold other values; "
+                    "it must stay the same until the end"
+                )
+            self._first_pass = found
+        self._done = number
+        return n
+
+    def _n_known(self) -> int | None:
+        return self.source.shape[0] if self.rows is None else len(self.rows)
+
+    def _n_expected(self) -> float:
+        return self._first_pass[0] if self._first_pass else self._n_known() or np.inf
+
+    def _require(self, good: bool, n: int, more: str = "") -> None:
+        if not good:
+            before = f"pass 1 ({self._n_expected():,} rows)" if self._first_pass else f"{self._n_expected():,} rows"
+            counted = f"{n:,} {more}".rstrip()
+            raise ValueError(
+                f"X changed between {before} and pass {self._done + 1} ({counted}): it must stay the same until the end"
+            )
+
+    def _numbers(self, first: int, n: int) -> Any:
+        return range(first, first + n) if self.rows is None else self.rows[first : first + n]
+
+    def _report(self, number: int, n: int) -> None:
+        total = self._n_known()
+        if self._progress is not None and total:
+            share = (number - 1 + min(1.0, n / total)) / self.n_passes
+            self._progress(f"pass {number} of {self.n_passes}", 0.9 * share)
+
+    def _blocks(self) -> Generator[tuple[int, Any]]:
+        """Blocks as the core takes them, of the width of the first one."""
+        for first, block in self.source.blocks(self.rows, self.columns, self._block_bytes):
+            columns = column_names(block)
+            if columns is not None:
+                if self._names is not None and list(columns) != list(self._names):
+                    raise ValueError(
+                        f"all blocks of X must have the columns of the first, but that from row {first} has others"
+                    )
+                self._names = columns
+            if self._see is not None:
+                self._see(block)
+                self._see = None
+            with within("the block of X from row", first) if first else nullcontext():
+                block = as_matrix(block, copy.copy(self._run))
+            width = self.source.shape[1] if self.columns is None else len(self.columns)
+            if width is None:
+                self.source.shape = (self.source.shape[0], block.shape[1])
+            elif block.shape[1] != width:
+                raise ValueError(
+                    f"all blocks of X must have {width} columns, but that from row {first} has {block.shape[1]}"
+                )
+            yield first, block
 
 
-def _of_chunk(run: Run) -> Run:
-    """A chunk gives its memory back before the next one comes: what a copy of it takes is taken from a copy."""
-    return copy.copy(run)
+def _ahead(blocks: Iterator[Any]) -> Generator[Any]:
+    """Read blocks in a thread of its own while the caller works on others."""
+    ready: Queue[tuple[Any, BaseException | None]] = Queue(_AHEAD)
+    left = threading.Event()
+
+    def put(block: Any, error: BaseException | None = None) -> None:
+        while not left.is_set():
+            try:
+                return ready.put((block, error), timeout=0.1)
+            except Full:
+                continue
+
+    def read() -> None:
+        try:
+            for block in blocks:
+                put(block)
+                if left.is_set():
+                    return
+        except BaseException as error:  # the caller's to raise
+            put(None, error)
+        else:
+            put(None)
+
+    thread = threading.Thread(target=read, name="fastfs-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            block, error = ready.get()
+            if error is not None:
+                raise error
+            if block is None:
+                return
+            yield block
+    finally:
+        left.set()
+        thread.join()
 
 
-def _n_rows(chunk: Any) -> int:
-    return int(np.shape(chunk)[0]) if np.ndim(chunk) or hasattr(chunk, "tocsr") else 1
+def _checksum(block: Any) -> int:
+    """Of the values of a block, and of their places if it is sparse."""
+    parts = (block.indptr, block.indices, block.data) if hasattr(block, "tocsr") else (block,)
+    found = 0
+    for part in parts:
+        found = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, found)
+    return found
 
 
-def _pairs(X: Iterator[Any], y: Iterator[Any], run: Run, read: Reader) -> Iterator[tuple[Any, Target]]:
-    nothing = object()
-    while True:
-        chunk, target = next(X, nothing), next(y, nothing)
-        if chunk is nothing and target is nothing:
+class TargetRows:
+    """The target of the rows of a source, block by block.
+
+    `whole` and `chunk` read a target given for all rows and for some.
+    """
+
+    def __init__(self, y: Any, source: Source, run: Run, whole: Reader, chunk: Reader) -> None:
+        if callable(y) and not hasattr(y, "shape"):
+            y = iter(y())
+        self._y, self._whole, self._chunk, self._run = y, whole, chunk, run
+        self._n = source.shape[0]
+        self._comes_in_chunks = hasattr(y, "__next__") and source.shape[0] is None
+        self._target: Target | None = Target() if y is None else None
+        self._chunks = same_columns((part for part in y if n_rows(part)), "y") if self._comes_in_chunks else iter(())
+        self._is_cut_on_disk = is_on_disk(y) and len(y.shape) == 2
+        if y is None or self._comes_in_chunks:
             return
-        if chunk is nothing or target is nothing:
-            raise ValueError(f"the chunks of {'X' if chunk is nothing else 'y'} ended before those of the other")
-        if _n_rows(chunk) or _n_rows(target):
-            own = _of_chunk(run)
-            chunk = as_matrix(chunk, own)
-            yield chunk, read(target, chunk.shape, own)
+        if not self._is_cut_on_disk:
+            self._y = as_target(y[:] if is_on_disk(y) else y)
+        if self._n is not None and len(self._y) != self._n:
+            raise ValueError(f"X and y must have the same rows, but have {self._n} and {len(self._y)}")
+
+    def rows(self, first: int, block: Any) -> Target:
+        """Return the target of a block."""
+        end = first + block.shape[0]
+        if self._y is None:
+            return Target()
+        if self._comes_in_chunks:
+            target = next(self._chunks, None)
+            if target is None:
+                raise ValueError("the chunks of y ended before those of the other")
+            return self._chunk(target, block.shape, copy.copy(self._run))
+        if end > len(self._y):
+            raise ValueError(f"X and y must have the same rows, but y has {len(self._y)} and X has more")
+        if self._is_cut_on_disk:
+            return self._chunk(np.asarray(self._y[first:end]), block.shape, copy.copy(self._run))
+        if self._target is None:
+            self._target = self._whole(self._y, (len(self._y), block.shape[1]), self._run)
+        return self._target.rows(first, end)
+
+    def finish(self, n: int) -> None:
+        """Check that the target has no more rows than the n of X."""
+        if self._comes_in_chunks:
+            if next(self._chunks, None) is not None:
+                raise ValueError("the chunks of X ended before those of the other")
+        elif self._y is not None and len(self._y) != n:
+            raise ValueError(f"X and y must have the same rows, but have {n} and {len(self._y)}")
 
 
-def _cut(X: Iterator[Any], y: Array, run: Run, read: Reader) -> Iterator[tuple[Any, Target]]:
-    n = len(y)
-    begin, whole = 0, None
-    for chunk in X:
-        if not _n_rows(chunk):
-            continue
-        chunk = as_matrix(chunk, _of_chunk(run))
-        if whole is None:
-            whole = read(y, (n, chunk.shape[1]), run)
-        end = begin + chunk.shape[0]
-        if end > n:
-            raise ValueError(f"X and y must have the same rows, but y has {n} and X has more")
-        yield chunk, whole.rows(begin, end)
-        begin = end
-    if begin < n:
-        raise ValueError(f"X and y must have the same rows, but have {begin} and {n}")
-
-
-def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[Any, Target]], Array | None]:
-    """Return the row blocks of a Dask array, each delayed and with the target of its rows, and the classes.
+def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
+    """Return the row blocks of a Dask array, each with its first row, delayed, with the target, and the classes.
 
     Numbers are delayed too if y is a Dask array of them, and may be of any type.
     """
-    if X.ndim != 2:
-        raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
-    if np.isnan(X.shape[0]):
-        raise ValueError("the row blocks of X must have known lengths: call X.compute_chunk_sizes() first")
-    if X.shape[0] == 0:
-        raise ValueError("X has no rows")
-    X = X.rechunk({1: -1})
-    lengths = X.chunks[0]
+    blocks, ends = delayed_rows(X)
     classes = None
     if is_dask(y) and y.ndim == 2:
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X and y must have the same rows, but have {X.shape[0]} and {y.shape[0]}")
+        lengths = tuple(np.diff(ends, prepend=0).tolist())
         targets = [Target(numbers=block) for block in y.rechunk({0: lengths, 1: -1}).to_delayed().ravel()]
     else:
         whole = read(y, X.shape, run)
         classes = whole.classes
-        ends = np.cumsum(lengths).tolist()
-        targets = [whole.rows(end - n, end) for n, end in zip(lengths, ends, strict=True)]
-    return list(zip(X.to_delayed().ravel(), targets, strict=True)), classes
+        targets = [whole.rows(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return list(zip([0, *ends[:-1]], blocks, targets, strict=True)), classes
+
+
+def delayed_rows(X: Any) -> tuple[list[Any], list[int]]:
+    """Return the row blocks of a Dask array, delayed, and the ends of them."""
+    Source.of(X)  # its checks
+    X = X.rechunk({1: -1})
+    return list(X.to_delayed().ravel()), np.cumsum(X.chunks[0]).tolist()
+
+
+def merge_pairwise(parts: list[Any], merge: Callable[..., Any]) -> Any:
+    """Merge delayed states in the order of their blocks, so that the result doesn't depend on the workers."""
+    while len(parts) > 1:
+        parts = [merge(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
+    return parts[0].compute()

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, is_genotypes
+from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Integers
 

@@ -1,6 +1,6 @@
 """Errors of the core by the caller's names: the core knows classes, sets and columns by number only."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -68,6 +68,16 @@ def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]])
         return number, f"{place.kind} {number}"
 
     _rewrite(error, numbers, of_all)
+
+
+@contextmanager
+def in_rows(rows: Sequence[int] | npt.NDArray[np.int64]) -> Iterator[None]:
+    """Let errors about a block of rows count as the caller does: row k of the block is row ``rows[k]``."""
+    try:
+        yield
+    except (ValueError, LinAlgError) as error:
+        _rewrite(error, ("row",), lambda place: (int(rows[place.number]), f"row {rows[place.number]}"))
+        raise
 
 
 def _rewrite(error: BaseException, kinds: Container[str], change: Callable[[Place], tuple[int, str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastfs._inputs.matrix import check_structure
+from fastfs._inputs.sparse import check_structure
 from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
 

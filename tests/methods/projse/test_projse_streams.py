@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 import fastfs
 from fastfs import ProjSe
+from fastfs._inputs import streams
 from fastfs._machine.run import Run, core
 
 RNG = np.random.default_rng(0)
@@ -196,6 +197,77 @@ def test_merged_sums_and_pickles():
         a.merge(a)
 
 
+def of_class(rows, form=np.asarray):
+    sums = core().ProjseSums(1, 20, False, Run())
+    if len(rows):
+        sums.update(form(rows), None, np.zeros(len(rows), np.int64), Run(1))
+    return sums
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_sums_of_classes_serve_any_comparison(form):
+    parts = {name: of_class(X[name == LABELS] - 99, form) for name in BY_CLASSES}
+    for labels in ({"ill": 0, "other": 1, "well": 2}, {"ill": 0, "other": 1, "well": 1}, {"other": 1, "well": 0}):
+        sums = core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
+        sums.merge_class(of_class(X[:0]), 0)
+        for name, label in labels.items():
+            sums.merge_class(parts[name], label)
+        kept = np.isin(LABELS, list(labels))
+        whole = core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
+        whole.update(X[kept] - 99, None, np.array([labels[name] for name in LABELS[kept]]), Run(1))
+        n = sums.n_y
+        rounding = np.r_[2 + 2 * n : 2 + 3 * n, 2 + 3 * n + 40 : 2 + 3 * n + 60]  # of the summation, which differs
+        found, expected = (np.delete(s.__getstate__()[-1], rounding) for s in (sums, whole))
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(sums.means, X[kept].mean(axis=0) - 99, rtol=1e-12)
+        options = {"n_select": 1, "center": "auto"}
+        np.testing.assert_allclose(
+            sums.select(options, Run())["scores"], whole.select(options, Run())["scores"], rtol=1e-11
+        )
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_rows_of_csr_need_no_order(n_classes):
+    """Rows with ascending columns are summed as they stand; others, and repeated columns, after sorting: the same."""
+    rng = np.random.default_rng(0)
+    table = sp.random(400, 50, 0.2, format="csr", random_state=0)
+    labels = rng.integers(0, n_classes, 400)
+    backwards, halves = table.copy(), table.copy()
+    for begin, end in zip(table.indptr, table.indptr[1:], strict=False):
+        backwards.data[begin:end] = table.data[begin:end][::-1]
+        backwards.indices[begin:end] = table.indices[begin:end][::-1]
+    halves = sp.csr_matrix((np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), 2 * table.indptr), table.shape)
+    found = []
+    for rows in (table, backwards, halves, table.tocsc()):
+        for threads in (1, 3):
+            sums = core().ProjseSums(n_classes, 50, False, Run())
+            sums.update(rows, None, labels, Run(threads))
+            found.append(sums.__getstate__()[-1])
+    assert all(np.array_equal(found[0], one) for one in found[1:])
+    dense = core().ProjseSums(n_classes, 50, False, Run())
+    dense.update(table.toarray(), None, labels, Run(1))
+    n = n_classes
+    products = slice(2 + 3 * n + 150 + n * n, None)
+    np.testing.assert_allclose(found[0][products], dense.__getstate__()[-1][products], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "sums, other, label, message",
+    [
+        ((3, 20), of_class(X), 3, r"label must be in 0\.\.2, but is 3"),
+        ((3, 20), of_class(X), -1, r"label must be in 0\.\.2, but is -1"),
+        ((3, 19), of_class(X), 0, "of 19 and 20 variables and can't be merged"),
+        ((3, 20), core().ProjseSums(2, 20, False, Run()), 0, "n_y = 1 and labels"),
+        ((0, 20), of_class(X), 0, "have no classes"),
+    ],
+)
+def test_sums_that_are_no_class_are_refused(sums, other, label, message):
+    sums = core().ProjseSums(*sums, False, Run())
+    with pytest.raises(ValueError, match=message):
+        sums.merge_class(other, label)
+    assert sums.n_rows == 0
+
+
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
 @pytest.mark.parametrize("with_y", [True, False])
 def test_copies_of_chunks_do_not_add_up(with_y):
@@ -229,7 +301,7 @@ def test_hdf5(tmp_path, chunks):
 
 
 def test_zarr(tmp_path, monkeypatch):
-    monkeypatch.setattr(fastfs._inputs.streams, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(streams, "BLOCK_BYTES", 20_000)
     array = zarr.create_array(store=str(tmp_path / "X.zarr"), shape=X.shape, chunks=(64, 20), dtype="f8")
     array[:] = X
     assert_same(fastfs.projse(array, Y, center=True))
@@ -283,7 +355,7 @@ def test_dask_on_two_workers(cluster):
     assert len(cluster.scheduler_info()["workers"]) == 2
     assert_dask()
     bad = da.from_array(with_nan(400, 3), chunks=(100, 20))
-    with pytest.raises(ValueError, match="row 0, column 3"):
+    with pytest.raises(ValueError, match="row 400, column 3"):
         ProjSe().fit(bad, Y)
 
 
@@ -325,7 +397,11 @@ BAD_CHUNKS = {
     "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
     "a broken source": (lambda: (broken(), Y), Broken, None),
     "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "can't be merged"),
-    "a source that changes its width": (lambda: (iter([X[:100], X[100:, :5]]), Y), ValueError, "5 columns, not 20"),
+    "a source that changes its width": (
+        lambda: (iter([X[:100], X[100:, :5]]), Y),
+        ValueError,
+        "must have 20 columns, but that from row 100 has 5",
+    ),
     "a source that is too short": (lambda: (iter([X[:100]]), Y), ValueError, "100 and 500"),
     "a source that is too long": (lambda: (iter([X, X]), Y), ValueError, "X has more"),
     "targets that end before": (lambda: (iter([X, X]), iter([Y])), ValueError, "chunks of y ended before"),
@@ -346,7 +422,7 @@ FRAME, OTHER = pd.DataFrame(X).add_prefix("x"), pd.DataFrame(Y).add_prefix("y")
 )
 def test_chunks_with_their_columns_in_another_order(chunks, targets):
     for call in (fastfs.projse, ProjSe().fit):
-        with pytest.raises(ValueError, match=r"must have the columns of the first, but chunk 1"):
+        with pytest.raises(ValueError, match=r"must have the columns of the first, but (chunk 1|that from row 100)"):
             call(iter(chunks), iter(targets))
     model = ProjSe(center=True).partial_fit(chunks[0], targets[0])
     with pytest.raises(ValueError, match=r"columns of the first|in the same order"):
