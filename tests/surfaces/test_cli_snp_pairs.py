@@ -81,7 +81,7 @@ def test_a_text_table_of_genotypes(study, inside):
     [
         (["--snps", "none.txt"], "Cannot use 'none.txt'"),
         (["--snps", "study.bim"], "--snps holds '1 rs0 0 0 A G', which isn't a column name"),
-        (["--weights", "w"], "--weights is for fastfs score"),
+        (["--weights", "w"], "No such option"),
         (["--out", "p.txt"], "p.txt"),
     ],
 )

@@ -174,7 +174,9 @@ def as_number_or_auto(permutations: str, low: int) -> int | str:
 def summary(found: "Tested") -> str:
     """The overall p-value and what was permuted, as a part of a sentence."""
     number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
-    return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (", stopped early" if found.stopped else "")
+    return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (
+        ", stopped early" if getattr(found, "stopped", False) else ""  # scans of SNPs always go on to the end
+    )
 
 
 def number_of_labelings(found: "Tested") -> int | str:

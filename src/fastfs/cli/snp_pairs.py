@@ -44,12 +44,9 @@ def snp_pairs(
 ) -> None:
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
     check_files(source, ((out, io.RANKING_ENDINGS),))
-    for option, value in (("--targets", source.targets), ("--event", source.event), ("--weights", source.weights)):
-        if value is not None:
-            raise ValueError(f"{option} is for fastfs score: fastfs snp-pairs compares two classes")
     chosen = None if snps is None else [line.strip() for line in snps.read_text().splitlines() if line.strip()]
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, [], design.columns())
+        data = read(source, design.columns())
         names = data.table.feature_names
         with names_of_the_file(data, source.transpose):
             found = fastfs.snp_pairs(
