@@ -71,21 +71,6 @@ def scaling(report: Report, rows: int) -> None:
 # ---------------------------------------------------------------------------------------------------------------- MNIST
 
 
-def canonical(train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray]) -> float:
-    """First canonical correlation on the test samples, of directions fitted to the training ones."""
-    means = [A.mean(axis=0) for A in train]
-    A, B = (part - mean for part, mean in zip(train, means, strict=True))
-
-    def root(C: np.ndarray) -> np.ndarray:
-        lam, V = np.linalg.eigh(C + 1e-3 * np.trace(C) / len(C) * np.eye(len(C)))
-        return (V / np.sqrt(lam)) @ V.T
-
-    left, right = root(A.T @ A), root(B.T @ B)
-    U, _, Vt = np.linalg.svd(left @ (A.T @ B) @ right)
-    a, b = (test[0] - means[0]) @ (left @ U[:, 0]), (test[1] - means[1]) @ (right @ Vt[0])
-    return float(np.corrcoef(a, b)[0, 1])
-
-
 def mnist(report: Report, rows: int) -> None:
     """Canonical correlations of the chosen pixels."""
     report.heading(
@@ -106,7 +91,9 @@ def mnist(report: Report, rows: int) -> None:
         orders["nearest to the cut"] = nearest
         for name, (a, b) in orders.items():
             values = [
-                canonical((L[:, a[:n]], R[:, b[:n]]), (left[test][:, a[:n]], right[test][:, b[:n]]))
+                fastfs.canonical_correlations(
+                    L[:, a[:n]], R[:, b[:n]], test=(left[test][:, a[:n]], right[test][:, b[:n]])
+                )[0]
                 for n in (10, 20, 50, 100)
             ]
             found.setdefault(name, []).append(values)
@@ -164,14 +151,6 @@ def glioma(report: Report, rows: int) -> None:
     report.row("all 4434", nmi(np.arange(X.shape[1])), note="the paper: 210 to 299 s for its choice")
 
 
-def alignment(X: np.ndarray, y: np.ndarray) -> float:
-    """Of the centred linear kernel of X and the one of the labels."""
-    Z = X - X.mean(axis=0)
-    T = (y[:, None] == np.unique(y)).astype(float)
-    T -= T.mean(axis=0)
-    return float(np.linalg.norm(Z.T @ T) ** 2 / np.linalg.norm(Z.T @ Z) / np.linalg.norm(T.T @ T))
-
-
 def gunpoint(report: Report, rows: int) -> None:
     """Accuracy and alignment against random choice."""
     report.heading("GunPoint: SVM accuracy / centred alignment with 1 / 2 / 5 / 10 points of time")
@@ -183,7 +162,7 @@ def gunpoint(report: Report, rows: int) -> None:
         for n in (1, 2, 5, 10):
             scale = StandardScaler().fit(X[~test][:, order[:n]])
             A, B = (scale.transform(X[part][:, order[:n]]) for part in (~test, test))
-            values += [SVC().fit(A, y[~test]).score(B, y[test]), alignment(A, y[~test])]
+            values += [SVC().fit(A, y[~test]).score(B, y[test]), fastfs.kernel_alignment(A, y[~test])]
         return values
 
     def text(values: Any) -> str:

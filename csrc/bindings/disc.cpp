@@ -107,10 +107,9 @@ py::tuple disc_scale(const py::list& given, const py::object& run_) {
     return py::make_tuple(mean, scale);
 }
 
-py::list disc(const py::list& given, const py::dict& options_, const py::object& run_) {
-    const Sets sets(given);
-    const auto options = read_options<fastfs_disc_options>(
-        fastfs::default_disc_options(), options_,
+fastfs_disc_options to_disc_options(const py::dict& given) {
+    return read_options<fastfs_disc_options>(
+        fastfs::default_disc_options(), given,
         {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
          {"constant", choice(&fastfs_disc_options::constant,
                              {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}})},
@@ -122,11 +121,33 @@ py::list disc(const py::list& given, const py::dict& options_, const py::object&
          {"seed", &fastfs_disc_options::seed},
          {"scaling", choice(&fastfs_disc_options::scaling,
                             {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
+}
+
+py::list disc(const py::list& given, const py::dict& options_, const py::object& run_) {
+    const Sets sets(given);
+    const auto options = to_disc_options(options_);
     Call call(run_);
     const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(sets.views, options, run); });
     py::list results;
     for (std::int64_t s = 0; s < fitted.n_sets(); ++s) results.append(to_dict(fitted.result(s)));
     return results;
+}
+
+// The normalised cut of each group, a row of 0 and 1, in each set.
+py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int64_t, py::array::c_style>& groups,
+                              const py::dict& options_, const py::object& run_) {
+    const Sets sets(given);
+    const auto options = to_disc_options(options_);
+    if (groups.ndim() != 2) throw std::invalid_argument("groups must have two dimensions");
+    const auto n_groups = groups.shape(0), n_sets = static_cast<py::ssize_t>(sets.views.size());
+    py::array_t<double> cuts({n_groups, n_sets});
+    const auto* members = groups.data();
+    auto* out = cuts.mutable_data();
+    Call call(run_);
+    call([&](const fastfs::run& run) {
+        fastfs::check(fastfs_disc_cuts(sets.views.data(), n_sets, &options, members, n_groups, &run, out));
+    });
+    return cuts;
 }
 
 }  // namespace
@@ -143,6 +164,7 @@ void bind_disc(py::module_& m) {
     m.attr("DISC_FLAT") = int{FASTFS_DISC_FLAT};
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
+    m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
     m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }

@@ -129,7 +129,8 @@ class Margin {
             {{"sigma", sigma<fastfs_im4e_options>()},
              {"max_iter", &fastfs_im4e_options::max_iter},
              {"tol", &fastfs_im4e_options::tol},
-             {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})}});
+             {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})},
+             {"start", array(&fastfs_im4e_options::start, {static_cast<py::ssize_t>(X_.view.n_cols())})}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); });
         py::dict result;

@@ -14,6 +14,7 @@ void bind_margin(py::module_& m);
 void bind_disc(py::module_& m);
 void bind_ikdr(py::module_& m);
 void bind_correlation(py::module_& m);
+void bind_snps(py::module_& m);
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The compiled core of fastfs: convert, allocate, release the GIL, one call, return.";
@@ -27,6 +28,7 @@ PYBIND11_MODULE(_core, m) {
     bind_disc(m);
     bind_ikdr(m);
     bind_correlation(m);
+    bind_snps(m);
 }
 
 }  // namespace fastfs::bindings

@@ -50,12 +50,20 @@ void require_positive(double value, const char* name) {
     require(value > 0 && std::isfinite(value), name, " must be a positive number, not ", value);
 }
 
-void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols) {
-    require(!features || (n >= 1 && n <= n_cols), "features must be from 1 to ", n_cols, ", not ", n);
+void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name) {
+    require(!features || (n >= 1 && n <= n_cols), name, " must be from 1 to ", n_cols, ", not ", n);
     for (std::int64_t k = 0; features && k < n; ++k) {
-        require(features[k] >= 0 && features[k] < n_cols && (k == 0 || features[k] > features[k - 1]),
-                "features must be ascending columns of X, but number ", k, " is ", features[k]);
+        require(features[k] >= 0 && features[k] < n_cols && (k == 0 || features[k] > features[k - 1]), name,
+                " must be ascending columns of X, but number ", k, " is ", features[k]);
     }
+}
+
+void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows) {
+    require_size(n_labelings, 0, "n_labelings");
+    if (n_labelings == 0) return;
+    require(labelings != nullptr, "labelings are null");
+    require_fits(n_rows, n_labelings, "labelings");
+    for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, 2);
 }
 
 void require_numbers(const double* values, std::int64_t n, const char* name, double least) {

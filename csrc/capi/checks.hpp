@@ -32,7 +32,10 @@ void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_
 void require_positive(double value, const char* name);
 
 // Ascending columns of X, or null for all.
-void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols);
+void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name = "features");
+
+// Labels of two classes, n_rows in a row; none or more.
+void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows);
 
 // Finite, and at least so large.
 void require_numbers(const double* values, std::int64_t n, const char* name,

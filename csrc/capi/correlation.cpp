@@ -23,13 +23,7 @@ fastfs_differential_correlation_options read_correlation_options(const fastfs_di
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
     require(n_features >= 2, "differential correlation compares pairs of features, but there is only one");
     require_size(n_features, 2, "the number of features");
-    require_size(o.n_labelings, 0, "n_labelings");
-    if (o.n_labelings == 0) return o;
-    require(o.labelings != nullptr, "labelings are null");
-    require_fits(X.n_rows(), o.n_labelings, "labelings");
-    for (std::int64_t b = 0; b < o.n_labelings; ++b) {
-        require_in_range(o.labelings + b * X.n_rows(), X.n_rows(), 2);
-    }
+    require_labelings(o.labelings, o.n_labelings, X.n_rows());
     return o;
 }
 

@@ -68,6 +68,24 @@ void require_count(std::int64_t value, const char* name) {
     require(value >= 1, name, " must be at least 1, but is ", value);
 }
 
+fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
+    const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
+    require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
+            "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not ", o.graph);
+    require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
+            "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
+    require_count(o.n_vectors, "n_vectors");
+    require_count(o.bandwidth_neighbors, "bandwidth_neighbors");
+    require_count(o.n_neighbors, "n_neighbors");
+    require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
+            "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
+    require(o.density >= 0 && o.density <= 1, "density must lie in [0, 1], but is ", o.density);
+    require(o.scaling == FASTFS_DISC_SCALING_NONE || o.scaling == FASTFS_DISC_SCALING_STANDARD,
+            "scaling must be one of FASTFS_DISC_SCALING_*, not ", o.scaling);
+    require(o.reserved == 0, "the reserved field of the options must be 0, but is ", o.reserved);
+    return o;
+}
+
 }  // namespace
 
 extern "C" {
@@ -77,20 +95,7 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, fitted != nullptr, "fitted is null");
-        const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
-        require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
-                "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not ", o.graph);
-        require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
-                "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
-        require_count(o.n_vectors, "n_vectors");
-        require_count(o.bandwidth_neighbors, "bandwidth_neighbors");
-        require_count(o.n_neighbors, "n_neighbors");
-        require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
-                "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
-        require(o.density >= 0 && o.density <= 1, "density must lie in [0, 1], but is ", o.density);
-        require(o.scaling == FASTFS_DISC_SCALING_NONE || o.scaling == FASTFS_DISC_SCALING_STANDARD,
-                "scaling must be one of FASTFS_DISC_SCALING_*, not ", o.scaling);
-        require(o.reserved == 0, "the reserved field of the options must be 0, but is ", o.reserved);
+        const fastfs_disc_options o = read_disc_options(options);
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
         *fitted = new fastfs_disc{disc(conditions, o, run)};
@@ -146,6 +151,30 @@ fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, con
         const Scaling found = measure_scaling(conditions, run);
         std::copy(found.mean.begin(), found.mean.end(), mean);
         std::copy(found.scale.begin(), found.scale.end(), scale);
+    });
+}
+
+fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_disc_options* options,
+                               const int64_t* groups, int64_t n_groups, const fastfs_run* run_, double* cuts) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require_count(n_groups, "n_groups");
+        require(groups != nullptr, "groups are null");
+        require_output(run, cuts != nullptr, "cuts are null");
+        const fastfs_disc_options o = read_disc_options(options);
+        const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
+        const std::int64_t p = conditions.front().n_features;
+        require_fits(n_groups, p, "groups");
+        for (std::int64_t k = 0; k < n_groups; ++k) {
+            const std::int64_t* group = groups + k * p;
+            require(std::all_of(group, group + p, [](std::int64_t m) { return m == 0 || m == 1; }),
+                    "groups must hold 0 and 1, but group ", k, " has other numbers");
+            const auto members = std::count(group, group + p, 1);
+            require(members > 0 && members < p, "a group needs features in it and beside it, but group ", k, " has ",
+                    members, " of ", p);
+        }
+        if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
+        disc_cuts(conditions, o, groups, n_groups, run, cuts);
     });
 }
 

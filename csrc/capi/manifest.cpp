@@ -150,4 +150,17 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
     });
 }
 
+fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2, const fastfs_run* run_,
+                                      double* scores, int32_t* warnings) {
+    return guarded([&] {
+        require_size(n_features, 2, "n_features");
+        require_fits(n_features, n_features, "a kernel");
+        Run run = read_run(run_);
+        require(K1 != nullptr && K2 != nullptr, "K1 or K2 is null");
+        require_output(run, scores != nullptr, "scores are null");
+        const std::int32_t found = manifest_kernels(n_features, K1, K2, run, scores);
+        if (warnings) *warnings = found;
+    });
+}
+
 }  // extern "C"

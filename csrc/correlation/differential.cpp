@@ -1,7 +1,6 @@
 #include "correlation/differential.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "correlation/standard_rows.hpp"
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
+#include "engines/strongest.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -34,9 +34,6 @@ constexpr double kCopy = 1e-12;
 
 // In mean square, where each class had 1: a feature below it is constant in a class of a labeling.
 constexpr double kConstant = 1e-24;
-
-// As in fastfs._inference.permutation: statistics that differ by less than this share are ties.
-constexpr double kTie = 1e-9;
 
 // Samples between two looks at the progress callback.
 constexpr std::int64_t kSamplesPerCall = 4096;
@@ -179,20 +176,7 @@ bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     return any != 0;
 }
 
-// A level that rises while threads search for larger |z|, and the t of the test.
-class Level {
-  public:
-    void raise(double z) {
-        double known = z_.load(std::memory_order_relaxed);
-        while (z > known && !z_.compare_exchange_weak(known, z, std::memory_order_relaxed)) {
-        }
-    }
-    double z() const { return z_.load(std::memory_order_relaxed); }
-
-  private:
-    std::atomic<double> z_{0};
-};
-
+// Whether pairs reach a level of |z|.
 template <class T>
 class Test {
   public:
@@ -213,8 +197,8 @@ class Test {
 
   private:
     void update() {
-        if (level_.z() == z_) return;
-        z_ = level_.z();
+        if (level_.value() == z_) return;
+        z_ = level_.value();
         t_ = static_cast<T>(std::tanh(z_ * scale_));
     }
 
@@ -229,45 +213,6 @@ struct Pair {
     std::int64_t i, j;
     Difference found;
     double strength;  // |z|
-};
-
-bool stronger(const Pair& a, const Pair& b) {
-    if (a.strength != b.strength) return a.strength > b.strength;
-    return std::pair(a.i, a.j) < std::pair(b.i, b.j);
-}
-
-// The strongest pairs of those that were added, in any order and by any thread.
-class Strongest {
-  public:
-    explicit Strongest(std::int64_t most) : most_(most) { pairs_.reserve(at(2 * most)); }
-
-    static std::int64_t memory(std::int64_t most) { return 2 * most * static_cast<std::int64_t>(sizeof(Pair)); }
-
-    void add(const Pair& pair) {
-        const std::lock_guard lock(mutex_);
-        pairs_.push_back(pair);
-        const auto n = static_cast<std::int64_t>(pairs_.size());
-        if (n == 2 * most_ || (n == most_ && level.z() == 0)) cut();
-    }
-
-    std::vector<Pair> sorted() {
-        std::sort(pairs_.begin(), pairs_.end(), stronger);
-        if (static_cast<std::int64_t>(pairs_.size()) > most_) pairs_.resize(at(most_));
-        return std::move(pairs_);
-    }
-
-    Level level;  // pairs below it aren't among them
-
-  private:
-    void cut() {
-        std::nth_element(pairs_.begin(), pairs_.begin() + (most_ - 1), pairs_.end(), stronger);
-        pairs_.resize(at(most_));
-        level.raise(pairs_.back().strength);
-    }
-
-    const std::int64_t most_;
-    std::mutex mutex_;
-    std::vector<Pair> pairs_;
 };
 
 // Pairs of copies: their number, and the first ones in the order of the features.
@@ -318,10 +263,8 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
     }
 }
 
-std::int64_t count_tiles(std::int64_t n_blocks) { return n_blocks * (n_blocks + 1) / 2; }
-
 std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_labelings) {
-    const std::int64_t wanted = ceil_div(kTilesAtOnce, count_tiles(ceil_div(n_features, kTile)));
+    const std::int64_t wanted = ceil_div(kTilesAtOnce, TilePairs::count(ceil_div(n_features, kTile)));
     const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples);
     return std::min(std::clamp<std::int64_t>(kPackedBytes / bytes, 1, wanted), n_labelings);
 }
@@ -365,7 +308,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
     auto scratch = buffers<double>(run_.n_threads(), 2 * kTile * kTile);
     Buffer<double> of_rows(n_blocks_ * kTile), sums(n_blocks_ * kTile);
     std::fill_n(sums.data(), sums.size(), 0.0);
-    Strongest strongest(options_.n_pairs);
+    Strongest<Pair> strongest(options_.n_pairs);
     Copies copies;
     const double slack = panels.slack(), near = 1 - kCopy - slack;
     for (std::int64_t I = 0; I < n_blocks_; ++I) {
@@ -446,15 +389,14 @@ void Search::find_largest(const Labeling& labeling, const Panels<float>& panels,
 void Search::permute(fastfs_differential_correlation_result& result) {
     const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
     const auto n_top = static_cast<std::int64_t>(top_.size());
-    const std::int64_t n_tiles = count_tiles(n_blocks_);
+    const TilePairs tiles(n_blocks_);
+    const std::int64_t n_tiles = tiles.size();
     const std::int64_t at_once = labelings_at_once(p_, n, n_labelings);
-    std::vector<std::int64_t> row_begins;  // of the tiles, row by row
-    for (std::int64_t I = 0, begin = 0; I < n_blocks_; begin += n_blocks_ - I++) row_begins.push_back(begin);
     std::vector<Panels<float>> panels(at(at_once));
     auto scratch = buffers<float>(run_.n_threads(), 2 * kTile * kTile);
-    Numbers strengths(at(at_once * n_top)), limits(at(n_top));
-    for (std::int64_t k = 0; k < n_top; ++k) limits[at(k)] = top_[at(k)].strength * (1 - kTie);
-    std::vector<std::int64_t> reached(at(n_top));
+    Numbers strengths(at(at_once * n_top)), observed;
+    for (const Pair& pair : top_) observed.push_back(pair.strength);
+    StepDown step_down(observed);
 
     for (std::int64_t first = 0; first < n_labelings; first += at_once) {
         const std::int64_t count = std::min(at_once, n_labelings - first);
@@ -472,9 +414,8 @@ void Search::permute(fastfs_differential_correlation_result& result) {
                      [&](std::int64_t task, int) { panels[at(task / n_panels)].pack(data_, task % n_panels); });
         run_.step("labelings", 0.98);
         parallel_for(run_, count * n_tiles, [&](std::int64_t task, int slot) {
-            const std::int64_t b = task / n_tiles, tile = task % n_tiles;
-            const auto behind = std::upper_bound(row_begins.begin(), row_begins.end(), tile);
-            const std::int64_t I = behind - row_begins.begin() - 1, J = I + tile - row_begins[at(I)];
+            const std::int64_t b = task / n_tiles;
+            const auto [I, J] = tiles[task % n_tiles];
             if (std::isinf(labelings[at(b)].scale)) return;
             find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
         });
@@ -486,20 +427,11 @@ void Search::permute(fastfs_differential_correlation_result& result) {
                 strengths[at(b * n_top + k)] = std::abs(difference(data_, pair.i, pair.j, labelings[at(b)]).z);
             }
         });
-        for (std::int64_t b = 0; b < count; ++b) {  // step-down: against all pairs but the stronger ones
-            double largest = levels[at(b)].z();
-            for (std::int64_t k = n_top - 1; k >= 0; --k) {
-                largest = std::max(largest, strengths[at(b * n_top + k)]);
-                reached[at(k)] += largest >= limits[at(k)];
-            }
-            result.null_maxima[first + b] = largest;
+        for (std::int64_t b = 0; b < count; ++b) {
+            result.null_maxima[first + b] = step_down.add(strengths.data() + b * n_top, levels[at(b)].value());
         }
     }
-    double pvalue = 0;
-    for (std::int64_t k = 0; k < n_top; ++k) {
-        pvalue = std::max(pvalue, static_cast<double>(1 + reached[at(k)]) / static_cast<double>(1 + n_labelings));
-        result.pvalues[k] = pvalue;
-    }
+    step_down.write_pvalues(result.pvalues);
 }
 
 }  // namespace
@@ -515,7 +447,7 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const std::int64_t at_once = labelings_at_once(p, n, options.n_labelings);
     const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
     const std::int64_t observing =
-        8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest::memory(options.n_pairs);
+        8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest<Pair>::memory(options.n_pairs);
     const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 24 * n + 8 * options.n_pairs) + 4 * tiles;
     run.require_memory(8 * p * n + std::max(observing, permuting) + 150 * options.n_pairs + 8 * options.n_labelings +
                            64 * n + 32 * X.n_cols(),

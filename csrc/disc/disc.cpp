@@ -376,4 +376,37 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
     return results;
 }
 
+void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& given, const std::int64_t* groups,
+               std::int64_t n_groups, Run& run, double* cuts) {
+    const SingleThreadedBlas held;
+    const std::size_t C = unscaled.size();
+    const std::int64_t p = unscaled.front().n_features;
+    DiscResult chosen;
+    fastfs_disc_options options = given;
+    options.graph = choose_graph(unscaled, given, run, chosen);
+    std::vector<DiscResult> results(C);
+    check_sets(unscaled, options, results);
+    run.require_memory(memory(unscaled, options, run).least, {"DiSC of ", p, " features"});
+    std::optional<ScaledSets> scaled;
+    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) scaled.emplace(unscaled, measure_scaling(unscaled, run), run);
+    const std::vector<DiscSet>& sets = scaled ? scaled->sets() : unscaled;
+    for (std::size_t s = 0; s < C; ++s) {
+        const double end = static_cast<double>(s + 1) / static_cast<double>(C);
+        const Graph graph = make_graph(sets[s], options, Name::set(static_cast<std::int64_t>(s)), end, run);
+        const double all = std::accumulate(graph.g.begin(), graph.g.end(), 0.0);
+        for (std::int64_t k = 0; k < n_groups; ++k) {
+            const std::int64_t* inside = groups + k * p;
+            Numbers outside(at(p));
+            for (std::int64_t i = 0; i < p; ++i) outside[at(i)] = inside[i] ? 0 : 1;
+            const Numbers away = graph.times(graph.c, outside, graph.c, run);
+            double cut = 0, volume = 0;
+            for (std::int64_t i = 0; i < p; ++i) {
+                cut += inside[i] ? away[at(i)] : 0;
+                volume += inside[i] ? graph.g[at(i)] : 0;
+            }
+            cuts[at(k) * C + s] = cut / volume + cut / (all - volume);
+        }
+    }
+}
+
 }  // namespace fastfs::core

@@ -26,4 +26,8 @@ struct DiscResult {
 
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);
 
+// The normalised cut of each group (n_groups x p, of 0 and 1) in the graph of each set: cuts, n_groups x sets.
+void disc_cuts(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, const std::int64_t* groups,
+               std::int64_t n_groups, Run& run, double* cuts);
+
 }  // namespace fastfs::core

@@ -159,7 +159,25 @@ void mirror_lower(std::int64_t n, double* A) {
     }
 }
 
-void require_semidefinite(std::int64_t n, const double* K, double* T) {
+void require_symmetric(std::int64_t n, const double* K, const char* name) {
+    double largest = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) {
+            require(std::isfinite(K[i * n + j]), name, " contains NaN or infinity: first at row ", i, ", column ", j,
+                    " (counted from 0)");
+            largest = std::max(largest, std::abs(K[i * n + j]));
+        }
+    }
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < i; ++j) {
+            const double a = K[i * n + j], b = K[j * n + i];
+            require(std::abs(a - b) <= 1e-8 * largest, name, " must be symmetric, but row ", i, ", column ", j, " is ",
+                    a, " and row ", j, ", column ", i, " is ", b);
+        }
+    }
+}
+
+void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name) {
     double trace = 0, largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
         trace += K[j * n + j];
@@ -171,9 +189,9 @@ void require_semidefinite(std::int64_t n, const double* K, double* T) {
     if (largest == 0) return;
     for (std::int64_t i = 0; i < n; ++i) T[i * n + i] += 1e-8 * trace;
     if (trace > 0 && potrf_lower(n, T)) return;
-    throw NumericError(
-        "a kernel is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its "
-        "trace; choose a kernel that has none, such as the Gaussian or the Laplacian");
+    throw NumericError({name,
+                        " is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its trace; "
+                        "choose a kernel that has none, such as the Gaussian or the Laplacian"});
 }
 
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z)
@@ -331,8 +349,8 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
         refuse({"K1 or K2 contains NaN or infinity: first at ", Name::row(i), ", ", Name::column(j)});
     });
-    require_semidefinite(n, K1, S.data());
-    require_semidefinite(n, K2, S.data());
+    require_semidefinite(n, K1, S.data(), "K1");
+    require_semidefinite(n, K2, S.data(), "K2");
     for_lower([&](std::int64_t, std::int64_t, std::int64_t e) {
         const double sum = K1[e] + K2[e], difference = K1[e] - K2[e];
         K1[e] = difference;

@@ -52,9 +52,12 @@ void mirror_lower(std::int64_t n, double* A);
 // Makes the entry of largest magnitude positive (ties: the first).
 void fix_sign(std::int64_t n, double* v);
 
+// Throws InvalidArgument unless K is finite, and symmetric within 1e-8 of its largest entry.
+void require_symmetric(std::int64_t n, const double* K, const char* name);
+
 // Throws NumericError if K has an eigenvalue below -1e-8 tr K: none is negative but for rounding, then. T: n x n
 // scratch.
-void require_semidefinite(std::int64_t n, const double* K, double* T);
+void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps

@@ -31,6 +31,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // kernels in the start if all kernels would take more.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
+// Dimensions whose coefficients differ by no more coincide; the share by which these are changed to part them, and the
+// share of the tolerance that they are minimised to.
+constexpr double kCoincide = 1e-3, kPush = 0.01, kCloser = 0.01;
+
 // Limits of warnings: the mean of K off its diagonal; the same in units of the diagonal; the least weight of a kernel
 // that matters.
 constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
@@ -123,7 +127,7 @@ class Fit {
                            phi = std::max(N_ + C * k_, admm ? N_ * k_ : 0);
         const std::int64_t always = (admm ? Alternation::memory(N_, C, k_) : 0) +
                                     SampleKernels<T>::memory(source, admm ? N_ : C, run_.n_threads()) +
-                                    4 * size * N_ * N_ + 8 * N_ * (4 * C + 4 * k_ + 8) + simplex_memory(N_, k_) +
+                                    4 * size * N_ * N_ + 8 * N_ * (4 * C + 5 * k_ + 8) + simplex_memory(N_, k_) +
                                     beta_step_memory(d, phi, admm) + 8 * 6 * d + 8 * n_results * (2 * d + 2 * N_ * k_);
         const std::int64_t stored = (size * phi + 8) * d;
         const bool store = d > 1 && stored <= kMostStored && run_.allows(always + stored);
@@ -192,8 +196,44 @@ class Fit {
             double value = 0;
             const bool exact = step(terms, iteration == 0 ? steps : options_.max_inner, value);
             result.converged = exact || previous - value <= options_.tol * std::abs(value);
+            if (result.converged && part_dimensions(terms, value)) result.converged = false;
             history.push_back(value);
         }
+    }
+
+    // Dimensions that coincide have the same gradient, so no step parts them, though F may fall if they differ: a
+    // saddle. They are pushed apart on their samples and minimised again; true if F fell by more than the tolerance.
+    bool part_dimensions(const Terms& terms, double& value) {
+        Numbers pushed = A_;
+        Random random(options_.seed, 1);
+        bool any = false;
+        for (std::int64_t j = 1; j < k_; ++j) {
+            if (!coincides(j)) continue;
+            any = true;
+            double* a = &pushed[at(j * N_)];
+            double sum = 0;
+            for (std::int64_t i = 0; i < N_; ++i) sum += a[i] *= 1 + kPush * (random.uniform() - 0.5);
+            for (std::int64_t i = 0; i < N_; ++i) a[i] /= sum;
+        }
+        if (!any) return false;
+        const Run::Part part(run_, 1, 1);
+        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+        minimize_on_simplex(F, N_, k_, kCloser * options_.tol, options_.max_inner, run_, pushed.data());
+        const double lower = F.value(pushed.data());
+        if (value - lower <= options_.tol * std::abs(value)) return false;
+        value = lower;
+        A_ = std::move(pushed);
+        products_.reset();
+        return true;
+    }
+
+    // Whether dimension j has the coefficients of an earlier one.
+    bool coincides(std::int64_t j) const {
+        const double* a = &A_[at(j * N_)];
+        for (const double* b = A_.data(); b != a; b += N_) {
+            if (std::equal(a, a + N_, b, [](double x, double y) { return std::abs(x - y) <= kCoincide; })) return true;
+        }
+        return false;
     }
 
     // A fifth of the remaining progress: the number of iterations isn't known, but 10 are common.

@@ -88,6 +88,7 @@ void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const c
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             const double a = A[i * k + j];
+            require(std::isfinite(a), name, " must be finite, but row ", i, ", column ", j, " (counted from 0) is ", a);
             require(a >= -1e-6, name, " must not be negative, but one is ", a);
             sum += a;
         }

@@ -11,7 +11,7 @@ namespace fastfs::core {
 // finitely many passes). work: n values.
 void project_on_simplex(double* x, std::int64_t n, double* work);
 
-// Throws InvalidArgument unless the columns of A (n x k, row-major) lie on the simplex, to six digits.
+// Throws InvalidArgument unless the columns of A (n x k, row-major) are finite and lie on the simplex, to six digits.
 void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const char* name);
 
 // A differentiable function of A: k columns of n values, one after the other.

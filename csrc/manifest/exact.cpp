@@ -6,10 +6,12 @@
 #include "engines/affinity.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/spectral.hpp"
+#include "manifest/manifest.hpp"
 #include "manifest/operators.hpp"
 #include "manifest/paper_forms.hpp"
 #include "manifest/scale.hpp"
 #include "support/buffer.hpp"
+#include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 
@@ -58,7 +60,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
                             .user = options.user};
         custom_kernel_upper(custom, norms, unit, run, K);
         Buffer<double> scratch(d * d);
-        require_semidefinite(d, K, scratch.data());
+        require_semidefinite(d, K, scratch.data(), "a kernel");
     }
     if (scale.normalize > 0) normalize(K, d, scale.normalize, run);
 }
@@ -103,6 +105,33 @@ void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector
         forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), run, outcomes[s]);
         check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcomes[s]);
     }
+}
+
+std::int32_t manifest_kernels(std::int64_t d, const double* K1, const double* K2, Run& run, double* scores) {
+    run.require_memory(32 * d * d + vectors_memory(d, run.n_threads()),
+                       {"ManiFeSt of two kernels of ", d, " features"});
+    const SingleThreadedBlas held;
+    run.step("given kernels", 0.05);
+    Buffer<double> K[2];
+    double diagonal = 0;
+    for (std::size_t l : {0, 1}) {
+        const double* given = l == 0 ? K1 : K2;
+        const char* name = l == 0 ? "K1" : "K2";
+        require_symmetric(d, given, name);
+        double largest = 0;
+        for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, given[i * d + i]);
+        require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
+        diagonal = std::max(diagonal, largest);
+        K[l] = Buffer<double>(d * d);
+        require_semidefinite(d, given, K[l].data(), name);
+        std::copy_n(given, d * d, K[l].data());
+    }
+    Outcome outcome;
+    outcome.scores.resize(at(d));
+    pencil_form(d, std::move(K[0]), std::move(K[1]), run, outcome);
+    check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcome);
+    std::copy(outcome.scores.begin(), outcome.scores.end(), scores);
+    return outcome.warnings;
 }
 
 }  // namespace fastfs::core

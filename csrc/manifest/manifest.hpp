@@ -38,4 +38,8 @@ class Manifest {
 void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,
                           double* scores, double* class_scores);
 
+// The scores of two d x d kernels that were computed elsewhere, and the warnings. Throws unless they are finite,
+// symmetric and semidefinite, with a positive entry on the diagonal.
+std::int32_t manifest_kernels(std::int64_t d, const double* K1, const double* K2, Run& run, double* scores);
+
 }  // namespace fastfs::core

@@ -3,10 +3,12 @@
 #include "margin/im4e.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
 #include "margin/soft_neighbors.hpp"
+#include "support/errors.hpp"
 #include "support/index.hpp"
 
 namespace fastfs::core {
@@ -17,9 +19,28 @@ namespace {
 // benchmarks/papers/immigrate.py.
 constexpr double kAutomaticSigma = 2;
 
+const Name kStart = Name::of_matrix(2, "start");
+
 // Up to this size IM4E keeps its samples packed: packing them twice in each iteration took a seventh of it at 300 x
 // 20,000 float32.
 constexpr std::int64_t kPackedBytes = std::int64_t{1} << 27;
+
+// Equal weights, or the given ones of the features that vary, with sum 1.
+std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_cols, const double* start) {
+    const auto A = at(varying.n_features());
+    if (!start) return std::vector<double>(A, 1.0 / static_cast<double>(A));
+    for (std::int64_t j = 0; j < n_cols; ++j) {
+        require(std::isfinite(start[j]) && start[j] >= 0, kStart,
+                " must hold finite numbers that aren't negative, but that of ", Name::column(j), " is ", start[j]);
+    }
+    std::vector<double> w(A);
+    double largest = 0, sum = 0;
+    for (std::size_t a = 0; a < A; ++a) largest = std::max(largest, w[a] = start[varying.features[a]]);
+    require(largest > 0, kStart, " needs a positive weight of a feature that varies, but has none");
+    for (double& weight : w) sum += weight /= largest;
+    for (double& weight : w) weight /= sum;
+    return w;
+}
 
 template <class T>
 void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
@@ -35,9 +56,9 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     if (pack) packed.emplace(varying, run);
     const ScaledFeatures& all = pack ? packed->features() : varying;
     const double *kept = margin.kept(Difference::kAbsolute), *f = blocks.f.data();
-    std::vector<double> w(at(A), 1.0 / static_cast<double>(A)), u(w.size()), cost;
+    std::vector<double> w = first_weights(varying, margin.X().n_cols(), options.start), u(w.size()), cost;
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
-        if (cost.empty() && kept) {
+        if (cost.empty() && kept && !options.start) {
             std::transform(kept + i0 * n, kept + i1 * n, blocks.f.data(), [&](double d) { return d * w[0]; });
             return;
         }

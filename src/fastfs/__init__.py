@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fastfs._functions.affinity import GramAccumulator as GramAccumulator
     from fastfs._functions.affinity import affinity as affinity
     from fastfs._functions.affinity import affinity_product as affinity_product
+    from fastfs._functions.agreement import canonical_correlations as canonical_correlations
+    from fastfs._functions.agreement import kernel_alignment as kernel_alignment
     from fastfs._functions.correlation import DifferentialCorrelation as DifferentialCorrelation
     from fastfs._functions.correlation import differential_correlation as differential_correlation
     from fastfs._functions.disc import DiSCResult as DiSCResult
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from fastfs._functions.immigrate import ImmigrateResult as ImmigrateResult
     from fastfs._functions.immigrate import immigrate as immigrate
     from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
+    from fastfs._functions.manifest import manifest_from_kernels as manifest_from_kernels
     from fastfs._functions.manifest import manifest_scores as manifest_scores
     from fastfs._functions.projse import ProjSeResult as ProjSeResult
     from fastfs._functions.projse import projse as projse
@@ -58,6 +61,10 @@ if TYPE_CHECKING:
     from fastfs._functions.relief import rrelieff_scores as rrelieff_scores
     from fastfs._functions.relief import surf_scores as surf_scores
     from fastfs._functions.relief import swrf_scores as swrf_scores
+    from fastfs._functions.snps import LdClumps as LdClumps
+    from fastfs._functions.snps import SnpPairs as SnpPairs
+    from fastfs._functions.snps import ld_clumps as ld_clumps
+    from fastfs._functions.snps import snp_pairs as snp_pairs
     from fastfs._inference.consensus import ConsensusResult as ConsensusResult
     from fastfs._inference.consensus import consensus as consensus
     from fastfs._inference.permutation import PermutationResult as PermutationResult
@@ -79,7 +86,7 @@ if TYPE_CHECKING:
 # Every public name, by the module that has it. mypy reads the imports above, which a test compares with this table.
 _NAMES = {
     "_estimators.manifest": ["ManiFeSt"],
-    "_functions.manifest": ["manifest_scores"],
+    "_functions.manifest": ["manifest_scores", "manifest_from_kernels"],
     "_estimators.projse": ["ProjSe"],
     "_functions.projse": ["projse", "projse_scores", "projse_two_view", "projse_from_kernels", "ProjSeResult"],
     "_estimators.relief": ["Relief", "ReliefF", "SURF", "MultiSURF", "SWRF", "MuRelief", "RReliefF"],
@@ -106,6 +113,8 @@ _NAMES = {
     "_estimators.ikdr": ["IKDR"],
     "_functions.ikdr": ["ikdr", "ikdr_path", "IKDRResult"],
     "_functions.correlation": ["differential_correlation", "DifferentialCorrelation"],
+    "_functions.snps": ["snp_pairs", "SnpPairs", "ld_clumps", "LdClumps"],
+    "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],
     "_inference.stability": ["stability", "StabilityResult"],

@@ -190,6 +190,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *problem_scores
     fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
+    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_run *run, double *scores, int32_t *warnings)
     enum:
         FASTFS_POLY
     enum:
@@ -333,6 +334,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t max_iter
         double tol
         const double *class_factors
+        const double *start
     ctypedef struct fastfs_im4e_result:
         size_t struct_size
         int32_t warnings
@@ -476,6 +478,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
+    fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)
     enum:
         FASTFS_WIDTH_MEAN_SQUARED
         FASTFS_WIDTH_MEAN
@@ -588,6 +591,38 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int64_t *copies
     fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
+    ctypedef struct fastfs_snp_pairs_options:
+        size_t struct_size
+        int64_t n_pairs
+        const int64_t *snps
+        int64_t n_snps
+        const int64_t *labelings
+        int64_t n_labelings
+    ctypedef struct fastfs_snp_pairs_result:
+        size_t struct_size
+        int64_t n_pairs
+        int64_t n_tested
+        int64_t *pairs
+        double *statistics
+        int64_t *degrees
+        int64_t *tables
+        double *pvalues
+        double *null_maxima
+        int32_t *constant
+    fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result)
+    ctypedef struct fastfs_ld_clumps_options:
+        size_t struct_size
+        double r2
+        int64_t window
+        int64_t n_clumps
+        const int64_t *positions
+        const int64_t *chromosomes
+    ctypedef struct fastfs_ld_clumps_result:
+        size_t struct_size
+        int64_t n_clumps
+        int64_t *leads
+        int64_t *clumps
+    fastfs_status fastfs_ld_clumps(const fastfs_matrix *X, const double *scores, const fastfs_ld_clumps_options *options, const fastfs_run *run, fastfs_ld_clumps_result *result)
 
 cdef extern from *:
     """
@@ -619,6 +654,10 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_options fastfs_differential_correlation_options_init(void) { fastfs_differential_correlation_options v = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_result fastfs_differential_correlation_result_init(void) { fastfs_differential_correlation_result v = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_snp_pairs_options fastfs_snp_pairs_options_init(void) { fastfs_snp_pairs_options v = FASTFS_SNP_PAIRS_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_snp_pairs_result fastfs_snp_pairs_result_init(void) { fastfs_snp_pairs_result v = FASTFS_SNP_PAIRS_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_ld_clumps_options fastfs_ld_clumps_options_init(void) { fastfs_ld_clumps_options v = FASTFS_LD_CLUMPS_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_ld_clumps_result fastfs_ld_clumps_result_init(void) { fastfs_ld_clumps_result v = FASTFS_LD_CLUMPS_RESULT_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -647,3 +686,7 @@ cdef extern from *:
     fastfs_ikdr_model fastfs_ikdr_model_init() noexcept nogil
     fastfs_differential_correlation_options fastfs_differential_correlation_options_init() noexcept nogil
     fastfs_differential_correlation_result fastfs_differential_correlation_result_init() noexcept nogil
+    fastfs_snp_pairs_options fastfs_snp_pairs_options_init() noexcept nogil
+    fastfs_snp_pairs_result fastfs_snp_pairs_result_init() noexcept nogil
+    fastfs_ld_clumps_options fastfs_ld_clumps_options_init() noexcept nogil
+    fastfs_ld_clumps_result fastfs_ld_clumps_result_init() noexcept nogil

@@ -157,6 +157,7 @@ void test_null() {
     CHECK(fastfs_manifest_plan_fit(nullptr, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -185,6 +186,7 @@ void test_null() {
     CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_cuts(nullptr, 2, nullptr, labels.data(), 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -193,6 +195,9 @@ void test_null() {
     CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("storage of X is 0"));
+    CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
@@ -227,6 +232,7 @@ void test_negative_sizes() {
         CHECK(fastfs_pencil(size, out.data(), out.data(), out.data(), &rank, nullptr) == FASTFS_EINVAL);
         fastfs_manifest* manifest = nullptr;
         CHECK(fastfs_manifest_new(&X, size, 0, nullptr, &manifest) == FASTFS_EINVAL && manifest == nullptr);
+        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, out.data(), nullptr) == FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
         fastfs_projse_sums* sums = nullptr;
@@ -800,11 +806,12 @@ void test_question(const char* name, Call&& call) {
     check(call(how, false) == FASTFS_ENOMEM && again > 1 && says("memory budget"), __FILE__, __LINE__, name);
 }
 
+constexpr auto give = [](bool given, auto* array) { return given ? array : nullptr; };
+
 void test_questions() {
     std::vector<double> out(n * d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
     std::vector<std::int64_t> a(d * d), b(d * d);
     std::int64_t found = 0;
-    const auto give = [](bool given, auto* array) { return given ? array : nullptr; };
 
     test_question("affinity", [&](const fastfs_run& how, bool given) {
         return fastfs_affinity(&X, nullptr, &how, give(given, out.data()));
@@ -837,6 +844,11 @@ void test_questions() {
                              give(given, &found), &how);
     });
 
+    std::vector<double> ridge(d * d, 0.0);
+    for (std::int64_t i = 0; i < d; ++i) ridge[static_cast<std::size_t>(i * d + i)] = 1 + static_cast<double>(i);
+    test_question("manifest_kernels", [&](const fastfs_run& how, bool given) {
+        return fastfs_manifest_kernels(d, B.data(), ridge.data(), &how, give(given, scores.data()), nullptr);
+    });
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test_question("manifest_new", [&](const fastfs_run& how, bool given) {
@@ -1341,6 +1353,114 @@ void test_genotypes() {
     CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
 }
 
+// All pairs of SNPs, one of which makes the class together with another: in a .bed file's bits, of some samples and
+// SNPs.
+void test_snp_pairs() {
+    constexpr std::int64_t n_samples = 200, n_snps = 9, bytes = 50;
+    std::vector<std::uint8_t> bits(bytes * n_snps);
+    for (std::size_t k = 0; k < bits.size(); ++k) {
+        for (int place = 0; place < 4; ++place) {
+            const std::size_t code = (k * k * 7 + k * 3 + static_cast<std::size_t>(place) * (k + 5)) % 11 % 3;
+            bits[k] |= static_cast<std::uint8_t>((code == 0 ? 0 : code == 1 ? 2 : 3) << 2 * place);
+        }
+    }
+    const auto is_heterozygous = [&](std::int64_t s, std::int64_t i) {
+        return (bits[static_cast<std::size_t>(s * bytes + i / 4)] >> 2 * (i % 4) & 3) == 2;
+    };
+    std::vector<std::int64_t> rows, own, columns{8, 6, 5, 4, 3, 1, 0};
+    for (std::int64_t i = n_samples - 1; i >= 0; --i) rows.push_back(i);
+    for (const auto i : rows) own.push_back(is_heterozygous(6, i) != is_heterozygous(1, i));
+    const auto G = fastfs::matrix::genotypes(bits.data(), n_samples, 7, bytes, rows.data(), columns.data());
+    const fastfs_matrix& samples = *G.get();
+
+    auto options = fastfs::default_snp_pairs_options();
+    options.labelings = own.data();
+    options.n_labelings = 1;
+    const auto found = fastfs::snp_pairs(G, own.data(), options);
+    CHECK(found.n_tested == 21 && found.statistics.size() == 21 && found.constant == std::vector<std::int32_t>(7));
+    CHECK(found.pairs[0] == 1 && found.pairs[1] == 5 && found.degrees[0] == 4 && found.statistics[0] > 100);
+    // The true labels once more: every p-value is 1.
+    CHECK(found.pvalues[0] == 1 && found.null_maxima[0] == found.statistics[0]);
+    std::int64_t both = 0, of_class = 0, wrong = 0;
+    for (std::size_t k = 0; k < 18; ++k) {
+        const bool differ = (k / 6 == 1) != (k / 2 % 3 == 1);
+        both += found.tables[k];
+        of_class += k % 2 == 1 ? found.tables[k] : 0;
+        wrong += differ != (k % 2 == 1) ? found.tables[k] : 0;
+    }
+    CHECK(both == n_samples && of_class == std::count(own.begin(), own.end(), 1) && wrong == 0);
+
+    fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    std::vector<std::int64_t> pairs(42), degrees(21), tables(21 * 18);
+    std::vector<double> statistics(21), pvalues(21), maxima(1);
+    const auto set_arrays = [&](bool given) {
+        result.pairs = give(given, pairs.data());
+        result.statistics = give(given, statistics.data());
+        result.degrees = give(given, degrees.data());
+        result.tables = give(given, tables.data());
+        result.pvalues = give(given, pvalues.data());
+        result.null_maxima = give(given, maxima.data());
+    };
+    test_question("snp_pairs", [&](const fastfs_run& how, bool given) {
+        set_arrays(given);
+        return fastfs_snp_pairs(&samples, own.data(), &options, &how, &result);
+    });
+    set_arrays(true);
+    CHECK(result.n_pairs == 21 && statistics == found.statistics && tables == found.tables);
+    test_versions("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), 8, [&](fastfs_snp_pairs_options* o) {
+        return fastfs_snp_pairs(&samples, own.data(), o, nullptr, &result);
+    });
+    test_versions(
+        "fastfs_snp_pairs_result", result, offsetof(fastfs_snp_pairs_result, constant),
+        [&](fastfs_snp_pairs_result* r) { return fastfs_snp_pairs(&samples, own.data(), nullptr, nullptr, r); });
+    const auto refuses = [&](const char* words) {
+        return fastfs_snp_pairs(&samples, own.data(), &options, nullptr, &result) == FASTFS_EINVAL && says(words);
+    };
+    options.labelings = nullptr;
+    CHECK(refuses("labelings are null"));
+    options.n_labelings = 0;
+    options.n_pairs = 0;
+    CHECK(refuses("n_pairs"));
+    options.n_pairs = 1;
+    const std::vector<std::int64_t> chosen{5, 1};
+    options.snps = chosen.data();
+    options.n_snps = 2;
+    CHECK(refuses("snps must be ascending"));
+    options.n_snps = 1;
+    CHECK(refuses("a pair needs two SNPs"));
+    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result) == FASTFS_EINVAL);
+
+    // Column 7 of a table of eight is column 2 once more, and 3 is too far away to be compared.
+    const std::vector<std::int64_t> twice{8, 6, 5, 4, 3, 1, 0, 5}, positions{0, 1, 2, 1000, 4, 5, 6, 7};
+    const auto clumped = fastfs::matrix::genotypes(bits.data(), n_samples, 8, bytes, rows.data(), twice.data());
+    const std::vector<double> scores{1, 2, 3, 4, 5, 6, 7, 8};
+    auto of_clumps = fastfs::default_ld_clumps_options();
+    of_clumps.window = 100;
+    of_clumps.positions = positions.data();
+    const auto clumps = fastfs::ld_clumps(clumped, scores.data(), of_clumps);
+    CHECK(clumps.leads[0] == 7 && clumps.leads[1] == 6 && clumps.clumps[7] == 0 && clumps.clumps[2] == 0);
+    CHECK(clumps.clumps[3] == std::find(clumps.leads.begin(), clumps.leads.end(), 3) - clumps.leads.begin());
+    fastfs_ld_clumps_result found_clumps = FASTFS_LD_CLUMPS_RESULT_INIT;
+    std::vector<std::int64_t> leads(8), of_snps(8);
+    found_clumps.leads = leads.data();
+    found_clumps.clumps = of_snps.data();
+    test_question("ld_clumps", [&](const fastfs_run& how, bool given) {
+        found_clumps.leads = give(given, leads.data());
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, &how, &found_clumps);
+    });
+    found_clumps.leads = leads.data();
+    CHECK(of_snps == clumps.clumps);
+    test_versions("fastfs_ld_clumps_result", found_clumps, sizeof found_clumps, [&](fastfs_ld_clumps_result* r) {
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, r);
+    });
+    of_clumps.positions = nullptr;
+    CHECK(fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, &found_clumps) == FASTFS_EINVAL &&
+          says("positions are null"));
+    CHECK(fastfs::bytes_needed([&](const fastfs::run& how) {
+              fastfs::snp_pairs(G, own.data(), fastfs::default_snp_pairs_options(), how);
+          }) > 0);
+}
+
 void test_places() {
     using namespace fastfs::core;
     const auto status = guarded([] {
@@ -1404,6 +1524,7 @@ int main() {
     test_untouched_outputs();
     test_kernels_without_numbers();
     test_genotypes();
+    test_snp_pairs();
     test_places();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

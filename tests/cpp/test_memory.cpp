@@ -156,6 +156,10 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     test("eigh" + shape, 0, [&](auto& how) { return fastfs_eigh(n, K2.data(), nu.data(), &how); });
     test("pencil" + shape, 0, [&](auto& how) { return fastfs_pencil(n, K2.data(), K.data(), nu.data(), &rank, &how); });
 
+    std::vector<double> of_samples(labels.size());
+    test("manifest_kernels" + shape, 0,
+         [&](auto& how) { return fastfs_manifest_kernels(n, K.data(), K.data(), &how, of_samples.data(), nullptr); });
+
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, keep, &how, &manifest); });
@@ -372,6 +376,41 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
     fastfs_manifest_free(manifest);
 }
 
+void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {
+    const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p);
+    const std::int64_t bytes = (n + 3) / 4;
+    std::vector<std::uint8_t> bits(static_cast<std::size_t>(bytes * p));
+    for (std::size_t k = 0; k < bits.size(); ++k) bits[k] = static_cast<std::uint8_t>(k * k * 2654435761U >> 13);
+    const auto G = fastfs::matrix::genotypes(bits.data(), n, p, bytes);
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), labelings;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = i % 2;
+    for (std::int64_t b = 0; b < n_labelings; ++b) labelings.insert(labelings.end(), labels.begin(), labels.end());
+    const std::size_t most = static_cast<std::size_t>(std::min<std::int64_t>(1000, p * (p - 1) / 2));
+    std::vector<std::int64_t> pairs(2 * most), degrees(most), tables(18 * most);
+    std::vector<double> statistics(most), pvalues(most), maxima(static_cast<std::size_t>(n_labelings));
+    auto options = fastfs::default_snp_pairs_options();
+    options.labelings = labelings.data();
+    options.n_labelings = n_labelings;
+    fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    result.pairs = pairs.data();
+    result.statistics = statistics.data();
+    result.degrees = degrees.data();
+    result.tables = tables.data();
+    result.pvalues = pvalues.data();
+    result.null_maxima = maxima.data();
+    test("snp_pairs" + shape, 184 * static_cast<std::int64_t>(most) + 8 * n_labelings,
+         [&](auto& how) { return fastfs_snp_pairs(G.get(), labels.data(), &options, &how, &result); });
+    std::vector<std::int64_t> positions(static_cast<std::size_t>(p)), leads(positions), clumps(positions);
+    const std::vector<double> scores(positions.size());
+    auto of_clumps = fastfs::default_ld_clumps_options();
+    of_clumps.positions = positions.data();
+    fastfs_ld_clumps_result clumped = FASTFS_LD_CLUMPS_RESULT_INIT;
+    clumped.leads = leads.data();
+    clumped.clumps = clumps.data();
+    test("ld_clumps" + shape, 16 * p,
+         [&](auto& how) { return fastfs_ld_clumps(G.get(), scores.data(), &of_clumps, &how, &clumped); });
+}
+
 // The engine's own figures, for the calls that use it.
 void test_sparse_pairs(bool csr, std::int64_t n, std::int64_t d, std::int64_t step) {
     const std::int64_t lines = csr ? n : d, length = csr ? d : n;
@@ -442,11 +481,13 @@ int main() {
             test_genotypes(1000, 20000, gaps);
         }
         test_genotypes(2000, 3, false);
-        test_calls<float>(60, 4000, true);
+        test_calls<float>(60, 400, true);
         test_calls<float>(1000, 40, true);
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
+        test_snps(100, 3000, 20);
+        test_snps(20000, 200, 3);
         for (const bool csr : {true, false}) {
             test_sparse_pairs(csr, 40, 100000, 20);
             test_sparse_pairs(csr, 1000, 3000, 1000);

@@ -635,8 +635,54 @@ def test_projse_explains_numbers(y):
     largest = [fastfs.ProjSe(1).fit(X, values).scores_ for values in drawn]
     np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *largest], axis=0), rtol=1e-9)
     assert [len(part) for part in fastfs.stability(fastfs.ProjSe(1), X, y, n_subsamples=4).selected] == [1] * 4
-    with pytest.raises(ValueError, match="has 2 columns: test one at a time"):
-        fastfs.permutation_test(fastfs.ProjSe(1), X, np.hstack([y.reshape(-1, 1)] * 2))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_projse_with_a_second_view(kernel):
+    """Rows of the second view move as wholes: each permutation is a fit to them in another order."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2, 30, 4))
+    Y[:, 0] = X[:, 2] + 0.2 * Y[:, 0]
+    model = fastfs.ProjSe(2, kernel=kernel)
+    found = fastfs.permutation_test(model, X, Y, n_permutations=49)
+    assert (found.pvalues[2], np.flatnonzero(found.pvalues_max <= 0.05).tolist()) == (0.02, [2])
+    np.testing.assert_array_equal(found.scores, model.fit(X, Y).scores_)
+    orders = [order.astype(int) for order in Design(np.arange(30.0)).others(49, 0, exact=False)]
+    null = [clone(model).fit(X, Y[order]).scores_ for order in orders]
+    np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *null], axis=0), rtol=1e-9)
+    assert found.design == "30 samples"
+
+
+def test_all_orders_of_a_second_view():
+    """Equal rows are one kind: 4 samples of which two are alike have 4! / 2! orders."""
+    Y = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 5.0], [2.0, 2.0]])
+    with pytest.warns(fastfs.DataWarning, match="only 12 distinct labelings"):
+        found = fastfs.permutation_test(fastfs.ProjSe(1, center=True), np.random.default_rng(0).normal(size=(4, 5)), Y)
+    assert (found.n_distinct, found.n_permutations, found.exact) == (12, 11, True)
+
+
+def test_projse_with_numbers_and_another_kernel():
+    """A column of whole numbers stays numbers."""
+    y = np.arange(30.0)[:, None]
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    model = fastfs.ProjSe(1, kernel="rbf", sigma=50.0)
+    found = fastfs.permutation_test(model, X, y, n_permutations=9)
+    orders = list(Design(np.arange(30.0)).others(9, 0, exact=False))
+    null = [clone(model).fit(X, order[:, None]).scores_ for order in orders]
+    np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *null], axis=0), rtol=1e-9)
+
+
+def test_bad_second_views():
+    X, Y = np.random.default_rng(0).normal(size=(2, 30, 4))
+    for test in (fastfs.permutation_test, fastfs.stability):
+        with pytest.raises(ValueError, match="X and y must have the same rows, but have 30 and 29"):
+            test(fastfs.ProjSe(1), X, Y[:-1])
+        with pytest.raises(ValueError, match="Y contains NaN or infinity: first at row 7, column 2"):
+            test(fastfs.ProjSe(1), X, np.where(np.arange(120).reshape(30, 4) == 30, np.nan, Y))
+    with pytest.raises(ValueError, match="one number a sample as y, but y holds several"):
+        fastfs.permutation_test(fastfs.ProjSe(1), X, Y, covariates=X[:, 0])
+    with pytest.raises(ValueError, match="shuffles the samples' labels, but y is None"):
+        fastfs.permutation_test(fastfs.ProjSe(1), X, None)
 
 
 @pytest.mark.parametrize("model", [fastfs.MultiSURF(), fastfs.IM4E(), fastfs.ReliefF(n_neighbors=30)], ids=repr)

@@ -83,9 +83,40 @@ def test_subsamples():
     assert [s.tolist() for s in found.selected] == [np.flatnonzero(s).tolist() for s in supports]
     expected = spearmanr(np.array(scores).T).statistic[np.triu_indices(8, 1)].mean()
     assert found.relevance_correlation == pytest.approx(expected, abs=1e-12)
+    expected = np.corrcoef(scores)[np.triu_indices(8, 1)].mean()
+    assert found.relevance_pearson == pytest.approx(expected, abs=1e-12)
     phi, variance = nogueira_of_matrix(np.array(supports, dtype=float))
     assert found.stability == pytest.approx(phi, abs=1e-12)
     assert found.interval == pytest.approx((phi - 1.959964 * np.sqrt(variance), phi + 1.959964 * np.sqrt(variance)))
+
+
+@pytest.mark.parametrize("target", ["view", "table", "none", "one column", "numbers"])
+@pytest.mark.parametrize("scheme", ["subsamples", "complementary"])
+def test_projse_on_any_target(target, scheme):
+    """Each subsample is a fit to these rows of X, and of the second view if there is one."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2, 40, 6))
+    Y[:, :2] += 3 * X[:, [1, 4]]
+    kinds = {"view": Y, "table": pd.DataFrame(Y), "none": None, "one column": Y[:, :1], "numbers": Y[:, 0]}
+    seen = []
+
+    class Spy(fastfs.ProjSe):
+        def fit(self, X, y=None):
+            seen.append(np.hstack([X] if y is None else [X, np.reshape(y, (len(X), -1))]))
+            return super().fit(X, y)
+
+    found = fastfs.stability(Spy(2, center=True), X, kinds[target], scheme=scheme, n_subsamples=6, n_pairs=3)
+    whole = np.hstack([X] if target == "none" else [X, np.reshape(np.asarray(kinds[target]), (40, -1))])
+    for rows, selected in zip(seen, found.selected, strict=True):
+        places = [np.flatnonzero((whole == row).all(axis=1)).item() for row in rows]
+        assert places == sorted(set(places))
+        assert len(places) == 20
+        y = None if target == "none" else rows[:, 6:]
+        assert np.array_equal(
+            selected, np.sort(fastfs.projse(rows[:, :6], y, n_features_to_select=2, center=True).selected)
+        )
+    if target in ("view", "table"):
+        assert found.frequencies[[1, 4]].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, csr_matrix])
@@ -144,7 +175,7 @@ def test_no_table(X, message):
 def test_without_scores():
     X, y = problem()
     found = fastfs.stability(RFE(LogisticRegression(), n_features_to_select=3, step=5), X, y, n_subsamples=3)
-    assert np.isnan(found.relevance_correlation)
+    assert np.isnan([found.relevance_correlation, found.relevance_pearson]).all()
     assert 0 < found.stability <= 1
 
 

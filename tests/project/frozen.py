@@ -170,6 +170,11 @@ def cases():
                     fastfs.differential_correlation(*first, correlation=kind, n_permutations=9)
                 ),
             )
+        genotypes = np.digitize(small[:, :150], [-0.5, 0.5])
+        yield (
+            f"snp pairs {name}",
+            lambda G=genotypes, y=first[1]: digest(fastfs.snp_pairs(G, y, n_permutations=9)),
+        )
         if not wide:
             labels = np.unique(y, return_inverse=True)[1]
             yield f"affinity {name}", lambda X=X: digest(fastfs.affinity(X, sigma=4.0))

@@ -74,6 +74,14 @@ def diffusion(W, d, density=1.0):
     return lam[::-1], U / np.linalg.norm(U, axis=0)
 
 
+def cut(W, members, density=1.0):
+    """The normalised cut of a group in the graph that the random walk takes."""
+    q = W.sum(axis=1)
+    Wt = W / np.outer(q, q) ** density
+    away = Wt[np.ix_(members, ~members)].sum()
+    return away / Wt[members].sum() + away / Wt[~members].sum()
+
+
 def n_connected(W):
     return scipy.sparse.csgraph.connected_components(scipy.sparse.csr_matrix(W))[0]
 

@@ -119,10 +119,11 @@ def iterate(D, y, start, step, sigma, max_iter, tol, factors=None, negligible=0.
     return weights, cost, objective, converged, stuck
 
 
-def im4e(X, y, *, sigma=1.0, auto=None, factors=None, max_iter=10, tol=1e-4, scaling="standard"):
+def im4e(X, y, *, sigma=1.0, auto=None, factors=None, max_iter=10, tol=1e-4, w0=None, scaling="standard"):
     """auto: sigma is this times the median distance to the nearest hit. y: 0..C-1; factors: one of each class."""
     Z, used = scale(X, scaling)
-    D, w = differences(Z), np.full(Z.shape[1], 1 / Z.shape[1])
+    D, w = differences(Z), np.ones(Z.shape[1]) if w0 is None else w0[used]
+    w = w / w.sum()
     if auto is not None:
         sigma = auto * nearest_hit_median(D, y, w)
 

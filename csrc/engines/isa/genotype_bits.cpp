@@ -2,17 +2,10 @@
 #include "engines/isa/genotype_bits.hpp"
 
 #include "engines/isa/tiles.hpp"
-#include "engines/isa/vector.hpp"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "engines/isa/words.hpp"
 
 namespace fastfs::core {
 namespace {
-
-typedef std::uint64_t Word __attribute__((vector_size(kRegister)));
-constexpr int kWords = kRegister / 8;
 
 // The high or the low bits of a line are half of it. A register of AVX-512 holds a line, narrower ones a half or a
 // part.
@@ -26,8 +19,6 @@ inline W load_as(const std::uint64_t* from) {
     typedef W InMemory __attribute__((aligned(8), may_alias));
     return *reinterpret_cast<const InMemory*>(from);
 }
-
-inline Word load_words(const std::uint64_t* from) { return load_as<Word>(from); }
 
 // ---- carry-save adders ---------------------------------------------------------------------------------------------
 
@@ -60,30 +51,6 @@ inline __attribute__((always_inline)) W add_values(W* planes, Next& next) {
 }
 
 constexpr int kDepth = 4, kValues = 1 << kDepth;
-
-// The bits of each byte.
-inline Word bits_of_bytes(Word x) {
-    constexpr std::uint64_t kBytes = 0x0101010101010101;
-    x = x - ((x >> 1) & (0x55 * kBytes));
-    x = (x & (0x33 * kBytes)) + ((x >> 2) & (0x33 * kBytes));
-    return (x + (x >> 4)) & (0x0f * kBytes);
-}
-
-// The sums of the bytes of each word.
-inline Word sum_of_bytes(Word x) {
-#if defined(__AVX512BW__)
-    return __builtin_bit_cast(Word, _mm512_sad_epu8(__builtin_bit_cast(__m512i, x), _mm512_setzero_si512()));
-#elif defined(__AVX2__)
-    return __builtin_bit_cast(Word, _mm256_sad_epu8(__builtin_bit_cast(__m256i, x), _mm256_setzero_si256()));
-#elif defined(__SSE2__)
-    return __builtin_bit_cast(Word, _mm_sad_epu8(__builtin_bit_cast(__m128i, x), _mm_setzero_si128()));
-#else
-    constexpr std::uint64_t kEvery2 = 0x00ff00ff00ff00ff, kEvery4 = 0x0000ffff0000ffff;
-    x = (x & kEvery2) + ((x >> 8) & kEvery2);
-    x = (x & kEvery4) + ((x >> 16) & kEvery4);
-    return (x & 0xffffffff) + (x >> 32);
-#endif
-}
 
 // ---- differing bits ------------------------------------------------------------------------------------------------
 

@@ -388,6 +388,7 @@ extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);            // in row_pr
 extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);          // in form_tiles.cpp
 extern const SampleIsa FASTFS_GLUE(samples_, FASTFS_ISA_NAME);      // in sample_tiles.cpp
 extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);  // in genotype_bits.cpp
+extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);        // in genotype_tables.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
@@ -405,6 +406,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(samples_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(tables_, FASTFS_ISA_NAME),
 };
 
 }  // namespace fastfs::core

@@ -174,6 +174,7 @@ struct SampleIsa {
 
 struct FormIsa;      // in form_tiles.hpp
 struct GenotypeIsa;  // in genotype_bits.hpp
+struct TableIsa;     // in genotype_tables.hpp
 
 struct Isa {
     const char* name;
@@ -190,6 +191,7 @@ struct Isa {
     const FormIsa* forms;
     const SampleIsa* samples;
     const GenotypeIsa* genotypes;
+    const TableIsa* tables;
 };
 
 // The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.

@@ -399,6 +399,12 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
                                                      const double* problem_scores, double* scores,
                                                      double* class_scores);
 
+/* The scores of two classes in the pencil form from kernels of your own, n_features x n_features: symmetric, positive
+ * semidefinite, of non-zero diagonals. scores: n_features; warnings: FASTFS_MANIFEST_WARN_NO_CONTRAST or 0; NULL is
+ * fine. O(n_features^3) time and 32 n_features^2 bytes. */
+FASTFS_API fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
+                                                 const fastfs_run* run, double* scores, int32_t* warnings);
+
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 
 enum { FASTFS_POLY = 4 }; /* a kernel of ProjSe: (x_i' x_j)^degree */
@@ -662,8 +668,9 @@ typedef struct fastfs_im4e_options {
     int32_t max_iter;            /* >= 1 */
     double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
+    const double* start;         /* n_cols, >= 0: the weights to start from, normalised; NULL: all equal */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL, NULL}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
@@ -942,6 +949,13 @@ FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set,
 FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
                                            double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
+/* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
+ * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.
+ * groups: n_groups x n_features, 1 for members and 0 for others, of which each group needs both; cuts: n_groups x
+ * n_sets. */
+FASTFS_API fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets,
+                                          const fastfs_disc_options* options, const int64_t* groups, int64_t n_groups,
+                                          const fastfs_run* run, double* cuts);
 
 /* ---- I-KDR ------------------------------------------------------------------------------------------------------ */
 
@@ -1124,6 +1138,74 @@ FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,
                                                          fastfs_differential_correlation_result* result);
+
+/* ---- pairs of SNPs ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct fastfs_snp_pairs_options {
+    size_t struct_size;
+    int64_t n_pairs;     /* the strongest pairs to report, >= 1 */
+    const int64_t* snps; /* NULL for all columns of X, or ascending: the pairs are those among them */
+    int64_t n_snps;      /* of these, >= 2 */
+    const int64_t*
+        labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
+    int64_t n_labelings; /* 0: no p-values */
+} fastfs_snp_pairs_options;
+#define FASTFS_SNP_PAIRS_OPTIONS_INIT {sizeof(fastfs_snp_pairs_options), 1000, NULL, 0, NULL, 0}
+
+typedef struct fastfs_snp_pairs_result {
+    size_t struct_size;
+    int64_t n_pairs;  /* out: at most that of the options */
+    int64_t n_tested; /* out: the pairs of chosen SNPs of which two genotypes or more occur */
+    int64_t* pairs; /* out, n_pairs x 2: columns of X, the lower one first; by descending statistic, then by columns */
+    double* statistics;  /* out, n_pairs: the likelihood ratio */
+    int64_t* degrees;    /* out, n_pairs: (r - 1)(s - 1), where r and s are the numbers of genotypes that occur */
+    int64_t* tables;     /* out, n_pairs x 3 x 3 x 2: samples by the genotypes of both SNPs (0, 1, 2) and by class */
+    double* pvalues;     /* out, n_pairs: family-wise, step-down; not written without labelings */
+    double* null_maxima; /* out, n_labelings: the largest statistic */
+    int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but fewer than two genotypes occur */
+} fastfs_snp_pairs_result;
+#define FASTFS_SNP_PAIRS_RESULT_INIT {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+
+/* Finds the pairs of SNPs whose genotypes interact in their effect on a class: X holds genotypes (FASTFS_GENOTYPE),
+ * labels are 0 or 1. The statistic is twice the difference of log-likelihoods of the full table of two genotypes and
+ * the class, from the samples that have both genotypes, and of the table without a three-way term: logistic regression
+ * of the class on both genotypes as factors against the full model. Under that model it is asymptotically chi^2 with
+ * `degrees`. p-values are 1 + the labelings whose largest statistic, over all pairs but the stronger ones, reaches that
+ * of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an operation,
+ * and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
+FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
+                                          const fastfs_snp_pairs_options* options, const fastfs_run* run,
+                                          fastfs_snp_pairs_result* result);
+
+/* ---- clumps of SNPs -----------------------------------------------------------------------------------------------
+ */
+
+typedef struct fastfs_ld_clumps_options {
+    size_t struct_size;
+    double r2;                  /* SNPs of a larger squared correlation with its lead join a clump, from 0 to 1 */
+    int64_t window;             /* largest distance from the lead, in the unit of positions, >= 0 */
+    int64_t n_clumps;           /* stop after so many; 0: when each SNP has one */
+    const int64_t* positions;   /* one a column of X, from 0 to 2^50 */
+    const int64_t* chromosomes; /* one a column of X, or NULL if all are on one */
+} fastfs_ld_clumps_options;
+#define FASTFS_LD_CLUMPS_OPTIONS_INIT {sizeof(fastfs_ld_clumps_options), 0.5, 250000, 0, NULL, NULL}
+
+typedef struct fastfs_ld_clumps_result {
+    size_t struct_size;
+    int64_t n_clumps; /* out */
+    int64_t* leads;   /* out, n_clumps, with room for one a column of X: the columns that lead, by descending score */
+    int64_t* clumps;  /* out, one a column of X: the number of its clump, or -1 */
+} fastfs_ld_clumps_result;
+#define FASTFS_LD_CLUMPS_RESULT_INIT {sizeof(fastfs_ld_clumps_result), 0, NULL, NULL}
+
+/* Walks down the ranking of SNPs by their scores (one a column of X, finite): each SNP that is in no clump yet leads a
+ * new one, which takes the SNPs in no clump on the same chromosome, within the window, whose squared correlation with
+ * the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the samples
+ * that have both genotypes. */
+FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* scores,
+                                          const fastfs_ld_clumps_options* options, const fastfs_run* run,
+                                          fastfs_ld_clumps_result* result);
 
 #ifdef __cplusplus
 }

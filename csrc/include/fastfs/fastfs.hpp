@@ -336,6 +336,14 @@ inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes
     check(fastfs_manifest_mean_scores(n_features, n_classes, options.multiclass, problem_scores, scores, class_scores));
 }
 
+// Of two kernels of features, K1 and K2. Returns the warnings; scores has room for n_features.
+inline std::int32_t manifest_kernels(std::int64_t n_features, const double* K1, const double* K2, double* scores,
+                                     const run& how = default_run()) {
+    std::int32_t warnings = 0;
+    check(fastfs_manifest_kernels(n_features, K1, K2, &how, scores, &warnings));
+    return warnings;
+}
+
 // ---- ProjSe ---------------------------------------------------------------------------------------------------------
 
 using projse_options = fastfs_projse_options;
@@ -822,6 +830,91 @@ inline differential_correlation_result differential_correlation(
     result.n_copies = out.n_copies;
     const bool listed = out.n_copies >= FASTFS_CORRELATION_LISTED;
     if (!listed) result.copies.resize(2 * static_cast<std::size_t>(out.n_copies));
+    return result;
+}
+
+// ---- pairs of SNPs --------------------------------------------------------------------------------------------------
+
+using snp_pairs_options = fastfs_snp_pairs_options;
+inline snp_pairs_options default_snp_pairs_options() { return FASTFS_SNP_PAIRS_OPTIONS_INIT; }
+
+struct snp_pairs_result {
+    std::vector<std::int64_t> pairs;     // two columns of X each
+    std::vector<double> statistics;      // of each pair
+    std::vector<std::int64_t> degrees;   // of freedom, of each pair
+    std::vector<std::int64_t> tables;    // 3 x 3 x 2 samples, of each pair
+    std::vector<double> pvalues;         // of each pair; without labelings there are none
+    std::vector<double> null_maxima;     // one a labeling
+    std::vector<std::int32_t> constant;  // one a column of X: 1 if it doesn't vary
+    std::int64_t n_tested;               // pairs
+};
+
+// labels: 0 or 1, one for each sample.
+inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
+                                  const snp_pairs_options& options = default_snp_pairs_options(),
+                                  const run& how = default_run()) {
+    snp_pairs_result result{};
+    fastfs_snp_pairs_result out = FASTFS_SNP_PAIRS_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        const std::int64_t p = options.snps ? options.n_snps : X.n_cols();
+        const double all = static_cast<double>(p) * static_cast<double>(p - 1) / 2;
+        // Else the call says what is wrong.
+        const bool right = p >= 2 && p <= X.n_cols() && options.n_pairs >= 1 && options.n_labelings >= 0;
+        const auto most =
+            static_cast<std::size_t>(!right                                       ? 0
+                                     : static_cast<double>(options.n_pairs) < all ? options.n_pairs
+                                                                                  : static_cast<std::int64_t>(all));
+        const auto draws = static_cast<std::size_t>(right ? options.n_labelings : 0);
+        result.pairs.resize(2 * most);
+        result.statistics.resize(most);
+        result.degrees.resize(most);
+        result.tables.resize(18 * most);
+        result.pvalues.resize(draws > 0 ? most : 0);
+        result.null_maxima.resize(draws);
+        result.constant.resize(static_cast<std::size_t>(right ? X.n_cols() : 0));
+        out.pairs = result.pairs.data();
+        out.statistics = result.statistics.data();
+        out.degrees = result.degrees.data();
+        out.tables = result.tables.data();
+        out.pvalues = result.pvalues.data();
+        out.null_maxima = result.null_maxima.data();
+        out.constant = result.constant.data();
+    }
+    check(fastfs_snp_pairs(X.get(), labels, &options, &how, &out));
+    const auto found = static_cast<std::size_t>(out.n_pairs);
+    result.pairs.resize(2 * found);
+    result.statistics.resize(found);
+    result.degrees.resize(found);
+    result.tables.resize(18 * found);
+    if (!result.pvalues.empty()) result.pvalues.resize(found);
+    result.n_tested = out.n_tested;
+    return result;
+}
+
+// ---- clumps of SNPs
+// --------------------------------------------------------------------------------------------------
+
+using ld_clumps_options = fastfs_ld_clumps_options;
+inline ld_clumps_options default_ld_clumps_options() { return FASTFS_LD_CLUMPS_OPTIONS_INIT; }
+
+struct ld_clumps_result {
+    std::vector<std::int64_t> leads;   // columns of X, by descending score
+    std::vector<std::int64_t> clumps;  // of each column, or -1
+};
+
+// scores and options.positions: one for each column of X.
+inline ld_clumps_result ld_clumps(const matrix& X, const double* scores, const ld_clumps_options& options,
+                                  const run& how = default_run()) {
+    ld_clumps_result result{};
+    fastfs_ld_clumps_result out = FASTFS_LD_CLUMPS_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        result.leads.resize(static_cast<std::size_t>(X.n_cols()));
+        result.clumps.resize(static_cast<std::size_t>(X.n_cols()));
+        out.leads = result.leads.data();
+        out.clumps = result.clumps.data();
+    }
+    check(fastfs_ld_clumps(X.get(), scores, &options, &how, &out));
+    result.leads.resize(static_cast<std::size_t>(out.n_clumps));
     return result;
 }
 

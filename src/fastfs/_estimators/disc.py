@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
-from fastfs._inputs.labels import require_classes
-from fastfs._inputs.matrix import decoded, not_finite
+from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._inputs.matrix import as_matrix, decoded, not_finite
 from fastfs._inputs.source import is_genotypes, stack
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
@@ -103,6 +103,8 @@ class DiSC(_KernelSelector):
         Between the last eigenvalue used and the next. Near 0 the choice of `n_components` is arbitrary.
     eigenvalues_ : list of ndarray of shape (n_components + 1,)
         Of each class's random walk, descending from 1.
+    diffusion_map_ : list of ndarray of shape (n_features, n_components)
+        Of each class: the diffusion vectors, each times its eigenvalue.
     n_connected_components_ : ndarray of shape (n_classes,)
         Pieces into which the graph falls.
     bandwidths_ : ndarray of shape (n_classes, n_features)
@@ -238,14 +240,9 @@ class DiSC(_KernelSelector):
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
-        table = stack(chunks)
-        if not is_genotypes(table):  # of which no copy is made
-            n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
-            run.take(n_bytes, "a copy of X by classes needs", "give float32")
-        sets = [table[labels == c] for c in range(len(classes))]
-        names = [f"class {c}" for c in classes]
+        sets, names = _by_class(stack(chunks), classes, labels, run)
         try:
-            found = _disc.fit([{"X": X} for X in sets], names, options, run).deliver()
+            found = _disc.fit(sets, names, options, run).deliver()
         except ValueError as error:
             _name(error, names, labels)
             raise
@@ -253,6 +250,7 @@ class DiSC(_KernelSelector):
         self.class_scores_ = found.set_scores
         self.ranking_ = rank_features(found.scores)
         self._set_results(found, _RESULTS)
+        self.diffusion_map_ = [U * lam[1:] for U, lam in zip(found.diffusion, found.eigenvalues, strict=True)]
         if self.n_groups is not None:
             self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
 
@@ -306,16 +304,68 @@ class DiSC(_KernelSelector):
             X = (X - self.mean_) / self.scale_
         if choose("by", by, ("vectors", "groups")) == "vectors":
             weights = np.hstack([self._leading(s) for s in range(len(self.classes_))])
-        elif hasattr(self, "groups_"):
-            members = [groups == group for groups in self.groups_ for group in range(groups.max() + 1)]
-            weights = np.array([m / m.sum() for m in members]).reshape(-1, X.shape[1]).T
         else:
-            raise ValueError("there are no groups: fit with n_groups")
+            members = self._memberships()
+            weights = (members / members.sum(axis=1, keepdims=True)).T
         return np.asarray(X @ weights)
+
+    def cuts(self, X: Any, y: Any) -> Array:
+        """Return how well each group is cut off from the other features in each class.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+            The samples of the fit, or others of the same classes.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_classes)
+            The normalised cut of each group of `groups_`, those of the first class first, in the graph of each class:
+            the affinities that leave the group, over those of its features with all, plus the same of the other
+            features. In [0, 2]; near 0 the group is a piece of its own, near 1 it is tied to the rest as to itself.
+            A group of a class is small there and larger in the other classes.
+
+        Notes
+        -----
+        The graphs are made once more, with the parameters of the fit.
+        """
+        check_is_fitted(self, "vectors_")
+        groups = self._memberships()
+        run = Run.of(self)
+        X = as_matrix(self._validate_matrix(X, run, reset=False), run)
+        classes, labels = encode_labels(y, *X.shape)
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(f"y must have the classes of the fit, {self.classes_.tolist()}, not {classes.tolist()}")
+        if not len(groups):
+            return np.empty((0, len(classes)))
+        sets, names = _by_class(X, classes, labels, run)
+        options = _disc.DiSCOptions.of(self.get_params() | self._choices())
+        try:
+            return _disc.cuts(sets, groups, options, run)
+        except ValueError as error:
+            _name(error, names, labels)
+            raise
+
+    def _memberships(self) -> Array:
+        """Return a row of 0 and 1 for each group of each class."""
+        if not hasattr(self, "groups_"):
+            raise ValueError("there are no groups: fit with n_groups")
+        members = [groups == group for groups in self.groups_ for group in range(groups.max() + 1)]
+        return np.array(members, dtype=np.int64).reshape(-1, self.n_features_in_)
 
     def _choices(self) -> dict[str, Any]:
         """Return the parameters that repeat the choices of this fit on other labels or samples."""
         return {"graph": self.graph_}
+
+
+def _by_class(table: Any, classes: Array, labels: Array, run: Run) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the samples of each class as a set, and its name."""
+    if not is_genotypes(table):  # of which no copy is made
+        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
+        run.take(n_bytes, "a copy of X by classes needs", "give float32")
+    return [{"X": table[labels == c]} for c in range(len(classes))], [f"class {c}" for c in classes]
 
 
 def _name(error: ValueError, names: list[str], labels: Array) -> None:

@@ -7,7 +7,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, fit, make_kernels, read
+from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, check_start, fit, make_kernels, read
 from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.run import Run
@@ -66,6 +66,10 @@ class IKDR(_Selector):
         Steps on the coefficients in each turn.
     tol : float
         Stop when the objective falls by no more than this share of it.
+    start : array-like of shape (n_samples, n_components), or a pair of it and one of shape (n_kernels,)
+        A, or A and the weights, to start from: columns, and weights, that are not negative and add up to 1. None: means
+        of the classes, or of parts of them, and equal weights. The problem isn't convex: of several starts keep the
+        result with the lowest `objective_`.
     scaling : {"standard"} or None
         "standard": each feature is scaled to mean 0 and standard deviation 1. None: as it is. For "rbf" only.
     random_state : int, Generator, RandomState or None
@@ -129,8 +133,8 @@ class IKDR(_Selector):
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a kernel that
-        isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a parameter out of its
-        range.
+        isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a `start` of another
+        shape, with NaN, or whose columns aren't mixtures; a parameter out of its range.
     TypeError
         A parameter is of another type.
     MemoryError
@@ -189,6 +193,7 @@ class IKDR(_Selector):
         max_iter: int = 100,
         max_inner: int = 200,
         tol: float = 1e-4,
+        start: Any = None,
         scaling: str | None = "standard",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -209,6 +214,7 @@ class IKDR(_Selector):
         self.max_iter = max_iter
         self.max_inner = max_inner
         self.tol = tol
+        self.start = start
         self.scaling = scaling
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -240,7 +246,8 @@ class IKDR(_Selector):
             if self._selects() and self.n_features_to_select is not None:
                 count_selected(self.n_features_to_select, data.shape[1])
             kernels = make_kernels(data, of_kernels, run)
-            (found,) = fit(kernels, classes, labels, [lam], options, run).deliver()
+            start = check_start(self.start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+            (found,) = fit(kernels, classes, labels, [lam], options, run, start).deliver()
             self._keep(found)
         return self
 

@@ -35,6 +35,9 @@ class IM4E(_MarginClassifier):
         Most data use all 10.
     tol : float
         Stop when the cost changes by no more than this share of it.
+    w0 : array-like of shape (n_features,) or None
+        The weights to start from: not negative; they are normalised. None: equal weights. Random ones, such as
+        ``numpy.random.default_rng(0).dirichlet(numpy.ones(n_features))``, show how much the start matters.
     scaling : {"standard", "range"} or None
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
@@ -70,7 +73,8 @@ class IM4E(_MarginClassifier):
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; `class_weight` has
-        labels that y hasn't; a parameter out of range.
+        labels that y hasn't; `w0` of another shape, negative, not finite, or zero for all features that vary; a
+        parameter out of range.
     TypeError
         A parameter is of another type.
     MemoryError
@@ -114,6 +118,7 @@ class IM4E(_MarginClassifier):
         class_weight: Mapping[Any, float] | None = None,
         max_iter: int = 10,
         tol: float = 1e-4,
+        w0: Any = None,
         scaling: str | None = "standard",
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -124,6 +129,7 @@ class IM4E(_MarginClassifier):
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol
+        self.w0 = w0
         self.scaling = scaling
         self.n_jobs = n_jobs
         self.max_memory = max_memory

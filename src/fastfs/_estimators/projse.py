@@ -15,7 +15,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, refit
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import Source, is_dask, is_stream
-from fastfs._inputs.targets import read_chunk, read_classes, read_target
+from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Integers, Progress
 
@@ -261,12 +261,12 @@ class ProjSe(_KernelSelector):
 
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         options, run = _projse.Options.of(self), Run.of(self)
-        if not options.is_linear or is_stream(X):
+        if is_stream(X):
             return refit(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
         classes, values = self._response(y, data.shape)
-        if classes is None:
-            return values, self._scores_of_numbers(data)
+        if classes is None or not options.is_linear:
+            return values, self._fits(data, classes)
         at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
@@ -277,10 +277,13 @@ class ProjSe(_KernelSelector):
 
         return values, scorer
 
-    def _scores_of_numbers(self, data: Any) -> Scorer:
+    def _fits(self, data: Any, classes: Array | None) -> Scorer:
+        """Return the scorer that fits each labeling, or each order of the rows of numbers."""
+
         def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
-            for numbers in permutations:
-                scores = self.fit(data, numbers[:, None]).scores_
+            for values in permutations:
+                target = as_rows(values) if classes is None else classes[values]
+                scores = self.fit(data, target).scores_
                 yield scores, float(scores.max())
 
         return scorer
@@ -302,15 +305,13 @@ class ProjSe(_KernelSelector):
         return self
 
     def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
-        """Return the classes, if there are any, and the target of each sample."""
+        """Return the classes, if there are any, and the target of each sample: several numbers are one record."""
         target = read_target(y, shape, Run.of(self))
         if target.classes is not None:
             return target.classes, target.labels
-        if target.n_columns != 1:
-            raise ValueError(
-                f"y must hold labels or one column of numbers, but has {target.n_columns} columns: test one at a time"
-            )
-        return None, target.numbers[:, 0].astype(np.float64)
+        if target.numbers is None:
+            return None, np.zeros(shape[0])
+        return None, as_records(target.numbers)
 
     def _forget(self) -> None:
         for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):

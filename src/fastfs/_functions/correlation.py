@@ -220,7 +220,7 @@ def differential_correlation(
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
-        labelings, exact = _labelings(design, n_permutations, len(labels), as_seed(random_state), run)
+        labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
 
     def compare(some: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
@@ -257,18 +257,6 @@ def differential_correlation(
         design=design.describe(),
     )
     return Outcome(result, _messages(result, names)).deliver()
-
-
-def _labelings(design: Design, n: int, n_samples: int, seed: int, run: Run) -> tuple[Array, bool]:
-    """Return labelings to compare with the true one, a row each, and whether they are all there are."""
-    design.check()
-    exact = design.has_at_most(n + 1)
-    shape = int(design.n_distinct) - 1 if exact else n, n_samples
-    run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings take", "give a smaller n_permutations")
-    found = np.empty(shape, np.int64)
-    for row, labeling in zip(found, design.others(n, seed, exact=exact), strict=True):
-        row[:] = labeling
-    return found, exact
 
 
 def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[str]:

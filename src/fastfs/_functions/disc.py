@@ -216,6 +216,27 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
 
 def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run) -> Outcome[DiSCResult]:
     """Compare sets, each with its samples `X` or its graph `W`; warnings call them by `names`, errors by number."""
+    recall = _complete(sets, options, run)
+    n_features = (sets[0]["X"] if "X" in sets[0] else sets[0]["W"]).shape[1]
+    results = core().disc(sets, options.core(), run)
+    if "W" in sets[0]:
+        used, reason = "given", "graphs hold affinities already"
+    else:
+        used = options.graph if options.graph == "approximate" else results[0]["graph"]
+        reason = _reason(results[0], n_features)
+    messages, not_converged = _messages(results, names, options, used, n_features)
+    return Outcome(_collect(results, recall, used, reason), messages, not_converged)
+
+
+def cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
+    """Return the normalised cut of each group, a row of 0 and 1, in the graph of each set."""
+    _complete(sets, options, run)
+    found: Floats = core().disc_cuts(sets, np.ascontiguousarray(groups, np.int64), options.core(), run)
+    return found
+
+
+def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Floats | None:
+    """Put the rest of what the core reads of a set into each; return the recall of approximate neighbours."""
     for name in ("n_components", "kernel"):
         for given, value in zip(sets, _one_a_set(name, getattr(options, name), len(sets)), strict=True):
             given[name] = value
@@ -225,18 +246,10 @@ def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, 
             f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
             "which for few neighbors is another method with other results"
         )
-    recall = None
-    if "X" in sets[0] and options.graph == "approximate":
-        scaling = core().disc_scale(sets, run) if options.scaling == "standard" else None
-        recall = np.array([_approximate(given, scaling, options, run) for given in sets])
-    results = core().disc(sets, options.core(), run)
-    if "W" in sets[0]:
-        used, reason = "given", "graphs hold affinities already"
-    else:
-        used = options.graph if options.graph == "approximate" else results[0]["graph"]
-        reason = _reason(results[0], n_features)
-    messages, not_converged = _messages(results, names, options, used, n_features)
-    return Outcome(_collect(results, recall, used, reason), messages, not_converged)
+    if "W" in sets[0] or options.graph != "approximate":
+        return None
+    scaling = core().disc_scale(sets, run) if options.scaling == "standard" else None
+    return np.array([_approximate(given, scaling, options, run) for given in sets])
 
 
 def _reason(found: dict[str, Any], n_features: int) -> str:

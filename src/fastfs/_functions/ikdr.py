@@ -175,9 +175,6 @@ def ikdr(
         Labels of any sortable type.
     rho : float
         Penalty of the constraint in ``solver="admm"``.
-    start : array-like of shape (n_samples, n_components), or a pair of it and one of shape (n_kernels,)
-        A, or A and the weights, to start from: columns, and weights, that are not negative and add up to 1. By default
-        means of the classes, or of parts of them, and equal weights.
     other parameters
         As for :class:`fastfs.IKDR`.
     n_threads, progress
@@ -190,7 +187,7 @@ def ikdr(
     Raises
     ------
     ValueError, TypeError, MemoryError
-        As for :class:`fastfs.IKDR`; and a `start` that is not on the simplex.
+        As for :class:`fastfs.IKDR`.
 
     Examples
     --------
@@ -266,14 +263,14 @@ def _solve(
     classes, labels = encode_labels(y, *data.shape[-2:])
     require_classes(classes)
     kernels = make_kernels(data, of_kernels, run)
-    first = _check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+    first = check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
     return fit(kernels, classes, labels, lams, options, run, first).deliver()
 
 
 Start = tuple[Floats | None, Floats | None]
 
 
-def _check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
+def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
     """Return A and the weights to start from; the core checks their values."""
     if start is None:
         return None, None

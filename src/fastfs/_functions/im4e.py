@@ -14,6 +14,8 @@ from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm,
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_float, some_of
+from fastfs._inputs.matrix import as_floats
+from fastfs._machine.errors import naming
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
@@ -24,9 +26,17 @@ def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
     return class_weight
 
 
+def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
+    if w0 is None:
+        return None
+    w: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(w0), name), dtype=np.float64)
+    return w
+
+
 @dataclass(frozen=True, kw_only=True)
 class IM4EOptions(IterationOptions):
     class_weight: Mapping[Any, Any] | None = option(as_class_weight, key="class_factors")
+    w0: Array | None = option(as_start, key="start")
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,7 @@ def im4e(
     class_weight: Mapping[Any, float] | None = None,
     max_iter: int = 10,
     tol: float = 1e-4,
+    w0: npt.ArrayLike | None = None,
     scaling: str | None = "standard",
     n_threads: int = 0,
     max_memory: int | str | None = None,
@@ -95,7 +106,7 @@ def im4e(
         Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    sigma, class_weight, max_iter, tol, scaling, max_memory
+    sigma, class_weight, max_iter, tol, w0, scaling, max_memory
         As for :class:`fastfs.IM4E`.
     n_threads : int
         0: all cores that this process may use.
@@ -131,7 +142,7 @@ def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    X, y, sigma, class_weight, max_iter, tol, scaling, n_threads, max_memory, progress
+    X, y, sigma, class_weight, max_iter, tol, w0, scaling, n_threads, max_memory, progress
         As for :func:`fastfs.im4e`.
 
     Returns
@@ -151,8 +162,13 @@ def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
 
 
 def fit(stage: Stage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:
+    shape = (stage.X.shape[1],)
+    if options.w0 is not None and options.w0.shape != shape:
+        raise ValueError(f"w0 must have the shape {shape}, one weight for each feature, not {options.w0.shape}")
     given = options.core() | {"class_factors": class_factors(options.class_weight, classes)}
-    found = stage.core.im4e(labels, len(classes), given, stage.run)
+    margin = stage.core
+    with naming({"matrix": lambda _: "w0"}):
+        found = margin.im4e(labels, len(classes), given, stage.run)
     result = IM4EResult(
         weights=found["weights"],
         sigma=found["sigma"],

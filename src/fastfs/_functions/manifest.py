@@ -16,11 +16,11 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.matrix import as_floats, as_matrix
 from fastfs._inputs.source import stack
 from fastfs._inputs.streams import as_chunks
 from fastfs._machine.errors import naming
-from fastfs._machine.run import Run, core, inside_joblib
+from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 # The scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
@@ -164,6 +164,70 @@ def manifest_scores(
     others = None if combine is None else other_scores(combine, chunks, classes[labels])
     scores: Floats = stage.fit(labels, classes, options).deliver()["scores"]
     return scores if others is None else blend(scores, others)
+
+
+def manifest_from_kernels(
+    K1: npt.ArrayLike,
+    K2: npt.ArrayLike,
+    *,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Floats:
+    """Score features by kernels between them that you have computed, one of each class.
+
+    Parameters
+    ----------
+    K1, K2 : array-like of shape (n_features, n_features)
+        Symmetric and positive semidefinite, with positive values on the diagonal.
+    max_memory
+        As for :class:`fastfs.ManiFeSt`.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        As of :func:`fastfs.manifest_scores` of two classes in its exact form.
+
+    Raises
+    ------
+    ValueError
+        K1 and K2 aren't square matrices of one size, at least 2 x 2; one contains NaN or infinity, isn't symmetric
+        within 1e-8 of its largest value, or has no positive value on its diagonal.
+    numpy.linalg.LinAlgError
+        One isn't positive semidefinite: it has an eigenvalue below -1e-8 of its trace.
+    MemoryError
+        The fit would exceed the budget; nothing was allocated.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        The kernels agree up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.arange(60) % 2
+    >>> K1, K2 = (fastfs.affinity(X[y == c], sigma=5.0) for c in (0, 1))
+    >>> scores = fastfs.manifest_from_kernels(K1, K2)
+    >>> bool(np.allclose(scores, fastfs.manifest_scores(X, y, sigma=(5.0, 5.0))))
+    True
+    """
+    given = [np.ascontiguousarray(as_floats(np.asarray(K), n), np.float64) for K, n in ((K1, "K1"), (K2, "K2"))]
+    shapes = [K.shape for K in given]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != shapes[0][1]:
+        raise ValueError(
+            f"K1 and K2 must be square matrices of one size, but have the shapes {shapes[0]} and {shapes[1]}"
+        )
+    if len(given[0]) < 2:
+        raise ValueError("K1 and K2 must be of at least two features, but are of 1")
+    scores, is_flat = core().manifest_kernels(*given, Run(n_threads, max_memory, progress))
+    found: Floats = scores
+    if is_flat:
+        warn(["the scores are zero up to rounding: K1 and K2 hardly differ, or are hardly more than their diagonals"])
+    return found
 
 
 class Stage:

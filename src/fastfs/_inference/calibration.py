@@ -105,19 +105,19 @@ class StepDown:
         return found
 
 
-def mean_correlation(scores: Sequence[Floats | None]) -> float:
-    """Mean of Spearman's correlation over all pairs, from the sum of the standardised ranks."""
+def mean_correlation(scores: Sequence[Floats | None], *, ranks: bool = True) -> float:
+    """Mean of Spearman's correlation over all pairs, or of Pearson's, from the sum of the standardised ranks or scores.
+
+    NaN if some scores are missing or all equal.
+    """
     from scipy.stats import rankdata
 
     total: Any = 0.0
     for one in scores:
-        if one is None:
+        if one is None or np.all(one == one[0]):
             return float("nan")
-        ranks = rankdata(one)
-        ranks -= ranks.mean()
-        length = np.linalg.norm(ranks)
-        if length == 0:
-            return float("nan")
-        total = total + ranks / length
+        values = rankdata(one) if ranks else one / np.abs(one).max()  # whose squares neither overflow nor vanish
+        values = values - values.mean()
+        total = total + values / np.linalg.norm(values)
     M = len(scores)
     return float((total @ total - M) / (M * (M - 1)))

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from fastfs._inputs.checks import some_of
 from fastfs._inputs.labels import is_missing
-from fastfs._machine.run import warn
+from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Floats, Integers
 
 # From here on, labelings aren't counted.
@@ -229,6 +229,17 @@ class Design:
         seeds = np.random.SeedSequence(seed)
         return (self.draw(seeds.spawn(1)[0]) for _ in range(n))
 
+    def labelings(self, n: int, seed: int, run: Run) -> tuple[Array, bool]:
+        """Return labelings of classes to compare with the true one, a row each, and whether they are all there are."""
+        self.check()
+        exact = self.has_at_most(n + 1)
+        shape = int(self.n_distinct) - 1 if exact else n, len(self._true)
+        run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings take", "give a smaller n_permutations")
+        found = np.empty(shape, np.int64)
+        for row, labeling in zip(found, self.others(n, seed, exact=exact), strict=True):
+            row[:] = labeling
+        return found, exact
+
     def enumerate(self) -> Iterator[Array]:
         """Return all distinct labelings, the true one first."""
         yield self._true.copy()
@@ -294,8 +305,8 @@ class Design:
         """Make labelings depend on covariates as the true one does."""
         if self._true.dtype.names:
             raise ValueError(
-                "covariates need classes or numbers as y, but y holds events and times: give strata of the covariates "
-                "as blocks"
+                "covariates need classes or one number a sample as y, but y holds several, such as events and times: "
+                "give strata of the covariates as blocks"
             )
         first = np.unique(self._unit, return_index=True)[1]
         astray = np.flatnonzero((columns[first][self._unit] != columns).any(axis=1))

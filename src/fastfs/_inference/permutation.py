@@ -146,8 +146,9 @@ def permutation_test(
         Any of this library, or another one that has ``scores_`` once fitted, larger being better, or a pipeline whose
         last step is one. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-        Labels, or what else the estimator takes.
+    y : array-like of shape (n_samples,), or what else the estimator takes
+        Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets), whose rows are
+        permuted as wholes.
     blocks : array-like of shape (n_samples,), optional
         Labels are permuted within blocks only: batches, strata, pairs. Anything hashable.
     groups : array-like of shape (n_samples,), optional
@@ -205,8 +206,8 @@ def permutation_test(
     Notes
     -----
     Each permutation is a fit, but for what doesn't depend on labels, which is done once: all distances of the RELIEF
-    family, the distances over all rows of ManiFeSt; ProjSe with the linear kernel takes all permutations together, in
-    one product with X. DiSC and I-KDR have no such stage. With `n_jobs`, once in each worker.
+    family, the distances over all rows of ManiFeSt; ProjSe with labels and the linear kernel takes all permutations
+    together, in one product with X. DiSC and I-KDR have no such stage. With `n_jobs`, once in each worker.
 
     The p-values hold if, should X and the labels be independent, each labeling of the design was as likely as the true
     one. That is a statement about all features together: a feature whose score depends on others may be called

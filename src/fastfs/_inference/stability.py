@@ -34,6 +34,8 @@ class StabilityResult:
     relevance_correlation : float
         Mean rank correlation (Spearman) of the scores between subsamples: whether more than the best features agrees.
         NaN if the estimator has no ``scores_``, or a subsample gives equal scores to all features.
+    relevance_pearson : float
+        The same by Pearson's correlation of the scores themselves, in which large ones count most.
     selected : list of ndarray
         Indices of the selected features of each subsample; the two of a complementary pair are neighbors.
     selected_stable : ndarray
@@ -69,6 +71,7 @@ class StabilityResult:
     stability: float
     interval: tuple[float, float]
     relevance_correlation: float
+    relevance_pearson: float
     selected: list[Integers]
     selected_stable: Integers
     rare_bound: float
@@ -78,7 +81,7 @@ class StabilityResult:
 def stability(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     blocks: Any = None,
     groups: Any = None,
@@ -100,8 +103,9 @@ def stability(
     estimator : estimator
         Any feature selector with ``get_support``. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-        Labels, of which each class keeps its share in the subsamples; or what else the estimator takes.
+    y : array-like of shape (n_samples,), or what else the estimator takes
+        Labels, of which each class keeps its share in the subsamples. Of :class:`fastfs.ProjSe` also numbers, a second
+        view of shape (n_samples, n_targets), or None.
     blocks : array-like of shape (n_samples,), optional
         Batches or strata, each of which keeps its share, class by class. If no label occurs twice in a block, as in
         pairs, whole blocks are drawn. Anything hashable.
@@ -256,6 +260,7 @@ def stability(
         stability=index,
         interval=(index - half, index + half),
         relevance_correlation=mean_correlation([scores for _, _, scores in found]),
+        relevance_pearson=mean_correlation([scores for _, _, scores in found], ranks=False),
         selected=selected,
         selected_stable=np.flatnonzero(frequencies >= threshold),
         rare_bound=bounds[0],
@@ -328,7 +333,7 @@ def _select(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array
         warnings.simplefilter("ignore", DataWarning)
         of_rows = _check_method_params(X, params or {}, indices=rows)
         try:
-            model.fit(_safe_indexing(X, rows), take_rows(y, rows), **of_rows)
+            model.fit(_safe_indexing(X, rows), None if y is None else take_rows(y, rows), **of_rows)
         except ValueError as error:
             renumber(error, {"row": rows})
             raise

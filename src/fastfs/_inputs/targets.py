@@ -68,6 +68,20 @@ def as_columns(y: Array, run: Run, name: str = "y") -> Any:
         raise
 
 
+def as_records(numbers: Array) -> Array:
+    """Return rows of numbers as a 1-D array that moves them as wholes: of floats, or of records of several."""
+    rows = np.ascontiguousarray(numbers, dtype=np.float64)
+    if rows.shape[1] == 1:
+        return rows[:, 0]
+    return rows.view([(f"column {j}", np.float64) for j in range(rows.shape[1])])[:, 0]
+
+
+def as_rows(records: Array) -> Array:
+    """Undo `as_records`."""
+    rows: Array = np.ascontiguousarray(records).view(np.float64).reshape(len(records), -1)
+    return rows
+
+
 def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
     """Tell labels from numbers as scikit-learn's `type_of_target` does: 1-D and not fractional are labels."""
     if y is None:

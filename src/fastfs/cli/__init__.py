@@ -1,4 +1,4 @@
-"""The command line: ``fastfs score``, ``fastfs pairs``, ``fastfs demo``, ``fastfs info``."""
+"""The command line: ``fastfs score``, ``fastfs pairs``, ``fastfs snp-pairs``, ``fastfs demo``, ``fastfs info``."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs._methods import FLAGS
-from fastfs.cli import demo, info, pairs, score
+from fastfs.cli import demo, info, pairs, score, snp_pairs
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
@@ -21,7 +21,14 @@ __all__ = ["run"]
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-for _name, _command in (("score", score.score), ("pairs", pairs.pairs), ("demo", demo.demo), ("info", info.info)):
+_COMMANDS = {
+    "score": score.score,
+    "pairs": pairs.pairs,
+    "snp-pairs": snp_pairs.snp_pairs,
+    "demo": demo.demo,
+    "info": info.info,
+}
+for _name, _command in _COMMANDS.items():
     _app.command(_name)(_command)
 
 

@@ -1,7 +1,7 @@
 """P-values: a permutation test beside the scores."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -11,6 +11,9 @@ from fastfs._inputs.checks import rank_features
 from fastfs._methods import Method
 from fastfs._types import Integers
 from fastfs.io import Table
+
+if TYPE_CHECKING:
+    Tested: TypeAlias = fastfs.PermutationResult | fastfs.DifferentialCorrelation | fastfs.SnpPairs
 
 
 @dataclass(frozen=True)
@@ -168,13 +171,13 @@ def as_number_or_auto(permutations: str, low: int) -> int | str:
     return number
 
 
-def summary(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> str:
+def summary(found: "Tested") -> str:
     """The overall p-value and what was permuted, as a part of a sentence."""
     number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
     return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (", stopped early" if found.stopped else "")
 
 
-def number_of_labelings(found: "fastfs.PermutationResult | fastfs.DifferentialCorrelation") -> int | str:
+def number_of_labelings(found: "Tested") -> int | str:
     """Those that the design allows, for JSON, which has no infinity."""
     return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)
 

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import DiSC, pl
+from reference import disc as oracle
 
 RNG = np.random.default_rng(0)
 Y = np.arange(120) % 2
@@ -404,3 +405,47 @@ def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):
     assert __main__.main() == 2
     assert "this needs pynndescent" in (message := capsys.readouterr().err)
     assert "'scikit-fastfs[approximate]'" in message
+
+
+# ------------------------------------------------------------------------------------- diffusion maps, cuts of groups
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"density": 0.3}, {"graph": "knn", "n_neighbors": 25}, {"scaling": "standard"}],
+    ids=["dense", "density", "knn", "scaling"],
+)
+def test_cuts_of_groups(options):
+    model = DiSC(**HOW, **options, n_groups=3).fit(X, Y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0) if "scaling" in options else X
+    graphs = [oracle.affinity(Z[c == Y], 5, options.get("n_neighbors")) for c in (0, 1)]
+    groups = [of_class == group for of_class in model.groups_ for group in range(of_class.max() + 1)]
+    expected = [[oracle.cut(W, members, options.get("density", 1.0)) for W in graphs] for members in groups]
+    found = model.cuts(X, Y)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    first = model.groups_[0].max() + 1  # the best group of class 1
+    assert found[first, 1] < found[first, 0]
+
+
+def test_cuts_of_other_samples_and_names():
+    model = DiSC(**HOW, n_groups=3).fit(X, np.array(["a", "b"])[Y])
+    np.testing.assert_allclose(
+        model.cuts(sparse.csr_matrix(X), np.array(["a", "b"])[Y]), model.cuts(X, np.array(["a", "b"])[Y])
+    )
+    with pytest.raises(ValueError, match=r"y must have the classes of the fit, \['a', 'b'\], not \['a', 'c'\]"):
+        model.cuts(X, np.array(["a", "c"])[Y])
+    with pytest.raises(ValueError, match="49 features, but DiSC is expecting 50"):
+        model.cuts(X[:, :49], np.array(["a", "b"])[Y])
+    with pytest.raises(ValueError, match="there are no groups: fit with n_groups"):
+        DiSC(**HOW).fit(X, Y).cuts(X, Y)
+    with pytest.raises(ValueError, match="a group needs features in it and beside it, but group 0 has 50 of 50"):
+        DiSC(**HOW, n_groups=1, drop_largest=False).fit(X, Y).cuts(X, Y)
+    assert DiSC(**HOW, n_groups=1).fit(X, Y).cuts(X, Y).shape == (0, 2)
+
+
+def test_diffusion_map():
+    model = DiSC(**HOW).fit(X, Y)
+    for c, found in enumerate(model.diffusion_map_):
+        lam, U = oracle.diffusion(oracle.affinity(X[c == Y], 5), 3)
+        expected = (U * lam[:4])[:, 1:]
+        np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=0, atol=1e-10)

@@ -399,6 +399,27 @@ def test_objective_against_eleven_starts(kind, groups):
     assert found.objective <= 1.01 * best
 
 
+@pytest.mark.parametrize("groups", [None, "all"])
+def test_objective_against_random_starts_with_two_dimensions_a_class(groups):
+    X, y = blobs(60, 10, seed=1)
+    found = fastfs.ikdr(X, y, groups=groups, n_components=6)
+    starts = (np.random.default_rng(seed).dirichlet(np.full(60, 0.05), 6).T for seed in range(10))
+    others = [quiet(X, y, groups=groups, n_components=6, start=A).objective for A in starts]
+    assert found.objective <= 1.01 * min(others)
+
+
+def test_dimensions_that_coincide_are_parted():
+    """Equal columns have equal gradients, so that plain descent from here stays at a saddle."""
+    X, y = blobs(60, 10, seed=2)
+    p, _ = problem(X, y, lam=2.0, groups="all")
+    A = np.array([(y == q) / np.sum(y == q) for q in (0, 0, 1, 1, 2, 2)]).T
+    stuck, least = oracle.solve_A(p, A, tol=1e-8)
+    np.testing.assert_array_equal(stuck[:, ::2], stuck[:, 1::2])
+    found = quiet(X, y, groups="all", n_components=6, lam=2.0, start=A)
+    assert found.objective < 0.995 * least
+    assert_right(found, p)
+
+
 def slsqp(value, slope, start):
     """On the simplex, of columns one by one."""
     shape = start.shape

@@ -128,10 +128,27 @@ def test_bad_parameters(call, options, error, parts):
         ({"progress": 1}, TypeError, ["progress"]),
         ({"n_threads": 1.5}, TypeError, ["n_threads"]),
         ({"n_threads": -1}, ValueError, ["n_threads"]),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_bad_parameters_of_the_function(options, error, parts):
+    with pytest.raises(error) as raised:
+        fastfs.ikdr(X, Y, **options)
+    assert_one_sentence(raised, *parts)
+
+
+@every
+@pytest.mark.parametrize(
+    "options, error, parts",
+    [
         ({"start": np.full((40, 3), 1 / 40)}, ValueError, ["A of start", "(40, 2)", "(40, 3)"]),
         ({"start": np.full((40, 2), 1 / 39)}, ValueError, ["column"]),
         ({"start": changed(changed(np.full((40, 2), 1 / 40), 3, 1, -1 / 40), 4, 1, 3 / 40)}, ValueError, ["negative"]),
-        ({"start": changed(np.full((40, 2), 1 / 40), 3, 1, np.nan)}, ValueError, ["nan"]),
+        (
+            {"start": changed(np.full((40, 2), 1 / 40), 3, 1, np.nan)},
+            ValueError,
+            ["start A must be finite", "row 3, column 1 (counted from 0) is nan"],
+        ),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(5) / 5)}, ValueError, ["weights of start", "(6,)", "(5,)"]),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(6))}, ValueError, ["weights"]),
         ({"start": (np.full((40, 2), 1 / 40), [2, -1, 0, 0, 0, 0])}, ValueError, ["weights"]),
@@ -139,9 +156,9 @@ def test_bad_parameters(call, options, error, parts):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_bad_parameters_of_the_function(options, error, parts):
+def test_bad_starts(call, options, error, parts):
     with pytest.raises(error) as raised:
-        fastfs.ikdr(X, Y, **options)
+        CALLS[call](X, Y, **options)
     assert_one_sentence(raised, *parts)
 
 

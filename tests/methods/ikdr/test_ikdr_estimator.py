@@ -337,6 +337,15 @@ def test_path():
         np.testing.assert_allclose(result.embed(X), result.embedding, atol=1e-10)
 
 
+def test_start_of_the_estimator():
+    """It is that of the function, and a clone has it."""
+    A = np.random.default_rng(0).dirichlet(np.ones(len(Y)), 3).T
+    start = (A, np.full(20, 0.05))
+    model, found = clone(fastfs.IKDR(start=start)).fit(X, Y), fastfs.ikdr(X, Y, start=start)
+    assert model.objective_ == found.objective != fastfs.ikdr(X, Y).objective
+    np.testing.assert_array_equal(model.dual_coef_, found.A)
+
+
 def test_start():
     found = fastfs.ikdr(X, Y)
     again = fastfs.ikdr(X, Y, start=(found.A, found.weights))

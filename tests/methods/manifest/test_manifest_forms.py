@@ -24,6 +24,7 @@ from fastfs._functions.manifest import ManiFeStOptions, Stage
 from fastfs._machine.run import Run
 from reference import manifest as oracle
 from reference.kernels import as_c_function
+from sentences import assert_one_sentence
 
 PROMISED = 1e-9
 FORMS = {"spd": oracle.spd, "spsd": lambda K1, K2: oracle.spsd(K1, K2)[:2]}
@@ -377,3 +378,90 @@ def test_kept_distances_do_not_change_custom_kernels():
     stage = Stage([X], Run(), keep_distances=True)
     kept = stage.fit(y, np.array([0, 1]), ManiFeStOptions.of(ManiFeSt(kernel=kernel))).result
     assert_close(kept["scores"], fastfs.manifest_scores(X, y, kernel=kernel))
+
+
+# -------------------------------------------------------------------------------------------------------- given kernels
+
+
+def two_kernels(d=12, seed=0):
+    factors = np.random.default_rng(seed).normal(size=(2, d, 2 * d))
+    return [F @ F.T / d for F in factors]
+
+
+@pytest.mark.parametrize("d", [2, 12, 70])
+def test_given_kernels(d):
+    K1, K2 = two_kernels(d)
+    expected = oracle.scores(oracle.difference(K1, K2))
+    np.testing.assert_allclose(fastfs.manifest_from_kernels(K1, K2), expected, rtol=1e-9)
+    np.testing.assert_allclose(fastfs.manifest_from_kernels(K2.tolist(), K1.tolist()), expected, rtol=1e-9)
+
+
+def test_given_kernels_are_those_of_a_fit():
+    X, y = np.random.default_rng(0).normal(size=(40, 20)), np.arange(40) % 2
+    K1, K2 = (fastfs.affinity(X[y == c], sigma=4.0) for c in (0, 1))
+    expected = fastfs.manifest_scores(X, y, sigma=(4.0, 4.0))
+    np.testing.assert_allclose(fastfs.manifest_from_kernels(K1, K2), expected, rtol=1e-9)
+    single = fastfs.manifest_from_kernels(K1.astype(np.float32), K2.astype(np.float32))
+    np.testing.assert_allclose(single, expected, rtol=1e-3)
+
+
+def test_given_kernels_that_are_singular():
+    """Copies of features have equal rows; their scores are those of the limit of a vanishing ridge."""
+    copies = [0, 1, 2, 0, 3, 3]
+    K1, K2 = (K[np.ix_(copies, copies)] for K in two_kernels(4))
+    found = fastfs.manifest_from_kernels(K1, K2)
+    np.testing.assert_allclose(found, oracle.scores(oracle.pencil(K1, K2)[1]), rtol=1e-6)
+    np.testing.assert_allclose(found[[0, 4]], found[[3, 5]], rtol=1e-6)
+
+
+def test_given_kernels_that_agree():
+    K1, _ = two_kernels()
+    with pytest.warns(fastfs.DataWarning, match="the scores are zero up to rounding: K1 and K2 hardly differ"):
+        assert fastfs.manifest_from_kernels(K1, K1).max() < 1e-12
+
+
+def changed(K, row, column, value):
+    K = K.copy()
+    K[row, column] = value
+    return K
+
+
+GIVEN = two_kernels()
+BAD_KERNELS = {
+    "sizes": ((GIVEN[0], GIVEN[1][:5, :5]), ValueError, "one size, but have the shapes (12, 12) and (5, 5)"),
+    "no square": ((GIVEN[0][:5], GIVEN[1][:5]), ValueError, "square matrices of one size, but have the shapes (5, 12)"),
+    "1-D": ((GIVEN[0][0], GIVEN[1][0]), ValueError, "shapes (12,) and (12,)"),
+    "one feature": ((np.ones((1, 1)),) * 2, ValueError, "at least two features, but are of 1"),
+    "not symmetric": (
+        (GIVEN[0], changed(GIVEN[1], 2, 5, 9.0)),
+        ValueError,
+        "K2 must be symmetric, but row 5, column 2 is",
+    ),
+    "NaN": (
+        (changed(GIVEN[0], 3, 1, np.nan), GIVEN[1]),
+        ValueError,
+        "K1 contains NaN or infinity: first at row 3, column 1",
+    ),
+    "infinity": (
+        (GIVEN[0], changed(GIVEN[1], 0, 2, np.inf)),
+        ValueError,
+        "K2 contains NaN or infinity: first at row 0",
+    ),
+    "indefinite": ((GIVEN[0] - np.eye(12), GIVEN[1]), np.linalg.LinAlgError, "K1 is not positive semidefinite"),
+    "zero": ((GIVEN[0], 0 * GIVEN[1]), ValueError, "K2 needs a positive entry on its diagonal, but the largest is 0"),
+    "complex": ((GIVEN[0] + 1j, GIVEN[1]), ValueError, "K1 must be real, but holds complex numbers"),
+    "words": (([["a", "b"], ["c", "d"]], GIVEN[1]), ValueError, "K1 must hold numbers only"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_KERNELS)
+def test_bad_given_kernels(name):
+    kernels, error, part = BAD_KERNELS[name]
+    with pytest.raises(error) as raised:
+        fastfs.manifest_from_kernels(*kernels)
+    assert_one_sentence(raised, part)
+
+
+def test_given_kernels_beyond_the_budget():
+    with pytest.raises(MemoryError, match="ManiFeSt of two kernels of 12 features"):
+        fastfs.manifest_from_kernels(*GIVEN, max_memory=1000)

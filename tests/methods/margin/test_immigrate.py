@@ -185,6 +185,29 @@ def test_auto_sigma():
     assert_immigrate(matrix, oracle.immigrate(X, y, auto=4.0))
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("sigma", [0.5, "auto"])
+def test_im4e_starts(sigma, keep):
+    """From random weights, and from such that leave features out; one column is constant."""
+    X, y = classes_that_differ(40, 9, 3)
+    X[:, 4] = 1.0
+    rng = np.random.default_rng(0)
+    for w0 in (rng.dirichlet(np.ones(9)), np.where(np.arange(9) == 2, 7.0, 0.0)):
+        options = {"auto": 2.0} if sigma == "auto" else {"sigma": sigma}
+        expected = oracle.im4e(X, y, w0=w0, max_iter=3, **options)
+        if keep:  # distances under equal weights are at hand, and of no use
+            labels, scorer = fastfs.IM4E(sigma=sigma, w0=w0, max_iter=3)._scorer(X, y)
+            ((scores, _),) = scorer([labels])
+            np.testing.assert_allclose(scores, expected.scores, rtol=1e-9, atol=1e-12)
+        else:
+            assert_im4e(im4e(X, y, sigma=sigma, w0=w0, max_iter=3), expected)
+    equal = im4e(X, y, sigma=sigma, w0=np.full(9, 3.0))
+    np.testing.assert_allclose(equal.weights, im4e(X, y, sigma=sigma).weights, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(
+        IM4E(sigma=sigma, w0=list(w0)).fit(X, y).weights_, im4e(X, y, sigma=sigma, w0=w0).weights
+    )
+
+
 def test_im4e_class_factors():
     X, y = classes_that_differ(50, 10, 3)
     names = np.array(["a", "b", "c"])[y]

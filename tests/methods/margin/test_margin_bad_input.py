@@ -217,6 +217,12 @@ BAD_PARAMETERS = [
             ({"class_weight": {"0": 1.0}}, ValueError, ["class_weight", "'0'", "are 0, 1"]),
             ({"class_weight": {0: 1e308, 1: 1e308}}, ValueError, ["overflows", "class factors"]),
             ({"class_weight": "balanced"}, TypeError, ["class_weight", "'balanced'"]),
+            ({"w0": np.ones(5)}, ValueError, ["w0", "(6,)", "(5,)"]),
+            ({"w0": np.eye(6)}, ValueError, ["w0", "(6,)", "(6, 6)"]),
+            ({"w0": np.zeros(6)}, ValueError, ["w0 needs a positive weight of a feature that varies"]),
+            ({"w0": [1, 1, -1, 1, 1, 1]}, ValueError, ["w0 must hold finite numbers", "column 2 is -1"]),
+            ({"w0": [1, 1, 1, np.nan, 1, 1]}, ValueError, ["w0 must hold finite numbers", "column 3 is nan"]),
+            ({"w0": ["a"] * 6}, ValueError, ["w0 must hold numbers only"]),
         ]
     ),
     *(

@@ -1,0 +1,85 @@
+// The C interface of methods on SNPs.
+#include <cstdint>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "snps/ld_clumps.hpp"
+#include "snps/snp_pairs.hpp"
+#include "support/classes.hpp"
+#include "support/errors.hpp"
+
+namespace {
+
+using namespace fastfs::core;
+
+Matrix read_genotypes(const fastfs_matrix* X_) {
+    const Matrix X = read_matrix(X_);
+    require(X.is_genotypes(), "this function needs genotypes of two bits, but the storage of ", kX, " is ",
+            X.description().storage);
+    require_size(X.n_rows(), 1, "the number of samples");
+    require_size(X.n_cols(), 1, "the number of SNPs");
+    return X;
+}
+
+fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* given, const Matrix& X) {
+    const auto o = read(given, FASTFS_SNP_PAIRS_OPTIONS_INIT, "options");
+    require(o.n_pairs >= 1 && o.n_pairs <= kMostValues, "n_pairs must be from 1 to 2^50, not ", o.n_pairs);
+    require_features(o.snps, o.n_snps, X.n_cols(), "snps");
+    const std::int64_t n_snps = o.snps ? o.n_snps : X.n_cols();
+    require(n_snps >= 2, "a pair needs two SNPs, but there is only one");
+    require_labelings(o.labelings, o.n_labelings, X.n_rows());
+    return o;
+}
+
+fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* given, std::int64_t n_snps) {
+    const auto o = read(given, FASTFS_LD_CLUMPS_OPTIONS_INIT, "options");
+    require(o.r2 >= 0 && o.r2 <= 1, "r2 must be from 0 to 1, not ", o.r2);
+    require(o.window >= 0 && o.window <= kMostValues, "window must be from 0 to 2^50, not ", o.window);
+    require_size(o.n_clumps, 0, "n_clumps");
+    require(o.positions != nullptr, "positions are null");
+    for (std::int64_t s = 0; s < n_snps; ++s) {
+        require(o.positions[s] >= 0 && o.positions[s] <= kMostValues, "positions must be from 0 to 2^50, but that of ",
+                Name::column(s), " is ", o.positions[s]);
+    }
+    return o;
+}
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_snp_pairs(const fastfs_matrix* X_, const int64_t* labels, const fastfs_snp_pairs_options* options,
+                               const fastfs_run* run_, fastfs_snp_pairs_result* result) {
+    return guarded([&] {
+        const Matrix X = read_genotypes(X_);
+        require_labels(labels, X.n_rows(), 2);
+        const Classes classes(labels, X.n_rows(), 2);
+        const auto o = read_snp_pairs_options(options, X);
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_SNP_PAIRS_RESULT_INIT, "result", [&](fastfs_snp_pairs_result& r) {
+            require_output(run, r.pairs && r.statistics && r.degrees && r.tables, "an array of the result is null");
+            require_output(run, o.n_labelings == 0 || (r.pvalues && r.null_maxima),
+                           "pvalues or null_maxima of the result is null");
+            snp_pairs(X, classes, o, run, r);
+        });
+    });
+}
+
+fastfs_status fastfs_ld_clumps(const fastfs_matrix* X_, const double* scores, const fastfs_ld_clumps_options* options,
+                               const fastfs_run* run_, fastfs_ld_clumps_result* result) {
+    return guarded([&] {
+        const Matrix X = read_genotypes(X_);
+        require(scores != nullptr, "scores are null");
+        require_numbers(scores, X.n_cols(), "scores");
+        const auto o = read_ld_clumps_options(options, X.n_cols());
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        fill(result, FASTFS_LD_CLUMPS_RESULT_INIT, "result", [&](fastfs_ld_clumps_result& r) {
+            require_output(run, r.leads && r.clumps, "an array of the result is null");
+            ld_clumps(X, scores, o, run, r);
+        });
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,112 @@
+// Tables of genotypes, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+#include "engines/isa/genotype_tables.hpp"
+
+#include "engines/isa/tiles.hpp"
+#include "engines/isa/words.hpp"
+
+namespace fastfs::core {
+namespace {
+
+static_assert(kGroupSnps % kWords == 0 && kSnpUnit % Vector<float>::kLanes == 0);
+
+// Words whose bits are summed in bytes.
+constexpr std::int64_t kWordsPerPass = 31;
+
+// Rows of counts of the planes as they are stored.
+constexpr int kPlane[] = {1, 2, 0};
+
+template <int n_planes>
+void count_planes(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
+                  std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
+    typedef std::int32_t Counts __attribute__((vector_size(4 * kWords)));
+    typedef std::int32_t CountsInMemory __attribute__((vector_size(4 * kWords), aligned(4), may_alias));
+    for (std::int64_t k = 0; k < n_groups * kGroupSnps; k += kWords) {
+        const std::uint64_t* others = groups + k / kGroupSnps * n_stored * n_words * kGroupSnps + k % kGroupSnps;
+        Word sums[n_planes][n_planes] = {};
+        for (std::int64_t first = 0; first < n_words; first += kWordsPerPass) {
+            const std::int64_t end = n_words - first < kWordsPerPass ? n_words : first + kWordsPerPass;
+            Word bytes[n_planes][n_planes] = {};
+            for (std::int64_t w = first; w < end; ++w) {
+                Word other[n_planes];
+                for (int b = 0; b < n_planes; ++b) other[b] = load_words(others + (b * n_words + w) * kGroupSnps);
+                for (int a = 0; a < n_planes; ++a) {
+                    const Word one = Word{} + snp[(a * n_words + w) * kGroupSnps];
+                    for (int b = 0; b < n_planes; ++b) bytes[a][b] += bits_of_bytes(one & other[b]);
+                }
+            }
+            for (int a = 0; a < n_planes; ++a) {
+                for (int b = 0; b < n_planes; ++b) sums[a][b] += sum_of_bytes(bytes[a][b]);
+            }
+        }
+        for (int a = 0; a < n_planes; ++a) {
+            for (int b = 0; b < n_planes; ++b) {
+                const int row = 3 * kPlane[a] + kPlane[b];
+                Counts counts = __builtin_convertvector(sums[a][b], Counts);
+                if (from) counts += *reinterpret_cast<const CountsInMemory*>((*from)[row] + k);
+                *reinterpret_cast<CountsInMemory*>((*to)[row] + k) = counts;
+            }
+        }
+    }
+}
+
+void count(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
+           bool counts_known, std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
+    const auto counting = counts_known ? count_planes<3> : count_planes<2>;
+    counting(snp, groups, n_words, n_stored, n_groups, from, to);
+}
+
+typedef Vector<float>::Type Floats;
+typedef Vector<float>::Ints Ints;
+typedef std::int32_t IntsInMemory __attribute__((vector_size(kRegister), aligned(4), may_alias));
+
+// cells[a][b] = samples with a and b copies of allele 2.
+inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3][3]) {
+    Ints planes[3][3];
+    for (int a = 0; a < 3; ++a) {
+        for (int b = 0; b < 3; ++b) planes[a][b] = *reinterpret_cast<const IntsInMemory*>((*counts)[3 * a + b] + k);
+    }
+    for (int b = 0; b < 3; ++b) {
+        planes[0][b] -= planes[1][b];
+        planes[1][b] -= planes[2][b];
+    }
+    for (int a = 0; a < 3; ++a) {
+        cells[a][0] = planes[a][0] - planes[a][1];
+        cells[a][1] = planes[a][1] - planes[a][2];
+        cells[a][2] = planes[a][2];
+    }
+}
+
+bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
+            std::int64_t stride, std::int64_t n, float threshold, float* x2) {
+    Ints any{};
+    for (std::int64_t k = 0; k < n; k += Vector<float>::kLanes) {
+        Ints totals[3][3], ones[3][3];
+        read_cells(all, k, totals);
+        read_cells(first, k, ones);
+        Floats sum{};
+        for (int a = 0; a < 3; ++a) {
+            for (int b = 0; b < 3; ++b) {
+                const Floats one = __builtin_convertvector(ones[a][b], Floats);
+                const Floats other = __builtin_convertvector(totals[a][b] - ones[a][b], Floats);
+                // Of an empty cell, 1: the difference is 0.
+                const Ints occupied = totals[a][b] > 0 ? totals[a][b] : Ints{} + 1;
+                const Floats root = snp_roots[a] * load(roots + b * stride + k);
+                const Floats inverse = snp_roots[3 + a] * load(roots + (3 + b) * stride + k);
+                const Floats difference = one * inverse - other * root;
+                sum += difference * difference / __builtin_convertvector(occupied, Floats);
+            }
+        }
+        store(x2 + k, sum);
+        any |= sum >= threshold;
+    }
+    bool found = false;
+    for (int l = 0; l < Vector<float>::kLanes; ++l) found = found || any[l] != 0;
+    return found;
+}
+
+}  // namespace
+
+extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);
+constexpr TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME) = {count, screen};
+
+}  // namespace fastfs::core

@@ -1,0 +1,120 @@
+// Engine: searches among all pairs of n things, for the strongest ones and for family-wise p-values by permutation.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "support/index.hpp"
+
+namespace fastfs::core {
+
+// A level that rises while threads search for larger values.
+class Level {
+  public:
+    void raise(double value) {
+        double known = value_.load(std::memory_order_relaxed);
+        while (value > known && !value_.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+        }
+    }
+    double value() const { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<double> value_{0};
+};
+
+// The strongest pairs of those that were added, in any order and by any thread. A Pair has i, j and a strength.
+template <class Pair>
+class Strongest {
+  public:
+    explicit Strongest(std::int64_t most) : most_(most) { pairs_.reserve(at(2 * most)); }
+
+    static std::int64_t memory(std::int64_t most) { return 2 * most * static_cast<std::int64_t>(sizeof(Pair)); }
+
+    void add(const Pair& pair) {
+        const std::lock_guard lock(mutex_);
+        pairs_.push_back(pair);
+        const auto n = static_cast<std::int64_t>(pairs_.size());
+        if (n == 2 * most_ || (n == most_ && level.value() == 0)) cut();
+    }
+
+    std::vector<Pair> sorted() {
+        std::sort(pairs_.begin(), pairs_.end(), stronger);
+        if (static_cast<std::int64_t>(pairs_.size()) > most_) pairs_.resize(at(most_));
+        return std::move(pairs_);
+    }
+
+    Level level;  // pairs below it aren't among them
+
+  private:
+    static bool stronger(const Pair& a, const Pair& b) {
+        if (a.strength != b.strength) return a.strength > b.strength;
+        return std::pair(a.i, a.j) < std::pair(b.i, b.j);
+    }
+    void cut() {
+        std::nth_element(pairs_.begin(), pairs_.begin() + (most_ - 1), pairs_.end(), stronger);
+        pairs_.resize(at(most_));
+        level.raise(pairs_.back().strength);
+    }
+
+    const std::int64_t most_;
+    std::mutex mutex_;
+    std::vector<Pair> pairs_;
+};
+
+// The tiles on and above the diagonal of n x n, row by row.
+class TilePairs {
+  public:
+    explicit TilePairs(std::int64_t n) {
+        for (std::int64_t I = 0, begin = 0; I < n; begin += n - I++) begins_.push_back(begin);
+    }
+    static std::int64_t count(std::int64_t n) { return n * (n + 1) / 2; }
+    std::int64_t size() const { return count(static_cast<std::int64_t>(begins_.size())); }
+    std::pair<std::int64_t, std::int64_t> operator[](std::int64_t tile) const {
+        const std::int64_t I = std::upper_bound(begins_.begin(), begins_.end(), tile) - begins_.begin() - 1;
+        return {I, I + tile - begins_[at(I)]};
+    }
+
+  private:
+    std::vector<std::int64_t> begins_;
+};
+
+// Step-down p-values (Westfall and Young 1993): each pair against all but the stronger ones.
+class StepDown {
+  public:
+    // strengths: of the strongest pairs, descending.
+    explicit StepDown(const Numbers& strengths) : limits_(strengths), reached_(strengths.size()) {
+        for (double& limit : limits_) limit *= 1 - kTie;
+    }
+
+    // strengths: of these pairs under a labeling; largest: of all others. Returns the largest of all.
+    double add(const double* strengths, double largest) {
+        for (std::size_t k = limits_.size(); k-- > 0;) {
+            largest = std::max(largest, strengths[k]);
+            reached_[k] += largest >= limits_[k];
+        }
+        ++n_labelings_;
+        return largest;
+    }
+
+    void write_pvalues(double* pvalues) const {
+        double pvalue = 0;
+        for (std::size_t k = 0; k < limits_.size(); ++k) {
+            pvalue = std::max(pvalue, static_cast<double>(1 + reached_[k]) / static_cast<double>(1 + n_labelings_));
+            pvalues[k] = pvalue;
+        }
+    }
+
+  private:
+    // As in fastfs._inference.permutation: statistics that differ by less than this share are ties.
+    static constexpr double kTie = 1e-9;
+
+    Numbers limits_;
+    std::vector<std::int64_t> reached_;
+    std::int64_t n_labelings_ = 0;
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,20 @@
+// The interaction of two SNPs in their effect on a class: the likelihood ratio of all tables of two genotypes and a
+// class against those without a three-way term, which is logistic regression of the class on both genotypes as factors
+// against the full model (Wan et al. 2010, BOOST).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace fastfs::core {
+
+// Samples with genotypes a and b and class c, at 6 a + 2 b + c.
+using GenotypeTable = std::array<std::int64_t, 18>;
+
+// Of chi^2 under the hypothesis: (r - 1)(s - 1) for SNPs of which r and s genotypes occur.
+std::int64_t degrees_of_freedom(const GenotypeTable& table);
+
+// The statistic G^2, within 1e-10; but any number below `level`, if G^2 is.
+double interaction(const GenotypeTable& table, double level = 0);
+
+}  // namespace fastfs::core

@@ -1,0 +1,13 @@
+// Clumps of SNPs in linkage disequilibrium, led by those of the largest scores.
+#pragma once
+
+#include "fastfs/fastfs.h"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
+               fastfs_ld_clumps_result& result);
+
+}  // namespace fastfs::core

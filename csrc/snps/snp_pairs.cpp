@@ -1,0 +1,382 @@
+#include "snps/snp_pairs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "engines/isa/tiles.hpp"
+#include "engines/snp_planes.hpp"
+#include "engines/strongest.hpp"
+#include "snps/interaction.hpp"
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// G^2 of a pair is at most 2 sum n log(n / m) for any fitted counts m of the model without interaction. Those of the
+// screen have the odds of a class that each genotype gives alone, multiplied, and the true number of samples with each
+// two genotypes (the approximation of Kirkwood, by which BOOST and PLINK screen, normalised given the genotypes). As
+// logarithms are concave, that is at most 2 N log(1 + X^2 / N) for N samples and Pearson's X^2, which takes no
+// logarithm. So a pair reaches a level only if X^2 reaches N (exp(level / 2N) - 1): with 4 degrees of freedom one in
+// 20,000 does by chance at a level of 50. Its G^2 is computed in double and in one order of summation, so that what is
+// reported has the same bits on any instruction set and for any number of threads.
+
+// Rounding of the roots of the terms of X^2 in float32, relative to n_1 / s and n_0 s, where s is the root of the odds:
+// these, and 1 / s, are products of two numbers that were rounded, and the counts may be rounded. The difference of the
+// two parts exceeds either of them, or the smaller one is at most half of the root of the samples.
+constexpr double kRounding = 16 * 0x1p-24;
+
+// Bytes of the SNPs that a tile compares with one after the other: they stay in the second cache.
+constexpr std::int64_t kTileBytes = 192 << 10;
+
+// Labelings that share the counts of all samples, at most, and the bytes that they are packed to.
+constexpr std::int64_t kLabelingsAtOnce = 16, kPackedBytes = 256 << 20;
+
+// Strongest pairs a task, under a labeling.
+constexpr std::int64_t kPairsPerTask = 64;
+
+// What X^2 must reach in float32 for G^2 to reach a level.
+float threshold_of(double level, std::int64_t n_samples) {
+    const auto n = static_cast<double>(n_samples);
+    const double root = std::sqrt(n * std::expm1(level / (2 * n))) * (1 - kRounding) - kRounding * std::sqrt(n);
+    return root > 0 ? static_cast<float>(root * root * (1 - kRounding)) : 0.0F;
+}
+
+class Threshold {
+  public:
+    Threshold(const Level& level, std::int64_t n_samples) : level_(level), n_samples_(n_samples) {}
+    float value() const { return value_; }
+    void update() {  // the level rises
+        if (level_.value() == known_) return;
+        known_ = level_.value();
+        value_ = threshold_of(known_, n_samples_);
+    }
+
+  private:
+    const Level& level_;
+    std::int64_t n_samples_;
+    double known_ = 0;
+    float value_ = 0;
+};
+
+// The table of the k-th pair of which these are counts, with genotypes as copies of allele 1.
+GenotypeTable table_of(const PairCounts& all, const PairCounts& first, std::int64_t k, std::int64_t first_class) {
+    const auto cell = [&](const PairCounts& counts, std::int64_t a, std::int64_t b) {
+        const auto plane = [&](std::int64_t x, std::int64_t y) {
+            return x < 3 && y < 3 ? std::int64_t{counts[3 * x + y][k]} : 0;
+        };
+        return plane(a, b) - plane(a + 1, b) - plane(a, b + 1) + plane(a + 1, b + 1);
+    };
+    GenotypeTable table;
+    for (std::int64_t a = 0; a < 3; ++a) {
+        for (std::int64_t b = 0; b < 3; ++b) {
+            const std::int64_t place = 6 * (2 - a) + 2 * (2 - b), ones = cell(first, a, b);
+            table[at(place + first_class)] = ones;
+            table[at(place + 1 - first_class)] = cell(all, a, b) - ones;
+        }
+    }
+    return table;
+}
+
+struct Pair {
+    std::int64_t i, j;
+    double strength;  // G^2
+};
+
+// The smaller class of a labeling, and the roots of its odds given the genotypes of each SNP.
+class Labeling {
+  public:
+    Labeling() = default;
+    Labeling(std::int64_t n_snps, bool with_known)
+        : planes_(n_snps, with_known), n_snps_(n_snps), roots_(6 * stride()) {
+        std::fill_n(roots_.data(), roots_.size(), 1.0F);
+    }
+
+    static std::int64_t memory(std::int64_t n_snps, std::int64_t n_samples, bool with_known) {
+        return SnpPlanes::memory(n_snps, n_samples, with_known) + 24 * SnpPlanes::padded(n_snps);
+    }
+
+    void assign(const Genotypes& genotypes, const Classes& classes) {
+        class_ = classes.size(1) <= classes.size(0) ? 1 : 0;
+        planes_.assign(genotypes, classes.order.data() + classes.begins[at(class_)], classes.size(class_));
+        of_class_ = root_of_odds(classes.size(class_), classes.n_samples());
+    }
+    void pack(const Genotypes& genotypes, std::int64_t group) { planes_.pack(genotypes, group); }
+
+    // margins: of all samples, as those of SnpPlanes.
+    void find_roots(const std::int32_t* margins, std::int64_t group) {
+        const std::int64_t end = std::min((group + 1) * kGroupSnps, n_snps_);
+        for (std::int64_t i = group * kGroupSnps; i < end; ++i) {
+            for (std::int64_t g = 0; g < 3; ++g) {
+                const auto with = [&](const std::int32_t* of) {
+                    return of[g * stride() + i] - (g < 2 ? of[(g + 1) * stride() + i] : 0);
+                };
+                const double root = root_of_odds(with(planes_.margins(0)), with(margins));
+                roots_[g * stride() + i] = static_cast<float>(root);
+                roots_[(3 + g) * stride() + i] = static_cast<float>(1 / root);
+            }
+        }
+    }
+
+    std::int64_t class_counted() const { return class_; }
+    const SnpPlanes& planes() const { return planes_; }
+
+    // Calls f(j, table) for the SNPs j, from j0 + begin to j0 + n - 1, that with SNP i may reach the level.
+    template <class F>
+    void visit(std::int64_t i, std::int64_t j0, std::int64_t begin, std::int64_t n, const PairCounts& all,
+               const PairCounts& first, Threshold& threshold, F&& f) const {
+        float of_snp[6], x2[kTableSnps];
+        for (std::int64_t g = 0; g < 3; ++g) {
+            of_snp[g] = static_cast<float>(roots_[g * stride() + i] / of_class_);
+            of_snp[3 + g] = static_cast<float>(roots_[(3 + g) * stride() + i] * of_class_);
+        }
+        threshold.update();
+        if (!isa().tables->screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), x2)) return;
+        for (std::int64_t b = begin; b < n; ++b) {
+            if (x2[b] < threshold.value()) continue;
+            f(j0 + b, table_of(all, first, b, class_));
+            threshold.update();
+        }
+    }
+
+  private:
+    static double root_of_odds(std::int64_t ones, std::int64_t n) {
+        return std::sqrt((static_cast<double>(ones) + 0.5) / (static_cast<double>(n - ones) + 0.5));
+    }
+    std::int64_t stride() const { return SnpPlanes::padded(n_snps_); }
+
+    SnpPlanes planes_;
+    std::int64_t n_snps_ = 0, class_ = 1;
+    Buffer<float> roots_;
+    double of_class_ = 1;
+};
+
+class Search {
+  public:
+    Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& facts, const Classes& truth,
+           const fastfs_snp_pairs_options& options, Run& run);
+
+    // The bytes of a search at most.
+    static std::int64_t memory(std::int64_t n_snps, const Classes& classes, const fastfs_snp_pairs_options& options,
+                               int n_threads);
+
+    // columns: of X, which the SNPs are.
+    void observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_result& result);
+    void permute(fastfs_snp_pairs_result& result);
+
+  private:
+    static std::int64_t labelings_at_once(std::int64_t n_snps, std::int64_t n_samples, std::int64_t n_labelings) {
+        const std::int64_t each = Labeling::memory(n_snps, n_samples / 2, true);
+        return std::min(std::clamp(kPackedBytes / each, std::int64_t{1}, kLabelingsAtOnce), n_labelings);
+    }
+    std::int64_t width(std::int64_t block) const { return std::min(width_, p_ - block * width_); }
+    bool is_top(std::int64_t i, std::int64_t j) const {
+        return std::binary_search(keys_.begin(), keys_.end(), i * p_ + j);
+    }
+    void count_all(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, PairCounts& first,
+                   PairCounts& all) const {
+        truth_.planes().count(i, j0, n, some_missing, nullptr, &first);
+        others_.count(i, j0, n, some_missing, &first, &all);
+    }
+    GenotypeTable table(const Pair& pair, const Labeling& labeling) const;
+
+    const Genotypes& genotypes_;
+    const fastfs_snp_pairs_options& options_;
+    Run& run_;
+    const std::int64_t n_, p_;
+    bool some_missing_ = false;
+    std::int64_t width_ = 0, n_blocks_ = 0;
+    std::vector<char> missing_;  // of each block of SNPs: whether some genotypes are
+    Labeling truth_;
+    SnpPlanes others_;              // the class that the true labeling doesn't count
+    Buffer<std::int32_t> margins_;  // of all samples
+    std::vector<Pair> top_;
+    std::vector<std::int64_t> keys_;  // i p + j of these, ascending
+};
+
+Search::Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& facts, const Classes& classes,
+               const fastfs_snp_pairs_options& options, Run& run)
+    : genotypes_(genotypes), options_(options), run_(run), n_(classes.n_samples()), p_(genotypes.n_snps()) {
+    for (const auto& fact : facts) some_missing_ = some_missing_ || fact.missing;
+    const std::int64_t bytes = ceil_div(n_, 64) * 8 * (some_missing_ ? 3 : 2);
+    width_ = std::clamp(kTileBytes / bytes / kSnpUnit * kSnpUnit, kSnpUnit, kTableSnps);
+    n_blocks_ = ceil_div(p_, width_);
+    missing_.resize(at(n_blocks_));
+    for (std::int64_t i = 0; i < p_; ++i) missing_[at(i / width_)] |= static_cast<char>(facts[at(i)].missing);
+
+    truth_ = Labeling(p_, some_missing_);
+    others_ = SnpPlanes(p_, some_missing_);
+    margins_ = Buffer<std::int32_t>(3 * SnpPlanes::padded(p_));
+    truth_.assign(genotypes, classes);
+    const std::int64_t other = 1 - truth_.class_counted();
+    others_.assign(genotypes, classes.order.data() + classes.begins[at(other)], classes.size(other));
+    const std::int64_t n_groups = SnpPlanes::n_groups(p_);
+    parallel_for(run, n_groups, [&](std::int64_t group, int) {
+        truth_.pack(genotypes, group);
+        others_.pack(genotypes, group);
+    });
+    for (std::int64_t k = 0; k < margins_.size(); ++k) {
+        margins_[k] = truth_.planes().margins(0)[k] + others_.margins(0)[k];
+    }
+    for (std::int64_t group = 0; group < n_groups; ++group) truth_.find_roots(margins_.data(), group);
+}
+
+std::int64_t Search::memory(std::int64_t n_snps, const Classes& classes, const fastfs_snp_pairs_options& options,
+                            int n_threads) {
+    const std::int64_t n = classes.n_samples(), at_once = labelings_at_once(n_snps, n, options.n_labelings);
+    const std::int64_t planes = Labeling::memory(n_snps, n, true) + SnpPlanes::memory(n_snps, n, true);
+    const std::int64_t each = Labeling::memory(n_snps, n / 2, true) + 32 * n + 8 * options.n_pairs;
+    return planes + 12 * SnpPlanes::padded(n_snps) + at_once * each + 2 * n_snps +
+           Strongest<Pair>::memory(options.n_pairs) + 64 * options.n_pairs +
+           n_threads * 4 * kCountValues * (at_once + 1);
+}
+
+GenotypeTable Search::table(const Pair& pair, const Labeling& labeling) const {
+    const std::int64_t j0 = pair.j / kSnpUnit * kSnpUnit, n = pair.j - j0 + 1;
+    PairCounts first, all;
+    count_all(pair.i, j0, n, some_missing_, first, all);
+    labeling.planes().count(pair.i, j0, n, some_missing_, nullptr, &first);
+    return table_of(all, first, n - 1, labeling.class_counted());
+}
+
+void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_result& result) {
+    const TilePairs tiles(n_blocks_);
+    Strongest<Pair> strongest(options_.n_pairs);
+    parallel_for(run_, tiles.size(), [&](std::int64_t task, int) {
+        const auto [I, J] = tiles[task];
+        const std::int64_t i0 = I * width_, j0 = J * width_, nj = width(J);
+        const bool some_missing = missing_[at(I)] || missing_[at(J)];
+        PairCounts first, all;
+        Threshold threshold(strongest.level, n_);
+        for (std::int64_t i = i0, end = i0 + width(I); i < end; ++i) {
+            count_all(i, j0, nj, some_missing, first, all);
+            truth_.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, threshold,
+                         [&](std::int64_t j, const GenotypeTable& table) {
+                             const double level = strongest.level.value(), found = interaction(table, level);
+                             if (found >= level && degrees_of_freedom(table) > 0) strongest.add({i, j, found});
+                         });
+        }
+    });
+    top_ = strongest.sorted();
+    for (const Pair& pair : top_) keys_.push_back(pair.i * p_ + pair.j);
+    std::sort(keys_.begin(), keys_.end());
+
+    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    for (std::size_t k = 0; k < top_.size(); ++k) {
+        const GenotypeTable found = table(top_[k], truth_);
+        result.pairs[2 * k] = columns[at(top_[k].i)];
+        result.pairs[2 * k + 1] = columns[at(top_[k].j)];
+        result.statistics[k] = top_[k].strength;
+        result.degrees[k] = degrees_of_freedom(found);
+        std::copy(found.begin(), found.end(), result.tables + found.size() * k);
+    }
+}
+
+void Search::permute(fastfs_snp_pairs_result& result) {
+    const std::int64_t n_labelings = options_.n_labelings, n_groups = SnpPlanes::n_groups(p_);
+    const auto n_top = static_cast<std::int64_t>(top_.size());
+    const std::int64_t at_once = labelings_at_once(p_, n_, n_labelings);
+    const TilePairs tiles(n_blocks_);
+    std::vector<Labeling> labelings;
+    for (std::int64_t b = 0; b < at_once; ++b) labelings.emplace_back(p_, some_missing_);
+    Numbers strengths(at(at_once * n_top)), observed;
+    for (const Pair& pair : top_) observed.push_back(pair.strength);
+    StepDown step_down(observed);
+
+    for (std::int64_t begin = 0; begin < n_labelings; begin += at_once) {
+        const std::int64_t count = std::min(at_once, n_labelings - begin);
+        const Run::Part part(run_, share(begin, n_labelings), share(begin + count, n_labelings));
+        std::vector<Level> levels(at(count));
+        for (std::int64_t b = 0; b < count; ++b) {
+            labelings[at(b)].assign(genotypes_, Classes(options_.labelings + (begin + b) * n_, n_, 2));
+        }
+        run_.step("packing", 0.02);
+        parallel_for(run_, count * n_groups, [&](std::int64_t task, int) {
+            labelings[at(task / n_groups)].pack(genotypes_, task % n_groups);
+            labelings[at(task / n_groups)].find_roots(margins_.data(), task % n_groups);
+        });
+        run_.step("labelings", 0.98);
+        parallel_for(run_, tiles.size(), [&](std::int64_t task, int) {
+            const auto [I, J] = tiles[task];
+            const std::int64_t i0 = I * width_, j0 = J * width_, nj = width(J);
+            const bool some_missing = missing_[at(I)] || missing_[at(J)];
+            PairCounts first, all;
+            std::vector<Threshold> thresholds;
+            for (const Level& level : levels) thresholds.emplace_back(level, n_);
+            for (std::int64_t i = i0, end = i0 + width(I); i < end; ++i) {
+                count_all(i, j0, nj, some_missing, first, all);
+                for (std::int64_t b = 0; b < count; ++b) {
+                    const Labeling& labeling = labelings[at(b)];
+                    Level& level = levels[at(b)];
+                    labeling.planes().count(i, j0, nj, some_missing, nullptr, &first);
+                    labeling.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, thresholds[at(b)],
+                                   [&](std::int64_t j, const GenotypeTable& table) {
+                                       if (!is_top(i, j)) level.raise(interaction(table, level.value()));
+                                   });
+                }
+            }
+        });
+        run_.step("strongest pairs", 1.0);
+        const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
+        parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
+            const std::int64_t b = task / n_parts, first = task % n_parts * kPairsPerTask;
+            for (std::int64_t k = first; k < std::min(first + kPairsPerTask, n_top); ++k) {
+                strengths[at(b * n_top + k)] = interaction(table(top_[at(k)], labelings[at(b)]));
+            }
+        });
+        for (std::int64_t b = 0; b < count; ++b) {
+            result.null_maxima[begin + b] = step_down.add(strengths.data() + b * n_top, levels[at(b)].value());
+        }
+    }
+    step_down.write_pvalues(result.pvalues);
+}
+
+}  // namespace
+
+void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_options& given, Run& run,
+               fastfs_snp_pairs_result& result) {
+    auto options = given;
+    std::vector<std::int64_t> wanted = up_to(X.n_cols());
+    if (options.snps) wanted.assign(options.snps, options.snps + options.n_snps);
+    const auto n_wanted = static_cast<std::int64_t>(wanted.size());
+    const auto count_pairs = [](std::int64_t p) { return p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p; };
+    options.n_pairs = std::min(options.n_pairs, count_pairs(n_wanted));
+    // With what the caller holds: the labelings, and a result of 23 numbers a pair.
+    run.require_memory(Search::memory(n_wanted, classes, options, run.n_threads()) + 184 * options.n_pairs +
+                           8 * options.n_labelings + 32 * n_wanted + 32 * X.n_rows() + 4 * X.n_cols(),
+                       {"the pairs of ", n_wanted, " SNPs"},
+                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer SNPs");
+
+    run.step("reading", options.n_labelings > 0 ? 0.01 : 0.02);
+    const auto all_facts = Genotypes(X, wanted).facts(run);
+    std::vector<std::int64_t> columns;
+    std::vector<GenotypeFacts> facts;
+    if (result.constant) std::fill_n(result.constant, X.n_cols(), 0);
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+        if (all_facts[k].varies) {
+            columns.push_back(wanted[k]);
+            facts.push_back(all_facts[k]);
+        } else if (result.constant) {
+            result.constant[wanted[k]] = 1;
+        }
+    }
+    const auto p = static_cast<std::int64_t>(columns.size());
+    require(p >= 2, "pairs of SNPs need two that vary, but ", p, " of ", n_wanted, " do");
+    result.n_tested = count_pairs(p);
+    options.n_pairs = std::min(options.n_pairs, result.n_tested);
+    const Genotypes genotypes(X, columns);
+    Search search(genotypes, facts, classes, options, run);
+    // A labeling takes about 0.6 of the time of the true one.
+    const double labelings = 0.6 * static_cast<double>(options.n_labelings);
+    run.step("pairs", options.n_labelings > 0 ? 0.01 + 0.99 / (1 + labelings) : 1.0);
+    search.observe(columns, result);
+    if (options.n_labelings == 0) return;
+    run.step("labelings", 1.0);
+    search.permute(result);
+}
+
+}  // namespace fastfs::core

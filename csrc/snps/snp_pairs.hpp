@@ -1,0 +1,15 @@
+// Pairs of SNPs whose genotypes interact in their effect on a class, with family-wise p-values from permutations
+// (Westfall and Young 1993).
+#pragma once
+
+#include "fastfs/fastfs.h"
+#include "support/classes.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_options& options, Run& run,
+               fastfs_snp_pairs_result& result);
+
+}  // namespace fastfs::core

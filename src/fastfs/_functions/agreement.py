@@ -1,0 +1,175 @@
+"""How much two tables of the same samples have in common: kernel alignment and canonical correlations."""
+
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.checks import as_float, as_not_negative, choose
+from fastfs._inputs.matrix import as_dense, decoded, not_finite
+from fastfs._inputs.targets import read_target
+from fastfs._machine.run import Run
+from fastfs._types import Array, Floats
+
+
+def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | float = "mean") -> float:
+    """Return the alignment of the centred kernels between samples of two tables.
+
+    For features that were selected: how well the similarities of samples by these agree with those by the target.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Sparse X is made dense.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`; labels have a column of zeros and ones for each
+        class.
+    kernel : {"linear", "rbf"}
+        x'x', or exp(-|x - x'|^2 / (2 sigma^2)); for both tables.
+    sigma : "mean" or float
+        Of the rbf kernel: the mean distance over all n_samples^2 pairs, of each table its own, or a number.
+
+    Returns
+    -------
+    float
+        <K, L> / (|K| |L|) of the centred kernels [1]_, in [0, 1]; 1 if they are proportional.
+
+    Raises
+    ------
+    ValueError
+        Tables of different lengths; NaN or infinity; a table whose samples are all alike; sigma that isn't positive.
+    MemoryError
+        The kernels would exceed the budget.
+
+    References
+    ----------
+    .. [1] C. Cortes, M. Mohri, A. Rostamizadeh, "Algorithms for learning kernels based on centered alignment", Journal
+       of Machine Learning Research 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> y = X[:, 0] > 0
+    >>> [round(fastfs.kernel_alignment(X[:, [j]], y), 2) for j in (0, 1)]
+    [0.64, 0.01]
+    """
+    choose("kernel", kernel, ("linear", "rbf"))
+    if isinstance(sigma, str):
+        choose("sigma", sigma, ("mean",), "a positive number")
+    elif not 0 < as_float("sigma", sigma) < np.inf:
+        raise ValueError(f"sigma must be 'mean' or a positive number, not {sigma!r}")
+    run = Run()
+    A, B = _centred(X, y, run)
+    n = len(A)
+    if kernel == "rbf" or n <= max(A.shape[1], B.shape[1]):
+        run.take(24 * n * n, "kernels of samples x samples need", "give fewer samples")
+        K, L = (_kernel(Z, kernel, sigma) for Z in (A, B))
+        products = [np.vdot(*pair) for pair in ((K, L), (K, K), (L, L))]
+    else:
+        products = [np.linalg.norm(P.T @ Q) ** 2 for P, Q in ((A, B), (A, A), (B, B))]
+    return float(products[0] / np.sqrt(products[1] * products[2]))
+
+
+def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[Any, Any] | None = None) -> Floats:
+    """Return the correlations of the directions in which two tables agree most.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_targets)
+        Sparse X is made dense; Y is as y of :func:`fastfs.kernel_alignment`.
+    ridge : float
+        Is added to the variances of each table, in units of their mean; not negative. With 0 and no more samples than
+        columns all correlations are 1.
+    test : tuple of two tables, optional
+        Of the same columns: the directions are those of X and Y, the correlations those of these samples.
+
+    Returns
+    -------
+    ndarray
+        A correlation for each pair of directions, in the order in which they were fitted; as many as the table of lower
+        rank has. Those of other samples (`test`) may be negative.
+
+    Raises
+    ------
+    ValueError
+        Tables of different lengths or, in `test`, widths; NaN or infinity; a table whose samples are all alike.
+    MemoryError
+        The covariances would exceed the budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(2, 200, 3))
+    >>> Y[:, 0] += X[:, 1]
+    >>> half = slice(0, 100), slice(100, 200)
+    >>> found = fastfs.canonical_correlations(X[half[0]], Y[half[0]], test=(X[half[1]], Y[half[1]]))
+    >>> bool(found[0] > 0.6), len(found)
+    (True, 3)
+    """
+    share, run = as_not_negative("ridge", ridge), Run()
+    tables = _centred(X, Y, run)
+    widest = max(Z.shape[1] for Z in tables)
+    run.take(32 * widest * widest, "covariances of columns x columns need", "give fewer columns")
+    left, right = (_whitening(Z, share) for Z in tables)
+    U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
+    if test is not None:
+        widths = [Z.shape[1] for Z in tables]
+        tables = _centred(*test, run)
+        if [Z.shape[1] for Z in tables] != widths:
+            given = " and ".join(str(Z.shape[1]) for Z in tables)
+            raise ValueError(
+                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y, not {given}"
+            )
+    a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
+    found: Floats = (a * b).sum(axis=0) / np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
+    return found
+
+
+def _centred(X: Any, Y: Any, run: Run) -> tuple[Floats, Floats]:
+    """Return both tables as float64 with columns of mean 0."""
+    X = decoded(as_dense(X, run), run)
+    target = read_target(Y, X.shape, run)
+    if target.classes is not None:
+        target_columns: Array = target.labels[:, None] == np.arange(len(target.classes))
+    elif target.numbers is not None:
+        target_columns = target.numbers
+    else:
+        raise ValueError("two tables are needed, but the second is None")
+    centred = []
+    for name, values in (("X", X), ("Y", target_columns)):
+        if said := not_finite(values, name):
+            raise ValueError(said)
+        run.take(8 * values.size, f"a copy of {name} as float64 needs", "give fewer samples or columns")
+        columns = np.asarray(values, dtype=np.float64)
+        varies = (columns != columns[:1]).any(axis=0)
+        if not varies.any():
+            raise ValueError(f"{name} needs a column that varies, but all its samples are alike")
+        centred.append(np.where(varies, columns - columns.mean(axis=0), 0.0))
+    return centred[0], centred[1]
+
+
+def _kernel(Z: Floats, kernel: str, sigma: str | float) -> Floats:
+    """Return the centred kernel between the rows of Z."""
+    K: Floats = Z @ Z.T
+    if kernel == "rbf":
+        norms = np.diag(K).copy()
+        K = np.maximum(norms[:, None] + norms - 2 * K, 0.0)
+        np.fill_diagonal(K, 0.0)
+        scale = np.sqrt(K).mean() if isinstance(sigma, str) else float(sigma)
+        K = np.exp(K / (-2 * scale**2))
+    means = K.mean(axis=0)
+    K -= means
+    K -= means[:, None] - means.mean()
+    return K
+
+
+def _whitening(Z: Floats, ridge: float) -> Floats:
+    """Return W with W' (Z'Z + ridge of its mean diagonal) W = I, without directions that are rounding."""
+    S = Z.T @ Z
+    values, vectors = np.linalg.eigh(S + ridge * np.trace(S) / len(S) * np.eye(len(S)))
+    kept = values > len(S) * np.finfo(float).eps * values[-1]
+    found: Floats = vectors[:, kept] / np.sqrt(values[kept])
+    return found

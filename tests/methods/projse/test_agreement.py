@@ -1,0 +1,135 @@
+"""Kernel alignment and canonical correlations against their definitions in NumPy and SciPy."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+import fastfs
+
+RNG = np.random.default_rng(0)
+
+
+def tables(n=50, p=6, q=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(n, p)), rng.normal(size=(n, q))
+    Y[:, : min(p, q)] += X[:, : min(p, q)]
+    return X + 3, Y - 2
+
+
+def centred_kernel(X, kernel, sigma):
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    K = X @ X.T if kernel == "linear" else np.exp(-(D**2) / (2 * (D.mean() if sigma == "mean" else sigma) ** 2))
+    H = np.eye(len(X)) - 1 / len(X)
+    return H @ K @ H
+
+
+@pytest.mark.parametrize("kernel, sigma", [("linear", "mean"), ("rbf", "mean"), ("rbf", 1.7)])
+@pytest.mark.parametrize("shape", [(50, 6, 4), (9, 30, 2), (2, 1, 1)])
+def test_alignment(shape, kernel, sigma):
+    X, Y = tables(*shape)
+    K, L = centred_kernel(X, kernel, sigma), centred_kernel(Y, kernel, sigma)
+    expected = np.sum(K * L) / np.linalg.norm(K) / np.linalg.norm(L)
+    assert fastfs.kernel_alignment(X, Y, kernel=kernel, sigma=sigma) == pytest.approx(expected, rel=1e-10)
+    assert fastfs.kernel_alignment(X, 5 * X, kernel=kernel) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_alignment_with_labels(kernel):
+    X, _ = tables()
+    labels = np.array(["a", "b", "c"])[np.arange(50) % 3]
+    expected = fastfs.kernel_alignment(X, (labels[:, None] == ["a", "b", "c"]).astype(float), kernel=kernel)
+    assert fastfs.kernel_alignment(sp.csr_matrix(X), labels, kernel=kernel) == pytest.approx(expected, rel=1e-12)
+
+
+def directions(X, Y, ridge):
+    """The generalised eigenproblem of both covariances, rather than whitening."""
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    p, q = X.shape[1], Y.shape[1]
+    A, B = X.T @ X, Y.T @ Y
+    A, B = A + ridge * np.trace(A) / p * np.eye(p), B + ridge * np.trace(B) / q * np.eye(q)
+    C = X.T @ Y
+    joint = np.block([[np.zeros((p, p)), C], [C.T, np.zeros((q, q))]])
+    values, vectors = scipy.linalg.eigh(joint, scipy.linalg.block_diag(A, B))
+    vectors = vectors[:, ::-1][:, : min(p, q)]
+    return vectors[:p], vectors[p:], values[::-1][: min(p, q)]
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 0.5])
+def test_canonical_correlations(ridge):
+    X, Y = tables()
+    a, b, values = directions(X, Y, ridge)
+    found = fastfs.canonical_correlations(X, Y, ridge=ridge)
+    expected = [np.corrcoef(X @ a[:, j], Y @ b[:, j])[0, 1] for j in range(4)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    if ridge == 0:
+        np.testing.assert_allclose(found, values, rtol=1e-9)
+    other = tables(seed=1)
+    expected = [np.corrcoef(other[0] @ a[:, j], other[1] @ b[:, j])[0, 1] for j in range(4)]
+    np.testing.assert_allclose(fastfs.canonical_correlations(X, Y, ridge=ridge, test=other), expected, rtol=1e-8)
+
+
+def test_canonical_correlations_of_dependent_columns():
+    X, Y = tables()
+    expected = fastfs.canonical_correlations(X, Y, ridge=0)
+    wider = np.hstack([X, X[:, :2] - X[:, 2:4], np.ones((50, 1))])
+    np.testing.assert_allclose(fastfs.canonical_correlations(wider, Y, ridge=0), expected, rtol=1e-9)
+    np.testing.assert_allclose(fastfs.canonical_correlations(X[:5], Y[:5], ridge=0), 1, rtol=1e-9)
+
+
+def test_canonical_correlation_with_labels_is_eta():
+    """Of one column and labels: the square is the share of its variance between the classes."""
+    x, labels = RNG.normal(size=(60, 1)), np.arange(60) % 3
+    found = fastfs.canonical_correlations(x, labels, ridge=0)
+    means = np.array([x[labels == c].mean() for c in range(3)])
+    assert found[0] ** 2 == pytest.approx(20 * np.sum((means - x.mean()) ** 2) / np.sum((x - x.mean()) ** 2), rel=1e-9)
+
+
+BAD = {
+    "lengths": (tables()[0], tables()[1][:-1], {}, "X and y must have the same rows, but have 50 and 49"),
+    "no second": (tables()[0], None, {}, "two tables are needed, but the second is None"),
+    "NaN in X": (
+        np.where(np.arange(6) == 2, np.nan, tables()[0]),
+        tables()[1],
+        {},
+        "X contains NaN or infinity: first at row 0, column 2",
+    ),
+    "NaN in Y": (
+        tables()[0],
+        np.where(np.arange(4) == 1, np.inf, tables()[1]),
+        {},
+        "Y contains NaN or infinity: first at row 0, column 1",
+    ),
+    "constant": (np.ones((50, 3)), tables()[1], {}, "X needs a column that varies, but all its samples are alike"),
+    "1-D": (np.ones(50), tables()[1], {}, "X must be a 2-D array"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("function", ["kernel_alignment", "canonical_correlations"])
+def test_bad_tables(function, name):
+    X, Y, options, part = BAD[name]
+    with pytest.raises(ValueError, match=re.escape(part)):
+        getattr(fastfs, function)(X, Y, **options)
+
+
+@pytest.mark.parametrize(
+    "call, part",
+    [
+        (lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="poly"), "kernel must be 'linear' or 'rbf', not 'poly'"),
+        (
+            lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=0),
+            "sigma must be 'mean' or a positive number, not 0",
+        ),
+        (lambda X, Y: fastfs.canonical_correlations(X, Y, ridge=-1), "ridge must be a number of at least 0, not -1"),
+        (
+            lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, Y[:, :2])),
+            "the 6 and 4 columns of X and Y, not 6 and 2",
+        ),
+    ],
+)
+def test_bad_parameters(call, part):
+    with pytest.raises(ValueError, match=re.escape(part)):
+        call(*tables())

@@ -1,0 +1,107 @@
+"""What pairs of SNPs refuse or leave out, and the words they have for it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import fastfs
+from fastfs._machine.run import Run, core
+from fastfs.io import pack_genotypes
+from sentences import assert_one_sentence
+
+X = np.random.default_rng(0).integers(0, 3, (20, 6)).astype(float)
+y = np.repeat(["a", "b"], 10)
+
+
+def compare(X=X, y=y, **parameters):
+    return fastfs.snp_pairs(X, y, **({"n_permutations": 9} | parameters))
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"y": ["a"] * 20}, ValueError, "at least two classes, but has only one class"),
+        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "between two classes, but y has 4: a, b, c and 1 more"),
+        ({"y": [1, 2] * 9 + [np.nan, 2]}, ValueError, "no label for 1 of 20 samples, first for sample 18: drop them"),
+        ({"y": np.linspace(0, 1, 20)}, ValueError, "continuous"),
+        ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
+        ({"y": None}, ValueError, "y"),
+        ({"X": X[:, :1]}, ValueError, "a pair needs two SNPs, but there is only one"),
+        ({"snps": []}, ValueError, "snps must name at least two columns, which make a pair, but names 0"),
+        ({"snps": [3]}, ValueError, "at least two columns"),
+        ({"snps": [3, 6]}, ValueError, "column numbers from 0 to 5"),
+        ({"snps": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
+        ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
+        ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),
+        ({"n_permutations": "auto"}, TypeError, "n_permutations must be an integer"),
+        ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 20 samples"),
+        ({"blocks": y}, ValueError, "confounded"),
+        ({"X": np.ones((20, 6))}, ValueError, "two that vary, but 0 of 6 do"),
+        ({"X": np.full((20, 6), np.nan)}, ValueError, "two that vary, but 0 of 6 do"),
+        ({"X": X / 2}, ValueError, "dosages"),
+        ({"X": 2 * X}, ValueError, "must hold 0, 1, 2"),
+        ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
+        ({"X": X[0]}, ValueError, "2-D"),
+        ({"X": scipy.sparse.csr_matrix(X)}, TypeError, "G.toarray()"),
+    ],
+)
+def test_refused(change, error, words):
+    with pytest.raises(error) as caught:
+        compare(**change)
+    assert_one_sentence(caught, words)
+
+
+def test_numbers_are_refused_by_the_core():
+    with pytest.raises(ValueError, match="needs genotypes of two bits, but the storage of X is 0"):
+        core().snp_pairs(X, np.arange(20) % 2, None, None, {}, Run())
+
+
+def test_snps_without_two_genotypes_are_left_out():
+    table = X.copy()
+    table[:, 2], table[:, 4] = 1, np.nan
+    table[3, 2] = np.nan
+    with pytest.warns(fastfs.DataWarning, match="2 SNPs have fewer than two genotypes and are left out: columns 2, 4"):
+        found = compare(table)
+    assert found.excluded_snps.tolist() == [2, 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rest = compare(table[:, [0, 1, 3, 5]])
+    np.testing.assert_array_equal(found.statistic, rest.statistic)
+    np.testing.assert_array_equal(found.pvalues_max, rest.pvalues_max)
+    assert found.pairs.tolist() == np.array([0, 1, 3, 5])[rest.pairs].tolist()
+    assert found.n_tested == rest.n_tested == 6
+    with pytest.warns(fastfs.DataWarning, match="1 SNP has fewer than two genotypes and is left out: column 'rs1'"):
+        compare(pack_genotypes(np.column_stack([X, X[:, 0] * 0]), names=[f"rs{j}" for j in (9, 2, 3, 4, 5, 6, 1)]))
+
+
+def test_a_sample_without_calls_counts_in_no_table():
+    table = np.vstack([X, np.full(6, np.nan)])
+    found, expected = compare(table, [*y, "a"], n_permutations=0), compare(n_permutations=0)
+    np.testing.assert_array_equal(found.tables, expected.tables)
+    np.testing.assert_array_equal(found.statistic, expected.statistic)
+
+
+def test_snps_without_common_calls_make_no_pair():
+    table = X.copy()
+    table[:10, 0] = table[10:, 1] = np.nan
+    found = compare(table)
+    assert [0, 1] not in found.pairs.tolist()
+    assert (len(found.pairs), found.n_tested) == (14, 15)
+
+
+def test_copies_have_nothing_to_interact():
+    table = np.column_stack([X[:, 0], X[:, 0], 2 - X[:, 0]])
+    found = compare(table)
+    assert found.degrees.tolist() == [4, 4, 4]
+    np.testing.assert_allclose(found.statistic, 0, atol=1e-9)
+    assert found.pvalue == 1
+
+
+def test_names_of_a_table():
+    found = compare(pd.DataFrame(X, columns=list("uvwxyz")), snps=["z", "v", "x"])
+    assert sorted(map(tuple, found.names.tolist())) == [("v", "x"), ("v", "z"), ("x", "z")]
+    assert compare().names is None

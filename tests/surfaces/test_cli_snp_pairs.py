@@ -1,0 +1,91 @@
+"""``fastfs snp-pairs``, as the function finds them."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import fastfs
+from fastfs.io import pack_genotypes, read_plink
+
+RNG = np.random.default_rng(0)
+X = RNG.binomial(2, 0.4, (120, 8))
+STATUS = np.where((X[:, 2] == 1) ^ (X[:, 5] == 1), 2, 1)
+
+pytestmark = pytest.mark.filterwarnings("ignore:1 of 120 samples:fastfs.DataWarning")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """study.bed and its companions; the last sample has no phenotype."""
+    G = pack_genotypes(X)
+    (tmp_path / "study.bed").write_bytes(b"\x6c\x1b\x01" + G.bits.tobytes())
+    (tmp_path / "study.bim").write_text("".join(f"1 rs{j} 0 {j} A G\n" for j in range(8)))
+    phenotypes = [*STATUS[:-1], -9]
+    (tmp_path / "study.fam").write_text("".join(f"f{i} s{i} 0 0 0 {status}\n" for i, status in enumerate(phenotypes)))
+    (tmp_path / "pheno.tsv").write_text(
+        "sample\tstatus\tsite\n" + "".join(f"s{i}\t{'ab'[status - 1]}\t{i % 3}\n" for i, status in enumerate(STATUS))
+    )
+    return tmp_path
+
+
+def test_pairs_of_a_file(study, inside):
+    G = read_plink(study / "study.bed")[:-1]
+    found = fastfs.snp_pairs(G, G.phenotype, n_permutations=19, random_state=3)
+    call = ["snp-pairs", "study.bed", "--permutations", "19", "--seed", "3"]
+    finished = inside(*call, "--top", "2", cwd=study)
+    assert finished.returncode == 0, finished.stderr
+    assert "rs2" in finished.stdout
+    assert "rs5" in finished.stdout
+    counts = [int(np.sum(STATUS[:-1] == status)) for status in (1, 2)]
+    assert finished.stderr.splitlines()[-1] == (
+        f"Compared 28 pairs of SNPs of 119 samples (1: {counts[0]}, 2: {counts[1]}); p = 0.05 by 19 permutations of "
+        f"{counts[0]} + {counts[1]} samples."
+    )
+    finished = inside(*call, "--out", "p.csv", cwd=study)
+    assert finished.stderr.endswith("; wrote 28 pairs to p.csv.\n")
+    table = pandas.read_csv(study / "p.csv")
+    assert table[["feature_a", "feature_b"]].to_numpy().tolist() == found.names.tolist()
+    assert table[["index_a", "index_b"]].to_numpy().tolist() == found.pairs.tolist()
+    np.testing.assert_allclose(table["statistic"], found.statistic, rtol=1e-12)
+    np.testing.assert_array_equal(table["degrees"], found.degrees)
+    np.testing.assert_array_equal(table["pvalue_max"], found.pvalues_max)
+    inside(*call, "--out", "p.json", cwd=study)
+    about = json.loads((study / "p.json").read_text())
+    assert (about["method"], about["n_tested"], about["n_permutations"]) == ("snp_pairs", 28, 19)
+    assert about["pvalue"] == about["ranking"][0]["pvalue_max"] == 0.05
+
+
+def test_labels_of_another_file_and_some_snps(study, inside):
+    (study / "snps.txt").write_text("rs5\nrs2\n\nrs7\n")
+    options = ["--labels", "pheno.tsv", "--label", "status", "--blocks", "site", "--permutations", "9"]
+    finished = inside("snp-pairs", "study.bed", *options, "--snps", "snps.txt", "--out", "p.csv", cwd=study)
+    assert finished.returncode == 0, finished.stderr
+    assert "Compared 3 pairs of SNPs of 120 samples (a: " in finished.stderr
+    assert "within 3 blocks" in finished.stderr
+    assert pandas.read_csv(study / "p.csv")["feature_a"].tolist()[0] == "rs2"
+
+
+def test_a_text_table_of_genotypes(study, inside):
+    table = pandas.DataFrame(X, columns=list("abcdefgh"))
+    table["status"] = STATUS
+    table.to_csv(study / "t.csv", index=False)
+    finished = inside("snp-pairs", "t.csv", "--label", "status", "--out", "p.csv", cwd=study)
+    assert finished.returncode == 0, finished.stderr
+    assert pandas.read_csv(study / "p.csv").loc[0, ["feature_a", "feature_b"]].tolist() == ["c", "f"]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--snps", "none.txt"], "Cannot use 'none.txt'"),
+        (["--snps", "study.bim"], "--snps holds '1 rs0 0 0 A G', which isn't a column name"),
+        (["--weights", "w"], "--weights is for fastfs score"),
+        (["--out", "p.txt"], "p.txt"),
+    ],
+)
+def test_refused(study, inside, arguments, words):
+    finished = inside("snp-pairs", "study.bed", *arguments, cwd=study)
+    assert finished.returncode == 2
+    assert words in finished.stderr
