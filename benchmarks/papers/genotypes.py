@@ -151,7 +151,7 @@ def power(report: Report, n_samples: int, n_snps: int, n_tables: int, n_scans: i
             row[signal] += tuple(sorted(snps.tolist())) in strongest
     print(f"{'':<28}" + "".join(f"{signal:>9}" for signal in chance) + f"{'tables':>9}{'s a table':>11}")
     for name, row in hits.items():
-        n = n_scans if name == "all pairs" else n_tables
+        n = min(n_scans, n_tables) if name == "all pairs" else n_tables
         cells = ["-" if name == "all pairs" and signal.startswith("SNP") else str(hit) for signal, hit in row.items()]
         print(f"{name:<28}" + "".join(f"{cell:>9}" for cell in cells) + f"{n:>9}{took[name] / n:>11.1f}")
     print(f"{'by chance, a table':<28}" + "".join(f"{p:>9.2g}" for p in chance.values()))
