@@ -452,7 +452,7 @@ BAD_TABLES = {
     "unknown method": (write_text, ["--method", "magic"], ["magic", "manifest"]),
     "unknown option": (write_text, ["--magic"], ["--magic"]),
     "no threads": (write_text, ["--threads", "0"], ["--threads"]),
-    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv, .json or .parquet"]),
+    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv, .json, .parquet or .txt"]),
     "wrong picture": (write_text, ["--plot", "r.csv"], [".png"]),
     "no such folder": (write_text, ["--out", "nowhere/r.csv"], ["nowhere"]),
     "onto the input": (write_text, ["--out", "bad.csv"], ["input"]),

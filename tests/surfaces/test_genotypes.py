@@ -571,3 +571,18 @@ def test_copies_hold_what_is_selected():
     copy = G.copy()
     np.testing.assert_array_equal(np.asarray(copy), np.asarray(G))
     assert (copy.bits.shape, copy.names.tolist(), copy.path) == ((3, 10), G.names.tolist(), None)
+
+
+def test_a_list_of_names_for_other_programs(tmp_path, capsys):
+    X = table(40, 6, missing=0)
+    samples = [f"f s{i} 0 0 0 {1 + (value > 1)}" for i, value in enumerate(X[:, 3])]
+    path = write_plink(tmp_path, X, samples=samples)
+    best = tmp_path / "best.txt"
+    ranked = ["score", str(path), "--method", "multisurf", "--top", "2", "--out"]
+    assert fastfs.cli.run([*ranked, str(best)]) == 0
+    names = best.read_text().splitlines()
+    assert (len(names), names[0]) == (2, "rs3")
+    assert fastfs.cli.run(["snp-pairs", str(path), "--snps", str(best)]) == 0
+    assert "Compared 1 pairs of SNPs" in capsys.readouterr().err
+    assert fastfs.cli.run(["snp-pairs", str(path), "--out", str(best)]) == 2
+    assert best.read_text().splitlines() == names

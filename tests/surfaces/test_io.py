@@ -806,7 +806,8 @@ def test_writing_leaves_signals_to_the_program(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name, message", [("r.xlsx", ".csv, .json or .parquet"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")]
+    "name, message",
+    [("r.xlsx", ".csv, .json, .parquet or .txt"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")],
 )
 def test_outputs_are_checked_first(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

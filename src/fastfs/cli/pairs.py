@@ -57,7 +57,7 @@ def pairs(
     ] = None,
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
-    check_files(source, ((out, io.RANKING_ENDINGS), (plot, PLOT_ENDINGS)))
+    check_files(source, ((out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns())

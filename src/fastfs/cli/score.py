@@ -113,7 +113,10 @@ class Output:
             help=f"How many of the best features to keep. Default: all in a file, {ROWS_SHOWN} to look at.",
         ),
     ] = None
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the ranking: .csv, .json or .parquet.")] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the ranking: .csv, .json, .parquet, or .txt for names alone."),
+    ] = None
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None
     pairs: Annotated[
         Path | None,
@@ -224,7 +227,7 @@ def _check_outputs(method: Method, source: Input, output: Output) -> None:
     """Refuse, before any work, files that could not be written in the end."""
     if output.pairs is not None and not method.pairs:
         raise ValueError(f"--pairs is for --method {_words('pairs')}, the one that finds pairs")
-    endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.RANKING_ENDINGS), (output.plot, PLOT_ENDINGS))
+    endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.TABLE_ENDINGS), (output.plot, PLOT_ENDINGS))
     check_files(source, endings)
     if output.out is not None and output.pairs is not None and output.out.resolve() == output.pairs.resolve():
         raise ValueError(f"--out and --pairs are the same file '{output.out}': the ranking and the pairs need one each")

@@ -43,7 +43,7 @@ def snp_pairs(
     ] = None,
 ) -> None:
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
-    check_files(source, ((out, io.RANKING_ENDINGS),))
+    check_files(source, ((out, io.TABLE_ENDINGS),))
     chosen = None if snps is None else [line.strip() for line in snps.read_text().splitlines() if line.strip()]
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns())

@@ -9,18 +9,20 @@ from typing import Any
 
 from fastfs.io._files import check_output, replacing
 
-RANKING_ENDINGS = (".csv", ".json", ".parquet")
+TABLE_ENDINGS = (".csv", ".json", ".parquet")
+RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt")
 
 
 def write_ranking(
     path: str | os.PathLike[str], ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a ranking as CSV, JSON or Parquet, by the ending of `path`: either the whole file is written, or nothing.
+    """Write a ranking as CSV, JSON, Parquet or a list of names: either the whole file is written, or nothing.
 
     Parameters
     ----------
     path : path
-        Ends in ``.csv``, ``.json`` or ``.parquet``; the last needs pyarrow, of the extra ``[parquet]``.
+        Ends in ``.csv``, ``.json``, ``.parquet``, which needs pyarrow, of the extra ``[parquet]``, or, if there is a
+        column ``feature``, in ``.txt``: that column alone, a line each, as PLINK's ``--extract`` takes names of SNPs.
     ranking : mapping of str to sequence
         The columns in their order, such as ``rank``, ``feature``, ``index`` and ``score``, of equal length.
     about : mapping, optional
@@ -45,7 +47,7 @@ def write_ranking(
     2,BRCA1,0.25
     <BLANKLINE>
     """
-    check_output(path, RANKING_ENDINGS)
+    check_output(path, RANKING_ENDINGS if "feature" in ranking else TABLE_ENDINGS)
     with replacing(path) as temporary:
         if temporary.suffix.lower() == ".parquet":
             _write_parquet(temporary, ranking, about or {})
@@ -55,6 +57,8 @@ def write_ranking(
             if temporary.suffix.lower() == ".json":
                 best_first = [dict(zip(ranking, row, strict=True)) for row in rows]
                 file.write(_as_json({**(about or {}), "ranking": best_first}, indent=1) + "\n")
+            elif temporary.suffix.lower() == ".txt":
+                file.writelines(f"{name}\n" for name in ranking["feature"])
             else:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(ranking)
