@@ -301,7 +301,7 @@ def test_units_of_subsamples():
             "constant within groups that move as wholes, but the rows 2 and 3 of one group differ",
         ),
         ({"y": np.arange(6) * 2.0, "covariates": np.arange(6)}, "the covariates determine the numbers of y"),
-        ({"y": SURVIVAL[[0, 1, 2, 3, 4, 4]], "covariates": np.arange(6)}, "y holds events and times: give strata"),
+        ({"y": SURVIVAL[[0, 1, 2, 3, 4, 4]], "covariates": np.arange(6)}, "such as events and times: give strata"),
     ],
 )
 def test_bad_columns(columns, message):

@@ -494,7 +494,7 @@ def test_numbers_with_covariates():
         assert found.pvalues[2] == 1 / 40
         assert found.design == "40 samples, given 1 covariate"
     times = np.array(list(zip(y > 0, np.exp(y), strict=True)), dtype=[("event", bool), ("time", float)])
-    with pytest.raises(ValueError, match="y holds events and times: give strata"):
+    with pytest.raises(ValueError, match="such as events and times: give strata"):
         fastfs.permutation_test(fastfs.RReliefF(), X, times, covariates=z)
     assert fastfs.permutation_test(fastfs.RReliefF(), X, times, blocks=z > 0, n_permutations=9).n_permutations == 9
 

@@ -57,8 +57,8 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     X is a 2-D table. A copy is taken off the budget of the run.
     """
     require_table(X)
-    mask = categorical_mask(X if categorical_features is None else _as_columns(X), categorical_features)
-    if not mask.any():
+    mask = None if categorical_features is None else _categorical_mask(_as_columns(X), categorical_features)
+    if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     if hasattr(X, "tocsr"):
         return Table(X, mask.astype(np.int64))  # which the core refuses
@@ -161,11 +161,11 @@ def _as_columns(X: Any) -> Any:
     return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
 
 
-def categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
+def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
     """Return the mask of the columns of X that are declared categorical."""
-    if columns is None or (isinstance(columns, str) and columns == ALL):
-        return np.full(np.shape(X)[1], columns is not None)
     if isinstance(columns, str):
+        if columns == ALL:
+            return np.full(X.shape[1], True)
         if not hasattr(X, "dtypes"):
             raise ValueError(
                 f"categorical_features={FROM_DTYPE!r} needs a DataFrame, whose columns have types of their own, not "
