@@ -80,6 +80,12 @@ class Scores {
                             (rule_.by_totals() && differences_.ignores_gaps());
         return varied ? Summed::kVaried : Summed::kDifferences;
     }
+    // Rows of parts_.
+    std::int64_t n_parts() const {
+        return !by_target_          ? 0
+               : !rule_.by_totals() ? (drawn_ ? 3 : 1)
+                                    : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
+    }
     std::vector<std::int64_t> chosen_targets() const;
     void ask_for_memory();
     void find_all_pairs(double* rows, std::int64_t block);
@@ -318,7 +324,7 @@ void Scores::ask_for_memory() {
     const std::int64_t gaps = differences_.ignores_gaps() ? block_ * n_ * 4 + targets_.size() * rule_.most() * 12 : 0;
     const std::int64_t of_genotypes =
         X.is_genotypes() ? GenotypePairs::memory(n_, X.n_cols(), gaps > 0, run_.n_threads()) + gaps : 0;
-    run_.require_memory(48 * margin_.X().n_cols() + stored_distances_memory(1) +
+    run_.require_memory((48 + 16 * n_parts()) * X.n_cols() + stored_distances_memory(1) +
                             (listed_ ? targets_.size() * rule_.most() * bytes_of_pair : 0) +
                             (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
                             (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
@@ -343,9 +349,7 @@ void Scores::compute(fastfs_relief_result& result) {
         squared_weights_ += w * w;
     }
     sums_ = numbers(differences_.n_features());
-    n_parts_ = !by_target_          ? 0
-               : !rule_.by_totals() ? (drawn_ ? 3 : 1)
-                                    : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
+    n_parts_ = n_parts();
     parts_ = numbers(n_parts_ * differences_.n_features());
 
     run_.step("neighbors", listed_ ? 0.9 : by_means_ ? 0.5 : 1.0);

@@ -478,7 +478,6 @@ int main() {
             test_genotypes(60, 400, gaps);
             test_genotypes(60, 40000, gaps);
             test_genotypes(1000, 40, gaps);
-            test_genotypes(1000, 20000, gaps);
         }
         test_genotypes(2000, 3, false);
         test_calls<float>(60, 400, true);
