@@ -161,8 +161,9 @@ enum {
 };
 
 /* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
- * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks; the RELIEF family
- * computes on their bits with FASTFS_SCALE_NONE, or 3 levels for all, but for ramps, weights and FASTFS_MISSING_CLASS. */
+ * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks. The RELIEF family
+ * computes on their bits with FASTFS_SCALE_NONE, or with 3 levels for all of them, unless there are a ramp, weights or
+ * FASTFS_MISSING_CLASS. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
