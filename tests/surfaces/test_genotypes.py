@@ -442,7 +442,7 @@ import numpy as np
 import fastfs
 from fastfs.io import pack_genotypes
 
-n, p = 200, 200_000
+n, p = 200, 400_000
 G = pack_genotypes(np.random.default_rng(0).integers(0, 3, (n, p), dtype=np.int8))
 y = np.arange(n) % 2
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -462,9 +462,9 @@ for fit in (
 def test_peak_memory_is_far_below_a_decoded_copy(python):
     finished = python(PEAKS)
     finished.check_returncode()
-    peaks = [int(line) for line in finished.stdout.split()]  # kB; as float32 the table has 156,250
+    peaks = [int(line) for line in finished.stdout.split()]  # kB; as float32 the table has 312,500
     assert len(peaks) == 6
-    assert max(peaks) < 100_000, peaks
+    assert max(peaks) < 250_000, peaks
 
 
 MISSING = {
