@@ -6,6 +6,7 @@
 #ifndef FASTFS_HPP
 #define FASTFS_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -770,6 +771,24 @@ inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, co
 
 // ---- differential correlation ---------------------------------------------------------------------------------------
 
+namespace detail {
+
+struct pairs_sizes {
+    std::size_t pairs, columns, labelings;
+};
+// Of the arrays that a function fills which finds pairs among `chosen` columns of X. 0 if something is wrong, as the
+// call says then.
+template <class Options>
+pairs_sizes sizes_of_pairs(const matrix& X, std::int64_t chosen, const Options& options) {
+    if (chosen < 2 || chosen > X.n_cols() || options.n_pairs < 1 || options.n_labelings < 0) return {};
+    const double all = static_cast<double>(chosen) * static_cast<double>(chosen - 1) / 2;
+    const double most = std::min(static_cast<double>(options.n_pairs), all);
+    return {static_cast<std::size_t>(most), static_cast<std::size_t>(X.n_cols()),
+            static_cast<std::size_t>(options.n_labelings)};
+}
+
+}  // namespace detail
+
 using differential_correlation_options = fastfs_differential_correlation_options;
 inline differential_correlation_options default_differential_correlation_options() {
     return FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
@@ -794,16 +813,8 @@ inline differential_correlation_result differential_correlation(
     differential_correlation_result result{};
     fastfs_differential_correlation_result out = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
     if (how.bytes_needed == nullptr) {
-        const std::int64_t p = options.features ? options.n_features : X.n_cols();
-        const double all = static_cast<double>(p) * static_cast<double>(p - 1) / 2;
-        // Else the call says what is wrong.
-        const bool right = p >= 2 && p <= X.n_cols() && options.n_pairs >= 1 && options.n_labelings >= 0;
-        const auto most =
-            static_cast<std::size_t>(!right                                       ? 0
-                                     : static_cast<double>(options.n_pairs) < all ? options.n_pairs
-                                                                                  : static_cast<std::int64_t>(all));
-        const auto n = static_cast<std::size_t>(right ? X.n_cols() : 0);
-        const auto draws = static_cast<std::size_t>(right ? options.n_labelings : 0);
+        const auto [most, n, draws] =
+            detail::sizes_of_pairs(X, options.features ? options.n_features : X.n_cols(), options);
         result.pairs.resize(2 * most);
         result.correlations.resize(2 * most);
         result.z.resize(most);
@@ -856,22 +867,14 @@ inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
     snp_pairs_result result{};
     fastfs_snp_pairs_result out = FASTFS_SNP_PAIRS_RESULT_INIT;
     if (how.bytes_needed == nullptr) {
-        const std::int64_t p = options.snps ? options.n_snps : X.n_cols();
-        const double all = static_cast<double>(p) * static_cast<double>(p - 1) / 2;
-        // Else the call says what is wrong.
-        const bool right = p >= 2 && p <= X.n_cols() && options.n_pairs >= 1 && options.n_labelings >= 0;
-        const auto most =
-            static_cast<std::size_t>(!right                                       ? 0
-                                     : static_cast<double>(options.n_pairs) < all ? options.n_pairs
-                                                                                  : static_cast<std::int64_t>(all));
-        const auto draws = static_cast<std::size_t>(right ? options.n_labelings : 0);
+        const auto [most, n, draws] = detail::sizes_of_pairs(X, options.snps ? options.n_snps : X.n_cols(), options);
         result.pairs.resize(2 * most);
         result.statistics.resize(most);
         result.degrees.resize(most);
         result.tables.resize(18 * most);
         result.pvalues.resize(draws > 0 ? most : 0);
         result.null_maxima.resize(draws);
-        result.constant.resize(static_cast<std::size_t>(right ? X.n_cols() : 0));
+        result.constant.resize(n);
         out.pairs = result.pairs.data();
         out.statistics = result.statistics.data();
         out.degrees = result.degrees.data();
@@ -891,8 +894,7 @@ inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
     return result;
 }
 
-// ---- clumps of SNPs
-// --------------------------------------------------------------------------------------------------
+// ---- clumps of SNPs -------------------------------------------------------------------------------------------------
 
 using ld_clumps_options = fastfs_ld_clumps_options;
 inline ld_clumps_options default_ld_clumps_options() { return FASTFS_LD_CLUMPS_OPTIONS_INIT; }

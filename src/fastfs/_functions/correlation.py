@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
+from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
 from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_int, as_permutations, as_seed, one_of, some_of
-from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
 from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -23,9 +21,8 @@ _FIRST, _NOTHING = 99, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorrelationOptions(Options):
+class CorrelationOptions(PairsOptions):
     correlation: str = option(one_of("pearson", "spearman"))
-    n_pairs: int = option(lambda name, value: as_int(name, value, low=1))
 
 
 @dataclass(frozen=True)
@@ -205,18 +202,8 @@ def differential_correlation(
         raise ValueError(
             f"feature_names must have one name for each of the {X.shape[1]} columns of X, but has {len(names)}"
         )
-    classes, labels = encode_labels(y, *X.shape)
-    require_classes(classes)
-    if len(classes) > 2:
-        raise ValueError(
-            f"differential correlation compares two classes, but y has {len(classes)}: {some_of(classes.tolist())}; "
-            "give the samples of two"
-        )
-    chosen = None
-    if features is not None:
-        chosen = column_numbers("features", features, X.shape[1], names)
-        if len(chosen) < 2:
-            raise ValueError(f"features must name at least two columns, which make a pair, but names {len(chosen)}")
+    classes, labels = two_classes("differential correlation compares", y, *X.shape)
+    chosen = chosen_columns("features", features, X.shape[1], names)
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
@@ -225,7 +212,7 @@ def differential_correlation(
     def compare(some: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
             run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
-        with naming({"class": lambda c: f"class {classes.tolist()[c]!r}"}):
+        with naming_classes(classes):
             compared: dict[str, Any] = core().differential_correlation(X, labels, chosen, some, options.core(), run)
         return compared
 
@@ -235,26 +222,18 @@ def differential_correlation(
         stopped = bool((found["pvalues"][:1] > _NOTHING).any())
     if not stopped:
         found = compare(labelings, begin, 1.0)
-    tested = len(found["null_maxima"]) > 0
-    constant = np.flatnonzero(found["constant"])
     result = DifferentialCorrelation(
         pairs=found["pairs"],
         correlations=found["correlations"],
         z=found["z"],
-        pvalues_max=found["pvalues"] if tested else None,
-        pvalue=float(found["pvalues"][0]) if tested and len(found["pvalues"]) else None,
-        null_maxima=found["null_maxima"],
         scores=found["scores"],
         classes=classes,
-        excluded_features=constant,
+        excluded_features=np.flatnonzero(found["constant"]),
         excluded_pairs=found["copies"],
         n_excluded_pairs=found["n_copies"],
         correlation=options.correlation,
-        n_permutations=len(found["null_maxima"]),
-        n_distinct=design.n_distinct,
-        exact=exact,
         stopped=stopped,
-        design=design.describe(),
+        **outcome_of_test(found, design, exact=exact),
     )
     return Outcome(result, _messages(result, names)).deliver()
 

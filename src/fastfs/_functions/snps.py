@@ -7,20 +7,14 @@ import numpy as np
 
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
+from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_count, as_int, as_not_negative, as_seed, some_of
-from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.labels import as_labels, encode_labels, is_missing, require_classes
+from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, column_names
-from fastfs._machine.errors import naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import Genotypes, pack_genotypes
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnpPairsOptions(Options):
-    n_pairs: int = option(lambda name, value: as_int(name, value, low=1))
 
 
 @dataclass(frozen=True)
@@ -182,46 +176,29 @@ def snp_pairs(
     >>> found.pairs[0].tolist(), found.n_tested
     ([4, 9], 435)
     """
-    options = SnpPairsOptions.of(locals())
+    options = PairsOptions.of(locals())
     n_permutations = as_int("n_permutations", n_permutations, low=0)
     run = Run(n_threads, max_memory, progress)
     G, names = _genotypes(G, run)
     _require_labels(y, *G.shape)
-    classes, labels = encode_labels(y, *G.shape)
-    require_classes(classes)
-    if len(classes) > 2:
-        raise ValueError(
-            f"pairs of SNPs are compared between two classes, but y has {len(classes)}: {some_of(classes.tolist())}; "
-            "give the samples of two"
-        )
-    chosen = None
-    if snps is not None:
-        chosen = column_numbers("snps", snps, G.shape[1], None if names is None else names.tolist())
-        if len(chosen) < 2:
-            raise ValueError(f"snps must name at least two columns, which make a pair, but names {len(chosen)}")
+    classes, labels = two_classes("pairs of SNPs are compared between", y, *G.shape)
+    chosen = chosen_columns("snps", snps, G.shape[1], None if names is None else names.tolist())
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact = None, False
     if n_permutations:
         labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
-    with naming({"class": lambda c: f"class {classes.tolist()[c]!r}"}):
+    with naming_classes(classes):
         found = core().snp_pairs(G, labels, chosen, labelings, options.core(), run)
-    tested = len(found["null_maxima"]) > 0
     result = SnpPairs(
         pairs=found["pairs"],
         names=None if names is None else names[found["pairs"]],
         statistic=found["statistics"],
         degrees=found["degrees"],
         tables=found["tables"],
-        pvalues_max=found["pvalues"] if tested else None,
-        pvalue=float(found["pvalues"][0]) if tested and len(found["pvalues"]) else None,
-        null_maxima=found["null_maxima"],
         n_tested=found["n_tested"],
         classes=classes,
         excluded_snps=np.flatnonzero(found["constant"]),
-        n_permutations=len(found["null_maxima"]),
-        n_distinct=design.n_distinct,
-        exact=exact,
-        design=design.describe(),
+        **outcome_of_test(found, design, exact=exact),
     )
     return Outcome(result, _messages(result, names)).deliver()
 

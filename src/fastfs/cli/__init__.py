@@ -11,7 +11,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs._methods import FLAGS
-from fastfs.cli import demo, info, pairs, score, snp_pairs
+from fastfs.cli import demo, info, pairs, score
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
@@ -24,7 +24,7 @@ _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _COMMANDS = {
     "score": score.score,
     "pairs": pairs.pairs,
-    "snp-pairs": snp_pairs.snp_pairs,
+    "snp-pairs": pairs.snp_pairs,
     "demo": demo.demo,
     "info": info.info,
 }

@@ -1,12 +1,15 @@
-"""``fastfs pairs``."""
+"""``fastfs pairs`` and ``fastfs snp-pairs``."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 import fastfs
 from fastfs import io
+from fastfs._inputs.columns import column_numbers
 from fastfs.cli.grouping import grouped
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto, number_of_labelings, summary
 from fastfs.cli.score import (
@@ -22,11 +25,52 @@ from fastfs.cli.score import (
 from fastfs.cli.show import print_pairs
 from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
 
+if TYPE_CHECKING:
+    Found: TypeAlias = fastfs.DifferentialCorrelation | fastfs.SnpPairs
+
+
+@dataclass(frozen=True)
+class PairsOptions:
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the permutations.")] = 0
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help=f"How many of the strongest pairs to keep. Default: 1000 in a file, {ROWS_SHOWN} to look at.",
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
+    ] = None
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
+    ] = None
+
+    def of_call(self) -> dict[str, Any]:
+        """The arguments of the functions."""
+        return {
+            "n_pairs": self.top or 1000,
+            "random_state": self.seed,
+            "n_threads": self.threads or 0,
+            "max_memory": self.max_memory,
+        }
+
+    def deliver(self, columns: dict[str, list[Any]], about: dict[str, Any]) -> list[str]:
+        """Print the pairs, or write them and return a part of a sentence that says so."""
+        if self.out is None:
+            print_pairs(columns, self.top or ROWS_SHOWN)
+            return []
+        io.write_ranking(self.out, columns, about)
+        return [f"wrote {len(columns['rank'])} pairs to {self.out}"]
+
 
 @grouped
 def pairs(
     source: Input,
     design: DesignOptions,
+    options: PairsOptions,
     correlation: Annotated[str, typer.Option(help="pearson, or spearman for heavy tails and outliers.")] = "pearson",
     permutations: Annotated[
         str,
@@ -36,66 +80,85 @@ def pairs(
             "nothing.",
         ),
     ] = "999",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the permutations.")] = 0,
-    top: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help=f"How many of the strongest pairs to keep. Default: 1000 in a file, {ROWS_SHOWN} to look at.",
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the strongest pairs: .png, .pdf or .svg.")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
-    ] = None,
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
-    ] = None,
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
-    check_files(source, ((out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
+    check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns())
+        names = data.table.feature_names
         with names_of_the_file(data, source.transpose):
             found = fastfs.differential_correlation(
                 data.table.X,
                 data.table.y,
-                feature_names=data.table.feature_names,
+                feature_names=names,
                 correlation=correlation,
-                n_pairs=top or 1000,
                 n_permutations=n_permutations,
                 **design.of(data.table),
-                random_state=seed,
-                n_threads=threads or 0,
-                max_memory=max_memory,
+                **options.of_call(),
                 progress=report,
             )
-    columns = _columns(found, data.table.feature_names)
-    samples_of = samples_of_classes(data.table.y)
-    written = []
+    own: dict[str, Any] = {
+        f"r_{label}": values
+        for label, values in zip(found.classes.tolist(), found.correlations.T.tolist(), strict=True)
+    }
+    about = {
+        "correlation": found.correlation,
+        "stopped": found.stopped,
+        "excluded_features": [names[j] for j in found.excluded_features],
+        "n_excluded_pairs": found.n_excluded_pairs,
+    }
     with signals_as_exits():
-        if out is None:
-            print_pairs(columns, top or ROWS_SHOWN)
-        else:
-            io.write_ranking(out, columns, _about(found, data, samples_of))
-            written.append(f"wrote {len(found.z)} pairs to {out}")
+        written = options.deliver(
+            _columns(found, names, own | {"z": found.z.tolist()}),
+            _about("differential_correlation", found, data, about),
+        )
         if plot is not None:
-            _draw(plot, found, data, min(top or ROWS_SHOWN, BARS_AT_MOST))
+            _draw(plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {plot}")
-    n_samples, n_features = data.table.X.shape
-    of_each = ", ".join(f"{name}: {count}" for name, count in samples_of.items())
-    tested = f"; {summary(found)}" if found.pvalue is not None else ""
-    sentence = f"Compared the pairs of {n_features} features of {n_samples} samples ({of_each}){tested}"
-    say("; ".join([sentence, *written]) + ".")
+    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", found, data, written)
 
 
-def _columns(found: "fastfs.DifferentialCorrelation", names: Any) -> dict[str, list[Any]]:
-    """The pairs as columns of a table."""
+@grouped
+def snp_pairs(
+    source: Input,
+    design: DesignOptions,
+    options: PairsOptions,
+    snps: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, a name a line.")
+    ] = None,
+    permutations: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Labelings for p-values; each takes 0.6 of the time of a scan.")
+    ] = 0,
+) -> None:
+    """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
+    check_files(source, ((options.out, io.TABLE_ENDINGS),))
+    chosen = None if snps is None else [line.strip() for line in snps.read_text().splitlines() if line.strip()]
+    with progress(f"reading {source.file.name}") as report:
+        data = read(source, design.columns())
+        names = [str(name) for name in data.table.feature_names]
+        with names_of_the_file(data, source.transpose):
+            found = fastfs.snp_pairs(
+                data.table.X,
+                data.table.y,
+                snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
+                n_permutations=permutations,
+                **design.of(data.table),
+                **options.of_call(),
+                progress=report,
+            )
+    own = {"statistic": found.statistic.tolist(), "degrees": found.degrees.tolist()}
+    about = {"n_tested": found.n_tested, "excluded_snps": [names[j] for j in found.excluded_snps]}
+    with signals_as_exits():
+        written = options.deliver(_columns(found, names, own), _about("snp_pairs", found, data, about))
+    _conclude(f"Compared {found.n_tested} pairs of SNPs", found, data, written)
+
+
+def _columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The pairs as columns of a table, with `own` before the p-values."""
     a, b = found.pairs.T.tolist()
     columns = {
         "rank": list(range(1, len(a) + 1)),
@@ -103,35 +166,37 @@ def _columns(found: "fastfs.DifferentialCorrelation", names: Any) -> dict[str, l
         "feature_b": [names[j] for j in b],
         "index_a": a,
         "index_b": b,
+        **own,
     }
-    for label, values in zip(found.classes.tolist(), found.correlations.T, strict=True):
-        columns[f"r_{label}"] = values.tolist()
-    columns["z"] = found.z.tolist()
     if found.pvalues_max is not None:
         columns["pvalue_max"] = found.pvalues_max.tolist()
     return columns
 
 
-def _about(found: "fastfs.DifferentialCorrelation", data: Data, samples_of: dict[str, int]) -> dict[str, Any]:
-    names = data.table.feature_names
+def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of JSON."""
     return {
-        "method": "differential_correlation",
-        "correlation": found.correlation,
+        "method": method,
         "pvalue": found.pvalue,
         "n_permutations": found.n_permutations,
         "design": found.design,
         "n_distinct": number_of_labelings(found),
         "exact": found.exact,
-        "stopped": found.stopped,
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,
         "n_samples": data.table.X.shape[0],
         "n_features": data.table.X.shape[1],
-        "classes": samples_of,
-        "excluded_features": [names[j] for j in found.excluded_features],
-        "n_excluded_pairs": found.n_excluded_pairs,
+        "classes": samples_of_classes(data.table.y),
+        **own,
     }
+
+
+def _conclude(compared: str, found: "Found", data: Data, written: list[str]) -> None:
+    of_each = ", ".join(f"{name}: {count}" for name, count in samples_of_classes(data.table.y).items())
+    tested = f"; {summary(found)}" if found.pvalue is not None else ""
+    sentence = f"{compared} of {data.table.X.shape[0]} samples ({of_each}){tested}"
+    say("; ".join([sentence, *written]) + ".")
 
 
 def _draw(path: Path, found: "fastfs.DifferentialCorrelation", data: Data, top: int) -> None:

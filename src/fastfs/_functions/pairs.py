@@ -1,0 +1,58 @@
+"""What functions share that find pairs of columns by how two classes differ in them, and test them by permutation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastfs._functions.options import Options, option
+from fastfs._inference.design import Design
+from fastfs._inputs.checks import as_int, some_of
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._machine.errors import naming
+from fastfs._types import Array, Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsOptions(Options):
+    n_pairs: int = option(lambda name, value: as_int(name, value, low=1))
+
+
+def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Array, Integers]:
+    """Return the classes of y and the codes of the samples; `what` begins the sentence that refuses more than two."""
+    classes, labels = encode_labels(y, n_samples, n_columns)
+    require_classes(classes)
+    if len(classes) > 2:
+        raise ValueError(
+            f"{what} two classes, but y has {len(classes)}: {some_of(classes.tolist())}; give the samples of two"
+        )
+    return classes, labels
+
+
+def naming_classes(classes: Array) -> Any:
+    """Let errors of the core name classes as y does."""
+    return naming({"class": lambda c: f"class {classes.tolist()[c]!r}"})
+
+
+def chosen_columns(parameter: str, chosen: Any, n_columns: int, names: list[Any] | None) -> Integers | None:
+    """Return the numbers of the columns to pair; None for all."""
+    if chosen is None:
+        return None
+    numbers = column_numbers(parameter, chosen, n_columns, names)
+    if len(numbers) < 2:
+        raise ValueError(f"{parameter} must name at least two columns, which make a pair, but names {len(numbers)}")
+    return numbers
+
+
+def outcome_of_test(found: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:
+    """Return the fields of a result that tell of its test."""
+    n_labelings = len(found["null_maxima"])
+    pvalues = found["pvalues"] if n_labelings else None
+    return {
+        "pvalues_max": pvalues,
+        "pvalue": None if pvalues is None or not len(pvalues) else float(pvalues[0]),
+        "null_maxima": found["null_maxima"],
+        "n_permutations": n_labelings,
+        "n_distinct": design.n_distinct,
+        "exact": exact,
+        "design": design.describe(),
+    }
