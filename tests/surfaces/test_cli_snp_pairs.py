@@ -1,4 +1,4 @@
-"""``fastfs snp-pairs``, as the function finds them."""
+"""``fastfs snp-pairs``, and clumps of ``fastfs score``, as the functions find them."""
 
 import json
 
@@ -89,3 +89,55 @@ def test_refused(study, inside, arguments, words):
     finished = inside("snp-pairs", "study.bed", *arguments, cwd=study)
     assert finished.returncode == 2
     assert words in finished.stderr
+
+
+@pytest.fixture
+def copies(study):
+    """study.bed with each SNP twice, 1000 base pairs apart, and pairs of them 100,000."""
+    G = pack_genotypes(X.repeat(2, axis=1))
+    (study / "study.bed").write_bytes(b"\x6c\x1b\x01" + G.bits.tobytes())
+    positions = [100_000 * (j // 2) + 1000 * (j % 2) for j in range(16)]
+    (study / "study.bim").write_text("".join(f"1 rs{j} 0 {at} A G\n" for j, at in enumerate(positions)))
+    return study
+
+
+def test_a_ranking_of_clumps(copies, inside):
+    call = ["score", "study.bed", "--method", "multisurf"]
+    finished = inside(*call, "--clump-r2", "0.5", "--out", "r.csv", cwd=copies)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr.endswith("; wrote 8 features to r.csv.\n")
+    inside(*call, "--out", "all.csv", cwd=copies)
+    found, ranked = pandas.read_csv(copies / "r.csv"), pandas.read_csv(copies / "all.csv")
+    G = read_plink(copies / "study.bed")
+    expected = fastfs.ld_clumps(G, -ranked.sort_values("index")["rank"].to_numpy())
+    assert found["index"].tolist() == expected.leads.tolist()
+    assert found["clump_size"].tolist() == [2] * 8
+    leads = ranked[ranked["index"].isin(found["index"])]
+    assert found["rank"].tolist() == leads["rank"].tolist()
+    assert found["score"].tolist() == leads["score"].tolist()
+    assert "clump_size" not in ranked
+    inside(*call, "--clump-r2", "0.5", "--top", "3", "--out", "best.txt", cwd=copies)
+    assert (copies / "best.txt").read_text().split() == found["feature"].tolist()[:3]
+    shown = inside(*call, "--clump-r2", "0.5", "--clump-kb", "0.5", cwd=copies)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.count("rs") == 16  # none is near another one
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--clump-kb", "9"], "--clump-kb is for clumps: add --clump-r2, such as 0.5"),
+        (["--clump-r2", "1.5"], "r2 must be"),
+    ],
+)
+def test_clumps_refused(copies, inside, arguments, words):
+    finished = inside("score", "study.bed", "--method", "multisurf", *arguments, cwd=copies)
+    assert finished.returncode == 2
+    assert words in finished.stderr
+
+
+def test_clumps_are_of_genotypes(study, inside):
+    (study / "t.csv").write_text("a,b,label\n0,1,x\n1,2,y\n2,0,x\n0,0,y\n")
+    finished = inside("score", "t.csv", "--label", "label", "--method", "multisurf", "--clump-r2", "0.5", cwd=study)
+    assert finished.returncode == 2
+    assert "--clump-r2 is for genotypes: FILE must end with .bed, not '.csv'" in finished.stderr

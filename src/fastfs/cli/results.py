@@ -1,26 +1,44 @@
 """What a fitted estimator has found, as columns of tables and entries of JSON."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastfs._methods import FORM, RULES, Method
+from fastfs._types import Integers
 from fastfs.cli.permutation import Test
+
+if TYPE_CHECKING:
+    from fastfs import LdClumps
+
+
+def ranks_of(selector: Any, test: Test | None) -> Integers:
+    """The ranks of all features: 1 is best."""
+    ranks: Integers = test.ranks if test else selector.ranking_
+    return ranks
 
 
 def ranking(
-    selector: Any, feature_names: Sequence[str], top: int, test: Test | None = None, *, to_read: bool = False
+    selector: Any,
+    feature_names: Sequence[str],
+    top: int,
+    test: Test | None = None,
+    clumps: "LdClumps | None" = None,
+    *,
+    to_read: bool = False,
 ) -> dict[str, list[Any]]:
     """The best features as columns; those of single classes are for a file, or summed up to be read."""
-    ranks = test.ranks if test else selector.ranking_
-    order = np.argsort(ranks)[:top]
+    ranks = ranks_of(selector, test)
+    order = np.argsort(ranks)[:top] if clumps is None else clumps.leads[:top]
     columns = {
         "rank": ranks[order].tolist(),
         "feature": [feature_names[j] for j in order],
         "index": order.tolist(),
         "score": selector.scores_[order].tolist(),
     }
+    if clumps is not None:
+        columns["clump_size"] = np.bincount(clumps.clump[clumps.clump >= 0])[: len(order)].tolist()
     if test:
         columns |= test.columns(order, to_read=to_read)
     if hasattr(selector, "selected_"):
@@ -31,7 +49,7 @@ def ranking(
         if to_read:
             steps = {"score when selected": selector.selection_scores_}
         for name, values in steps.items():
-            columns[name] = [*values[: len(order)].tolist(), *[None] * max(0, len(order) - n_selected)]
+            columns[name] = [values[rank - 1].item() if rank <= n_selected else None for rank in columns["rank"]]
     if hasattr(selector, "removed_at_") and not to_read:
         columns["removed_at"] = selector.removed_at_[order].tolist()
     class_scores = getattr(selector, "class_scores_", None)

@@ -15,6 +15,7 @@ from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import about_targets, rename
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
+from fastfs.cli.clumps import ClumpOptions
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
@@ -144,6 +145,7 @@ def score(
     permuting: PermutationOptions,
     design: DesignOptions,
     wrapper: WrapperOptions,
+    clumping: ClumpOptions,
     options: MethodOptions,
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
@@ -152,6 +154,7 @@ def score(
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
     chosen = METHODS[word]
     _check_outputs(chosen, source, output)
+    clumping.check(source.file)
     scorer = make_selector(chosen, options)
     selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source, samples)
@@ -172,9 +175,12 @@ def score(
                 if not options.method_option:  # the types of all others are right
                     raise
                 raise ValueError(str(error)) from error
+        most = output.top or (ROWS_SHOWN if output.out is None else data.table.X.shape[1])
+        clumps = clumping.find(data.table.X, results.ranks_of(selector, test), most, report)
     samples_of = {} if targets else samples_of_classes(data.table.y)
     with signals_as_exits():
-        written = _write(chosen, selector, data, samples_of, output, wrapper, test)
+        about = asdict(wrapper) | asdict(clumping)
+        written = _write(chosen, selector, data, samples_of, output, most, about, test, clumps)
     summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
 
@@ -325,15 +331,16 @@ def _write(
     data: Data,
     samples_of: dict[str, int],
     output: Output,
-    wrapper: WrapperOptions,
+    most: int,
+    options: dict[str, Any],
     test: Test | None,
+    clumps: "fastfs.LdClumps | None",
 ) -> list[str]:
-    """Write or print what was found, and return what was written."""
+    """Write or print what was found, `most` features of it, and return what was written."""
     names = data.table.feature_names
     n_samples, n_features = data.table.X.shape
-    top = output.top
     about: dict[str, Any] = {"method": method.word}
-    about |= {name: value for name, value in asdict(wrapper).items() if value is not None}
+    about |= {name: value for name, value in options.items() if value is not None}
     about |= {"parameters": results.parameters(selector), "version": fastfs.__version__}
     about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
     about |= {"classes": samples_of} | results.form(selector) | results.rules(selector)
@@ -341,18 +348,18 @@ def _write(
     pairs = results.pairs(selector, names)
     written = []
     if output.out is None:
-        print_ranking(results.ranking(selector, names, top or ROWS_SHOWN, test, to_read=True))
+        print_ranking(results.ranking(selector, names, most, test, clumps, to_read=True))
         if pairs and output.pairs is None:
             print_pairs(pairs)
     else:
-        ranking = results.ranking(selector, names, top or n_features, test)
+        ranking = results.ranking(selector, names, most, test, clumps)
         io.write_ranking(output.out, ranking, about | results.findings(method, selector, names))
         written.append(f"{len(ranking['rank'])} features to {output.out}")
     if output.pairs is not None:
         io.write_ranking(output.pairs, pairs, about)
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
-        bars = min(top or ROWS_SHOWN, BARS_AT_MOST, n_features)
+        bars = min(output.top or ROWS_SHOWN, BARS_AT_MOST, n_features)
         draw(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
         written.append(f"a picture to {output.plot}")
     return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]

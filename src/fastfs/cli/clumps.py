@@ -1,0 +1,41 @@
+"""Clumps of SNPs: a ranking without those that say what another one says."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import fastfs
+from fastfs._types import Integers
+
+if TYPE_CHECKING:
+    from fastfs import LdClumps
+
+
+@dataclass(frozen=True)
+class ClumpOptions:
+    clump_r2: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R2",
+            help="For .bed: leave out SNPs whose squared correlation with a better one nearby exceeds R2, such as 0.5.",
+        ),
+    ] = None
+    clump_kb: Annotated[
+        float | None, typer.Option(min=0, metavar="KB", help="How near, in thousands of base pairs. Default: 250.")
+    ] = None
+
+    def check(self, file: Path) -> None:
+        """Refuse, before any work, what isn't for this file."""
+        if self.clump_r2 is None and self.clump_kb is not None:
+            raise ValueError("--clump-kb is for clumps: add --clump-r2, such as 0.5")
+        if self.clump_r2 is not None and file.suffix.lower() != ".bed":
+            raise ValueError(f"--clump-r2 is for genotypes: FILE must end with .bed, not '{file.suffix}'")
+
+    def find(self, G: Any, ranks: Integers, top: int, report: Any) -> "LdClumps | None":
+        """Return the clumps of the first SNPs of a ranking."""
+        if self.clump_r2 is None:
+            return None
+        window = round(1000 * (250 if self.clump_kb is None else self.clump_kb))
+        return fastfs.ld_clumps(G, -ranks, r2=self.clump_r2, window=window, n_clumps=top, progress=report)
