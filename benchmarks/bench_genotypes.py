@@ -1,6 +1,6 @@
 """The RELIEF family on genotypes of two bits: distances and scores by instruction set, against the float32 tiles.
 
-    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf] [--large relieff ...]
+    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf rivals] [--large relieff ...]
 
 --large takes files of half a million SNPs, made in a temporary folder, two threads and minutes: wall time and the peak
 of the process, the pages of the file included. Rates count a pair of samples in one SNP, on one thread in CPU time,
@@ -14,6 +14,7 @@ stage that has the distances.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -153,6 +154,36 @@ def turf(report: Report, repeats: int) -> None:
         report.row(name, t["turf"].cpu[0] / t["one"].cpu[0], at_most=4.0, unit="x", note=f"{note}; {harness.load()}")
 
 
+def rivals(report: Report, repeats: int) -> None:
+    """The largest tables that other packages score in a minute, doubled until they take longer."""
+    report.heading(f"other packages in a minute, {N} samples, two threads: wall time")
+    for package, names in (("fast_select", ("ReliefF", "MultiSURF")), ("skrebate", ("ReliefF", "MultiSURF"))):
+        for name in names:
+            p, least = 125, 0.0
+            try:
+                peer = getattr(importlib.import_module(package), name)
+            except ImportError:
+                report.row(f"{package}, {name}", "isn't installed")
+                continue
+            while least <= 60 and p <= 1 << 20:
+                p *= 2
+                X, y = dosages(N, p), np.arange(N) % 2
+                floats, G = X.astype(np.float64), pack_genotypes(X)
+                k = {"n_neighbors": 10} if name == "ReliefF" else {}
+                theirs = peer(n_features_to_select=10, n_jobs=2, **k)
+                t = harness.compare(
+                    {
+                        "theirs": lambda m=theirs, X=floats, y=y: m.fit(X, y),
+                        "ours": lambda G=G, y=y, name=name: getattr(fastfs, name)(n_jobs=2).fit(G, y),
+                    },
+                    1,
+                    warm_up=p == 250 and package == "fast_select",  # which compiles at its first call
+                )
+                least = t["theirs"].wall[0]
+                note = f"ours {harness.seconds(t['ours'].wall[0])}; {harness.load()}"
+                report.row(f"{package}, {name}, {p} SNPs", harness.seconds(least), note=note)
+
+
 def write_bed(path: Path, n: int, p: int) -> None:
     """Random genotypes, none missing, in PLINK's format."""
     rng = np.random.default_rng(0)
@@ -216,6 +247,7 @@ PARTS: dict[str, Callable[[Report, int], None]] = {
     "agreement": agreement,
     "missing": missing,
     "turf": turf,
+    "rivals": rivals,
 }
 
 

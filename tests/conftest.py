@@ -29,6 +29,17 @@ def load_data(name):
         return data["X"].astype(float), data["y"]
 
 
+_RNG_STATES = {}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Give a test the data that it has alone, whichever tests of its module ran before."""
+    rng = getattr(getattr(item, "module", None), "RNG", None)
+    if rng is not None:
+        rng.bit_generator.state = _RNG_STATES.setdefault(item.module.__name__, rng.bit_generator.state)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread():
     """For NumPy, whose part in the tests is the oracles: on a busy machine its BLAS threads wait for each other.
