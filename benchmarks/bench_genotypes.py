@@ -1,6 +1,6 @@
 """The RELIEF family on genotypes of two bits: distances and scores by instruction set, against the float32 tiles.
 
-    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf rivals] [--large relieff ...]
+    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf rivals] [--large NAMES]
 
 --large takes files of half a million SNPs, made in a temporary folder, two threads and minutes: wall time and the peak
 of the process, the pages of the file included. Rates count a pair of samples in one SNP, on one thread in CPU time,

@@ -94,7 +94,7 @@ class Source:
         if self.by_columns:
             raise ValueError(
                 f"X is {self.kind} by columns (CSC) that is larger than a quarter of the memory budget, but is read by "
-                "rows: raise max_memory, or write it by rows (adata.X = adata.X.to_memory().tocsr())"
+                "rows: raise max_memory, or write it by rows (`fastfs convert cells.h5ad --out rows.h5ad`)"
             )
         for first, block in self._some(rows, n_bytes):
             yield first, block if columns is None else _choose(block, (slice(None), columns))
@@ -130,6 +130,22 @@ class Source:
         widest = _GAP_BYTES * (self.shape[0] or 1) / max(1, self.n_bytes or 1)
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1 + widest) + 1)
         return stack([_choose(read(int(run[0]), int(run[-1]) + 1), run - run[0]) for run in runs])
+
+    def __getitem__(self, key: Any) -> "Source":
+        """Return some rows and columns, in the order of X, as a source: ``[rows]`` or ``[rows, columns]``."""
+        rows, columns = (
+            np.sort(np.arange(size or 0)[part])
+            for size, part in zip(self.shape, key if isinstance(key, tuple) else (key, slice(None)), strict=True)
+        )
+        return Source(
+            (len(rows), len(columns)),
+            self.dtype,
+            self.kind,
+            is_sparse=self.is_sparse,
+            start=lambda: (block for _, block in self.blocks(rows, columns)),
+            can_repeat=self.can_repeat,
+            is_stored=self.is_stored,
+        )
 
     def take(self, rows: Integers) -> Any:
         """Return these rows, in their order; some may come twice."""

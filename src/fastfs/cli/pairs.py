@@ -88,7 +88,7 @@ def pairs(
     check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, design.columns())
+        data = read(source, design.columns(), max_memory=options.max_memory)
         names = data.table.feature_names
         with names_of_the_file(data, source.transpose):
             found = fastfs.differential_correlation(
@@ -138,7 +138,7 @@ def snp_pairs(
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
     chosen = None if snps is None else [line.strip() for line in snps.read_text().splitlines() if line.strip()]
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, design.columns())
+        data = read(source, design.columns(), max_memory=options.max_memory)
         names = [str(name) for name in data.table.feature_names]
         with names_of_the_file(data, source.transpose):
             found = fastfs.snp_pairs(

@@ -13,6 +13,7 @@ import fastfs
 from fastfs import io
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import about_targets, rename
+from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.clumps import ClumpOptions
@@ -161,7 +162,7 @@ def score(
     _check_annotations(chosen, scorer, samples, targets)
     permuting.check(chosen, design, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, [*samples.columns(), *design.columns()], targets, samples.event)
+        data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
         scorer.set_params(**_of_the_table(scorer, data))
@@ -270,14 +271,20 @@ def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]
     return targets
 
 
-def read(source: Input, annotations: list[str], targets: Sequence[str] = (), event: str | None = None) -> Data:
+def read(
+    source: Input,
+    annotations: list[str],
+    targets: Sequence[str] = (),
+    event: str | None = None,
+    max_memory: str | None = None,
+) -> Data:
     """Return the table, with these columns as targets if there are any; annotations are no features."""
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer}
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
-    table = io.read_table(source.file, **reading)
+    table = io.read_table(source.file, **reading, max_memory=max_memory or Run().available())
     if source.classes is not None:
         reading["classes"] = names(source.classes, "--classes")
         table = io.keep_classes(table, reading["classes"])

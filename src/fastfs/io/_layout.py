@@ -31,6 +31,7 @@ class Wanted:
     transpose: bool
     feature_names: Path | None
     layer: str | None
+    most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
 
     @property
     def aside(self) -> list[str]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from fastfs._machine.run import parse_memory
 from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
 from fastfs.io._h5ad import read_h5ad
@@ -46,6 +47,7 @@ def read_table(
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
     layer: str | None = None,
+    max_memory: int | str | None = None,
 ) -> Table:
     r"""Read samples, labels and feature names from a file.
 
@@ -82,6 +84,9 @@ def read_table(
         For MatrixMarket: a text file whose first column has the feature names, without a header.
     layer : str, optional
         For H5AD: the layer to read in place of `X`.
+    max_memory : int or str, optional
+        For H5AD: leave X on disk if it takes more than a quarter of this, in bytes or such as "4G". The table's `X` is
+        then what the `fit` of an estimator reads block by block. Default: read it.
 
     Returns
     -------
@@ -120,12 +125,13 @@ def read_table(
         raise TableError(
             Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
         )
+    most_bytes = None if max_memory is None else parse_memory(max_memory) // 4
     names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
-        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer))
+        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, most_bytes))
     if labels is None:
         assert label is not None  # or the reader would have asked for it
         y, found = content.aside[label], {name: content.aside[name] for name in annotations}

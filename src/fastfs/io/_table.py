@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.matrix import loaded
+from fastfs._machine.run import Run
 from fastfs.io._errors import Parameter, TableError, unknown
 
 
@@ -15,8 +17,8 @@ class Table:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), CSR or CSC container of SciPy, or Genotypes
-        float32 or float64. Missing values are NaN.
+    X : ndarray of shape (n_samples, n_features), CSR or CSC container of SciPy, Genotypes, or a stream of rows
+        float32 or float64. Missing values are NaN. Streams are of `read_table` with `max_memory`.
     y : ndarray of shape (n_samples,)
         The labels as they stand in the file: strings, numbers or bools.
     feature_names : list of str
@@ -68,7 +70,7 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
         first = np.asarray(table.y).astype(np.float64)
     except (TypeError, ValueError):
         raise TableError(f"The target '{names[0]}' must hold numbers only; text is for ", Parameter("label")) from None
-    others = table.X[:, columns]
+    others = loaded(table.X[:, columns], Run())
     others = others.toarray() if hasattr(others, "toarray") else others
     kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
     feature_names = [table.feature_names[j] for j in kept]

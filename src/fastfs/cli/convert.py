@@ -1,0 +1,34 @@
+"""``fastfs convert``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastfs import io
+from fastfs._machine.run import Run
+from fastfs.cli.grouping import grouped
+from fastfs.cli.score import Input, check_files, read
+from fastfs.cli.terminal import progress, say, signals_as_exits
+from fastfs.io._convert import by_rows, write_h5ad
+
+
+@grouped
+def convert(
+    source: Input,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The H5AD file to write.", show_default=False)],
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What the rows that are written at once may take: 4G, 500M.")
+    ] = None,
+) -> None:
+    """Write FILE as H5AD with rows that can be read one block after another, for tables larger than memory.
+
+    An H5AD file whose X is stored by columns is turned within the memory; other formats are read whole.
+    """
+    check_files(source, ((out, (".h5ad",)),))
+    with progress(f"reading {source.file.name}") as report, signals_as_exits(), io.replacing(out) as temporary:
+        if source.file.name.lower().endswith(".h5ad"):
+            by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
+        else:
+            write_h5ad(read(source, []).table, source.label or "label", temporary)
+    say(f"Wrote {out}.")

@@ -1,0 +1,80 @@
+"""Tables as H5AD files that can be read row by row."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs._types import Progress
+from fastfs.io._table import Table
+
+# Entries of a matrix that are read at once, and bytes that the rows of an entry take until they are written.
+_ENTRIES, _ENTRY_BYTES = 1 << 22, 40
+# Entries of a chunk of a file: few enough for a block of rows not to read much more than it has.
+_CHUNK = 1 << 16
+
+
+def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> None:
+    """Write a copy of an H5AD file whose X is stored by columns (CSC) with X by rows (CSR).
+
+    `out` has `obs`, `var`, `uns`, `obsm` and `varm`; layers and `raw` are left out. The rows of a pass over X are those
+    that fit a quarter of `max_memory`.
+    """
+    import h5py
+
+    with h5py.File(path, "r") as file, h5py.File(out, "w") as to:
+        X = file.get("X")
+        if X is None or not hasattr(X, "attrs") or X.attrs.get("encoding-type") != "csc_matrix":
+            raise ValueError(f"X of '{path}' isn't stored by columns (CSC): it can be read by rows as it is")
+        to.attrs.update(file.attrs)
+        for name in ("obs", "var", "uns", "obsm", "varm"):
+            if name in file:
+                file.copy(name, to)
+        n_rows = int(X.attrs["shape"][0])
+        ends = np.cumsum(_counts(X["indices"], n_rows))
+        rows = to.create_group("X")
+        rows.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": X.attrs["shape"]})
+        rows["indptr"] = np.append(0, ends)
+        n_entries = int(ends[-1]) if n_rows else 0
+        for name in ("data", "indices"):
+            rows.create_dataset(name, (n_entries,), X[name].dtype, chunks=(_CHUNK,), maxshape=(None,))
+        at_once = max(1, max_memory // 4 // _ENTRY_BYTES)
+        begin = written = 0
+        while written < n_entries:
+            end = max(begin + 1, int(np.searchsorted(ends, written + at_once, "right")))
+            for name, values in _rows(X, begin, end).items():
+                rows[name][written : written + len(values)] = values
+            begin, written = end, int(ends[end - 1])
+            if report is not None:
+                report("writing rows", written / n_entries)
+
+
+def _counts(indices: Any, n: int) -> np.ndarray:
+    """The number of entries of each row."""
+    counts = np.zeros(n, np.int64)
+    for begin in range(0, indices.shape[0], _ENTRIES):
+        counts += np.bincount(indices[begin : begin + _ENTRIES], minlength=n)
+    return counts
+
+
+def _rows(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
+    """The entries of some rows of a CSC matrix on disk, row after row, each in the order of the columns."""
+    indptr, parts = X["indptr"][:], []
+    for first in range(0, X["indices"].shape[0], _ENTRIES):
+        rows = X["indices"][first : first + _ENTRIES]
+        chosen = np.flatnonzero((rows >= begin) & (rows < end))
+        columns = np.searchsorted(indptr, first + chosen, "right") - 1
+        parts.append((rows[chosen], columns.astype(rows.dtype), X["data"][first : first + _ENTRIES][chosen]))
+    rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return {"indices": columns[order], "data": values[order]}
+
+
+def write_h5ad(table: Table, label: str, out: Path) -> None:
+    """Write a table with its labels and annotations in `obs`."""
+    import pandas
+    from anndata import AnnData
+
+    obs = pandas.DataFrame({label: table.y, **table.annotations})
+    obs.index = obs.index.astype(str)
+    AnnData(table.X, obs=obs, var=pandas.DataFrame(index=table.feature_names)).write_h5ad(out)

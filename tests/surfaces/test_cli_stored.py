@@ -1,0 +1,106 @@
+"""``fastfs score`` on files that stay on disk."""
+
+import numpy as np
+import pandas
+import pytest
+import scipy.sparse as sp
+
+import fastfs
+from fastfs.io import keep_classes, read_table
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(params=["dense", "csr", "csc"])
+def cells(tmp_path, request):
+    """cells.h5ad, 800 kB or more, of which a quarter of 2 MB is less."""
+    anndata = pytest.importorskip("anndata")
+    X = RNG.poisson(1.0, (400, 500)).astype(np.float32)
+    state = np.array(["a", "b", "c"])[np.arange(400) % 3]
+    X[state == "b", 7] += 3
+    obs = pandas.DataFrame({"state": state, "age": RNG.random(400)}, index=[f"cell{i}" for i in range(400)])
+    var = pandas.DataFrame(index=[f"gene{j}" for j in range(500)])
+    form = np.asarray if request.param == "dense" else getattr(sp, f"{request.param}_matrix")
+    anndata.AnnData(form(X), obs=obs, var=var).write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path, request.param
+
+
+def test_a_stream_gives_the_ranking_of_the_table(cells, inside):
+    folder, form = cells
+    call = ["score", "cells.h5ad", "--label", "state", "--method", "projse", "--top", "1", "--ignore", "gene3"]
+    for more in ([], ["--classes", "a,b"]):
+        whole = inside(*call, *more, "--out", "whole.csv", cwd=folder)
+        assert whole.returncode == 0, whole.stderr
+        stored = inside(*call, *more, "--max-memory", "2M", "--out", "stored.csv", cwd=folder)
+        if form == "csc":
+            assert stored.returncode == 2
+            assert "is read by rows: raise max_memory, or write it by rows" in stored.stderr
+            continue
+        assert stored.returncode == 0, stored.stderr
+        assert stored.stderr == whole.stderr.replace("whole", "stored")
+        a, b = (pandas.read_csv(folder / name) for name in ("whole.csv", "stored.csv"))
+        assert a["feature"].tolist() == b["feature"].tolist()
+        assert a["feature"][0] == "gene7"
+        np.testing.assert_allclose(a["score"], b["score"], rtol=1e-10)
+
+
+def test_the_table_of_a_file_that_stays_on_disk(cells):
+    folder, form = cells
+    table = read_table(folder / "cells.h5ad", "state", annotations=["age"], ignore=["gene0"], max_memory="2M")
+    whole = read_table(folder / "cells.h5ad", "state", annotations=["age"], ignore=["gene0"])
+    assert table.X.shape == whole.X.shape == (400, 499)
+    assert table.feature_names == whole.feature_names
+    if form == "csc":
+        return
+    some, dense = keep_classes(table, ["c"]), keep_classes(whole, ["c"])
+    found = np.concatenate([b.toarray() if hasattr(b, "toarray") else b for _, b in some.X.blocks()])
+    np.testing.assert_array_equal(found, dense.X.toarray() if hasattr(dense.X, "toarray") else dense.X)
+    assert fastfs.ProjSe(2).fit(table.X, table.y).scores_ == pytest.approx(
+        fastfs.ProjSe(2).fit(whole.X, whole.y).scores_
+    )
+
+
+def test_a_method_that_needs_all_rows_says_so(cells, inside):
+    folder, _ = cells
+    options = ["--label", "state", "--method", "relieff", "--max-memory", "2M"]
+    finished = inside("score", "cells.h5ad", *options, cwd=folder)
+    assert finished.returncode == 2
+    assert "more than a quarter of the memory budget of 2097152 bytes" in finished.stderr
+
+
+def test_columns_become_rows(cells, inside):
+    anndata = pytest.importorskip("anndata")
+    folder, form = cells
+    call = ["convert", "cells.h5ad", "--out", "rows.h5ad", "--max-memory", "500K"]
+    finished = inside(*call, cwd=folder)
+    if form != "csc":
+        assert finished.returncode == 2
+        assert "isn't stored by columns (CSC): it can be read by rows as it is" in finished.stderr
+        assert not (folder / "rows.h5ad").exists()
+        return
+    assert finished.returncode == 0, finished.stderr
+    before, after = (anndata.read_h5ad(folder / name) for name in ("cells.h5ad", "rows.h5ad"))
+    assert after.X.format == "csr"
+    assert after.X.has_canonical_format
+    assert (before.X != after.X).nnz == 0
+    assert after.X.dtype == np.float32
+    pandas.testing.assert_frame_equal(before.obs, after.obs)
+    pandas.testing.assert_frame_equal(before.var, after.var)
+    options = ["--label", "state", "--method", "projse", "--top", "1", "--max-memory", "2M"]
+    assert inside("score", "rows.h5ad", *options, cwd=folder).returncode == 0
+
+
+def test_text_becomes_rows(tmp_path, inside):
+    anndata = pytest.importorskip("anndata")
+    X = RNG.normal(size=(6, 3))
+    pandas.DataFrame(X, columns=["a", "b", "c"]).assign(state=list("xyxyxy")).to_csv(tmp_path / "t.csv", index=False)
+    finished = inside("convert", "t.csv", "--label", "state", "--out", "t.h5ad", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr == "Wrote t.h5ad.\n"
+    found = anndata.read_h5ad(tmp_path / "t.h5ad")
+    np.testing.assert_allclose(found.X, X, rtol=1e-15)
+    assert found.var_names.tolist() == ["a", "b", "c"]
+    assert found.obs["state"].tolist() == list("xyxyxy")
+    finished = inside("convert", "t.csv", "--label", "state", "--out", "t.csv", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert ".h5ad" in finished.stderr
