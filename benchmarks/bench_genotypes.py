@@ -198,17 +198,11 @@ def write_bed(path: Path, n: int, p: int) -> None:
         fam.writelines(f"f{i} s{i} 0 0 0 {i % 2 + 1}\n" for i in range(n))
 
 
-_LARGE = """
-import time, warnings
+_SETUP = """
+import warnings
 import numpy as np, fastfs
 from fastfs.io import read_plink
 warnings.simplefilter("ignore")
-start = time.perf_counter()
-G = read_plink({path!r})
-read = time.perf_counter()
-{call}.fit(G, np.arange(len(G)) % {classes})
-end = time.perf_counter()
-print(end - read, read - start, time.process_time(), fastfs.info()["isa"])
 """
 
 # Samples, SNPs, classes, the call, seconds.
@@ -222,7 +216,6 @@ LARGE = {
 
 
 def large(report: Report, names: list[str], isa: str | None) -> None:
-    environment = os.environ | ({"FASTFS_ISA": isa} if isa else {})
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             n, p, classes, call, limit = LARGE[name]
@@ -230,16 +223,15 @@ def large(report: Report, names: list[str], isa: str | None) -> None:
             if not path.exists():
                 write_bed(path, n, p)
             report.heading(f"{call}, {n} x {p}, {classes} classes")
-            code = _LARGE.format(path=str(path), call=call, classes=classes)
-            code = f"{harness._PEAK}\nreset_peak()\n{code}\nprint(peak())"
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-            if done.returncode != 0:
-                report.row("failed", done.stderr.strip().splitlines()[-1])
+            done = harness.alone(
+                _SETUP, f"G = read_plink({str(path)!r})\n{call}.fit(G, np.arange(len(G)) % {classes})", isa
+            )
+            if isinstance(done, str):
+                report.row("failed", done)
                 continue
-            wall, read, cpu, used, peak = done.stdout.split()
-            note = f"{used}, CPU {float(cpu):.0f} s with the start, reading {float(read):.1f} s; {harness.load()}"
-            report.row("wall", float(wall), at_most=float(limit), unit=" s", note=note)
-            report.row("peak memory, with the pages of the file", int(peak) / 1e9, at_most=1.5, unit=" GB")
+            note = f"{isa or fastfs.info()['isa']}, CPU {done.cpu:.0f} s, with reading; {harness.load()}"
+            report.row("wall", done.wall, at_most=float(limit), unit=" s", note=note)
+            report.row("peak memory, with the pages of the file", done.peak / 1e9, at_most=1.5, unit=" GB")
 
 
 PARTS: dict[str, Callable[[Report, int], None]] = {

@@ -8,6 +8,7 @@ them all, and a ratio is the median of the ratios within a turn.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -237,6 +238,34 @@ def peak_memory(setup: str, call: str) -> tuple[int, int]:
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment)
     whole, above = done.stdout.split()[-2:]
     return int(whole), int(above)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a call took in a process of its own: seconds, bytes at its peak in all, and the `result` that it left."""
+
+    wall: float
+    cpu: float
+    peak: int
+    result: Any
+
+
+def alone(setup: str, call: str, isa: str | None = None) -> Alone | str:
+    """Run `call`, Python source that may set `result` for JSON, on all cores; return its last words if it fails."""
+    program = f"""{_PEAK}
+import json, time
+result = None
+{setup}
+reset_peak()
+wall, cpu = time.perf_counter(), time.process_time()
+{call}
+print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu, peak(), result]))
+"""
+    environment = os.environ | ({"FASTFS_ISA": isa} if isa else {})
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    return Alone(*json.loads(done.stdout.splitlines()[-1]))
 
 
 # ------------------------------------------------------------------------------------------------------------ results
