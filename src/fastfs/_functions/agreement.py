@@ -70,7 +70,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
         products = [np.linalg.norm(P.T @ Q) ** 2 for P, Q in ((A, B), (A, A), (B, B))]
     if products[1] == 0 or products[2] == 0:
         raise ValueError(f"with sigma={sigma!r} all samples are alike: choose it near the distances between samples")
-    return float(products[0] / np.sqrt(products[1]) / np.sqrt(products[2]))
+    return float(np.clip(products[0] / np.sqrt(products[1]) / np.sqrt(products[2]), 0, 1))  # rounding may leave [0, 1]
 
 
 def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[Any, Any] | None = None) -> Floats:

@@ -36,6 +36,13 @@ def test_alignment(shape, kernel, sigma):
     assert fastfs.kernel_alignment(X, 5 * X, kernel=kernel) == pytest.approx(1, rel=1e-12)
 
 
+def test_alignment_lies_from_0_to_1():
+    rng = np.random.default_rng(0)
+    for X in rng.normal(size=(50, 20, 3)):
+        for options in ({}, {"kernel": "rbf"}):
+            assert 0 <= fastfs.kernel_alignment(X, X, **options) <= 1
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_alignment_with_labels(kernel):
     X, _ = tables()
