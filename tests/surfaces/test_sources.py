@@ -127,6 +127,13 @@ def test_transform_keeps_the_selected_columns_of_what_fit_takes(tmp_path, name):
     np.testing.assert_array_equal(dense(model.transform(given)), X[:, model.get_support()])
 
 
+@pytest.mark.parametrize("name", ["npy", "function", "h5ad, CSR"])
+def test_subsamples_of_what_fit_takes(tmp_path, name):
+    model = fastfs.ReliefF(3)
+    found = fastfs.stability(model, SOURCES[name](tmp_path), LABELS, n_subsamples=4)
+    np.testing.assert_array_equal(found.frequencies, fastfs.stability(model, X, LABELS, n_subsamples=4).frequencies)
+
+
 def test_transform_refuses_other_columns(tmp_path):
     model = fastfs.ReliefF(3).fit(X, LABELS)
     np.save(tmp_path / "few.npy", X[:, :9])
