@@ -29,7 +29,7 @@ double squared_correlation(const PairCounts& counts, std::int64_t k) {
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
                fastfs_ld_clumps_result& result) {
     const std::int64_t p = X.n_cols(), n = X.n_rows();
-    run.require_memory(SnpPlanes::memory(p, n, true) + 64 * p + 16 * n, {"the clumps of ", p, " SNPs"},
+    run.require_memory(SnpPlanes::memory(p, n, true) + 64 * p + 16 * n, {"the clumping of ", p, " SNPs"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer SNPs");
     // SNPs along the genome, so that a window is a range of them.
     using Place = std::pair<std::int64_t, std::int64_t>;

@@ -158,7 +158,7 @@ def test_any_sparse_format(form):
     [
         (None, "X must be a 2-D array of samples x features, not 0-D"),
         (3.0, "X must be a 2-D array of samples x features, not 0-D"),
-        ("abc", "X must be a 2-D array of samples x features, not 0-D"),
+        ("abc", "X as a path must end with"),
         (np.ones(60), "X must be a 2-D array of samples x features, not 1-D"),
         (np.empty((0, 5)), "X needs samples, but has none"),
         (

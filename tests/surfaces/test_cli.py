@@ -437,7 +437,7 @@ BAD_TABLES = {
     "prose": (lambda path: path.write_text("Dear Sir\nplease find enclosed\n"), [], ["'status'"]),
     "empty": (lambda path: path.write_bytes(b""), [], ["empty"]),
     "header only": (lambda path: path.write_text("a,b,status\n"), [], ["no samples"]),
-    "no file": (lambda path: None, [], ["no file"]),
+    "no file": (lambda path: None, [], ["Error: There is no file 'bad.csv'"]),
     "directory": (lambda path: path.mkdir(), [], ["directory"]),
     "label unknown": (write_text, ["--label", "statos"], ["'statos'", "'status'"]),
     "ignored column unknown": (write_text, ["--ignore", "g7"], ["'g7'"]),

@@ -58,7 +58,7 @@ def test_pairs_of_a_file(study, inside):
 
 
 def test_labels_of_another_file_and_some_snps(study, inside):
-    (study / "snps.txt").write_text("rs5\nrs2\n\nrs7\n")
+    (study / "snps.txt").write_bytes(b"\xef\xbb\xbfrs5\r\nrs2\r\n \r\nrs7")  # as of an editor on Windows
     options = ["--labels", "pheno.tsv", "--label", "status", "--blocks", "site", "--permutations", "9"]
     finished = inside("snp-pairs", "study.bed", *options, "--snps", "snps.txt", "--out", "p.csv", cwd=study)
     assert finished.returncode == 0, finished.stderr
@@ -80,6 +80,7 @@ def test_a_text_table_of_genotypes(study, inside):
     "arguments, words",
     [
         (["--snps", "none.txt"], "Cannot use 'none.txt'"),
+        (["--snps", "study.bed"], "'study.bed' is no table: expected UTF-8 text"),
         (["--snps", "study.bim"], "--snps holds '1 rs0 0 0 A G', which isn't a column name"),
         (["--weights", "w"], "No such option"),
         (["--out", "p.txt"], "p.txt"),

@@ -17,7 +17,7 @@ VCF = """\
 1 10 rs1 A G . . . GT 0/0 0/1 1|1 ./. 1|0
 1 20 rs2 C T . . . GT 1/1 0/0 0/0 0/1 ./1
 1 30 rs3 C T,G . . . GT 1/2 0/0 0/0 0/1 0/1
-2 15 rs4 G A . . . GT 0/0 0/0 0/1 0/1 0/0
+2 15 . G A . . . GT 0/0 0/0 0/1 0/1 0/0
 """
 EXPECTED = np.array([[0, 1, 2, np.nan, 1], [2, 0, 0, 1, np.nan], [0, 0, 1, 1, 0]]).T
 
@@ -33,7 +33,7 @@ def vcf(tmp_path):
 def test_vcf_by_cyvcf2(vcf):
     cyvcf2 = pytest.importorskip("cyvcf2")
     reader = cyvcf2.VCF(str(vcf), gts012=True, strict_gt=True)
-    calls = [(v.gt_types.copy(), v.ID, (v.ALT[0], v.REF), v.CHROM, v.POS) for v in reader if len(v.ALT) == 1]
+    calls = [(v.gt_types.copy(), v.ID or ".", (v.ALT[0], v.REF), v.CHROM, v.POS) for v in reader if len(v.ALT) == 1]
     X, names, alleles, chromosome, position = zip(*calls, strict=True)
     G = pack_genotypes(
         np.where(np.array(X).T == 3, -1, np.array(X).T),
@@ -45,7 +45,7 @@ def test_vcf_by_cyvcf2(vcf):
     )
     np.testing.assert_array_equal(np.asarray(G), EXPECTED)
     assert (G.names.tolist(), G.position.tolist(), G.samples.tolist()) == (
-        ["rs1", "rs2", "rs4"],
+        ["rs1", "rs2", "."],
         [10, 20, 15],
         [*"abcde"],
     )

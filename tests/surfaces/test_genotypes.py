@@ -1,9 +1,12 @@
 """Genotypes at two bits each: packed, sliced, decoded, and read from PLINK's files."""
 
 import pickle
+import re
 
 import numpy as np
+import pandas
 import pytest
+import scipy.sparse
 
 import fastfs
 import fastfs.cli
@@ -89,6 +92,45 @@ def test_facts_of_packed_genotypes():
         pack_genotypes(X, names=["a"])
 
 
+def test_columns_of_a_table_name_the_snps():
+    table = pandas.DataFrame({"rs1": [0, 1], "rs2": pandas.array([None, 2], dtype="Int64")})
+    G = pack_genotypes(table)
+    assert G.names.tolist() == ["rs1", "rs2"]
+    np.testing.assert_array_equal(np.asarray(G), [[0, np.nan], [1, 2]])
+    assert pack_genotypes(table, names=["a", "b"]).names.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("shape", [(5, 0), (0, 5), (0, 0)])
+def test_empty_tables(shape):
+    G = pack_genotypes(np.empty(shape))
+    assert G.shape == np.asarray(G).shape == shape
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"names": [["a"], ["b", "c"]]}, "names must have the shape (2,), but its entries have different lengths"),
+        ({"position": [1, 1.5]}, "position must hold whole numbers up to 2^50, but that of SNP 1 is 1.5"),
+        ({"position": [np.nan, 1]}, "but that of SNP 0 is nan"),
+        ({"position": [1, 2**70]}, "but that of SNP 1 is 1.18"),
+        ({"position": ["here", 2]}, "position must hold numbers only"),
+        ({"phenotype": ["case", "control", "case"]}, "phenotype must hold numbers only"),
+        ({"phenotype": [1, 2, 1j]}, "phenotype must be real"),
+        ({"phenotype": np.ma.masked_equal([1, 2, 1], 2)}, "phenotype must have no masked values"),
+    ],
+)
+def test_bad_facts(given, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        pack_genotypes(np.zeros((3, 2)), **given)
+
+
+def test_integers_hold_no_missing_genotypes():
+    G = pack_genotypes([[0, np.nan], [2, 1]])
+    assert np.asarray(G[:, :1], dtype=np.int8).tolist() == [[0], [2]]
+    with pytest.raises(ValueError, match="missing genotypes are NaN, which int8 can't hold: choose a float dtype"):
+        np.asarray(G, dtype=np.int8)
+
+
 SLICES = [
     (slice(None), slice(None)),
     (slice(1, None, 2), slice(None, None, -1)),
@@ -98,6 +140,15 @@ SLICES = [
     ([], [0]),
     (Ellipsis, [-1]),
 ]
+
+
+def test_fewer_and_more_keys_than_two():
+    X = table(7, 5)
+    G = pack_genotypes(X)
+    for key in ((), ([1, 2],)):
+        np.testing.assert_array_equal(np.asarray(G[key]), X[key].astype(np.float32))
+    with pytest.raises(IndexError, match="which two keys choose, but 3 were given"):
+        G[0, 1, 2]
 
 
 @pytest.mark.parametrize("rows, columns", SLICES)
@@ -135,29 +186,45 @@ def test_pickles_hold_no_genotypes(tmp_path):
 
 
 def test_a_file_that_changes_is_refused(tmp_path):
-    path = write_plink(tmp_path, table(9, 4))
+    path = write_plink(tmp_path, table(9, 4, missing=0))
     G = read_plink(path)
-    text = pickle.dumps(G)
-    path.write_bytes(path.read_bytes()[:-1])
-    for use in (lambda: np.asarray(G), lambda: pickle.loads(text), lambda: fastfs.ReliefF().fit(G, np.arange(9) % 2)):
-        with pytest.raises(ValueError, match="had 15 bytes when it was opened, but has 14 now"):
-            use()
+    text, model = pickle.dumps(G), fastfs.ReliefF(2, n_neighbors=1).fit(G, np.arange(9) % 2)
+    uses = {
+        "decode": lambda: np.asarray(G),
+        "unpickle": lambda: pickle.loads(text),
+        "fit": lambda: model.fit(G, np.arange(9) % 2),
+        "a part": lambda: np.asarray(G[:3]),
+        "a part of a part": lambda: fastfs.snp_pairs(G[:, :3][::-1], np.arange(9) % 2),
+        "transform": lambda: model.transform(G),
+    }
+    content = path.read_bytes()
+    for changed in (content[:-1], content[:3] + content[3:][::-1]):
+        path.write_bytes(changed)
+        for use in uses.values():
+            with pytest.raises(ValueError, match=r"study\.bed' has changed since it was opened: read it again"):
+                use()
 
 
 @pytest.mark.parametrize("value", [3, 0.5, np.inf])
 def test_other_numbers_than_genotypes_are_named(value):
     X = table(9, 4, missing=0)
     X[7, 2] = value
-    with pytest.raises(ValueError, match=f"but is {value}.* for sample 7 and SNP 2") as raised:
+    with pytest.raises(ValueError, match=f"but that of sample 7 and SNP 2 is {value}") as raised:
         pack_genotypes(X)
     assert ("dosages" in str(raised.value)) == (value == 0.5)
 
 
 def test_other_tables_than_genotypes_are_refused():
-    with pytest.raises(ValueError, match="2-D array of samples x SNPs, not 1-D"):
+    with pytest.raises(ValueError, match="2-D array of samples x features, not 1-D"):
         pack_genotypes([0, 1])
-    with pytest.raises(ValueError, match="numbers of copies of allele 1, not <U1"):
+    with pytest.raises(ValueError, match="its rows have different lengths"):
+        pack_genotypes([[0, 1], [2]])
+    with pytest.raises(ValueError, match=r"column 0 \(counted from 0\) holds strings, such as 'A'"):
         pack_genotypes([["A", "C"]])
+    with pytest.raises(ValueError, match="numbers of copies of allele 1, not datetime64"):
+        pack_genotypes(np.zeros((2, 2), "M8[s]"))
+    with pytest.raises(TypeError, match="genotypes must be dense, but the table is sparse"):
+        pack_genotypes(scipy.sparse.eye_array(3, format="csr"))
     with pytest.raises(ValueError, match=r"masked values: give X\.filled\(-1\)"):
         pack_genotypes(np.ma.masked_equal([[0, 1, 2]], 1))
     assert np.asarray(pack_genotypes(np.array([[-1, 2]], dtype=np.int8))).tolist() == [
@@ -171,7 +238,7 @@ def test_phenotypes(tmp_path):
         return read_plink(write_plink(tmp_path, table(len(values), 2), samples=samples)).phenotype.tolist()
 
     nan = pytest.approx(np.nan, nan_ok=True)
-    assert phenotypes("1", "2", "0", "-9", "NA") == [1, 2, nan, nan, nan]
+    assert phenotypes("1", "2", "0", "-9", "-9.0", "NA") == [1, 2, nan, nan, nan, nan]
     assert phenotypes("0", "1.5", "-9") == [0, 1.5, nan]
 
 
@@ -201,6 +268,9 @@ def damaged(folder, how):
         path.with_suffix(".bim").write_text("1 rs0 0 1 A G\n1 rs1 0 2 A\n")
     elif how == "position":
         path.with_suffix(".bim").write_text("1 rs0 0 here A G\n")
+    elif how in ("half", "nan", "1e30"):
+        position = {"half": "2.5"}.get(how, how)
+        path.with_suffix(".bim").write_text(f"1 rs0 0 1 A G\n1 rs1 0 {position} A G\n")
     elif how == "other bim":
         path.with_suffix(".bim").write_text("1 rs0 0 1 A G\n")
     return path
@@ -216,6 +286,9 @@ DAMAGE = {
     "empty fam": r"study.fam' is empty",
     "ragged bim": r"line 2 of '.*study.bim' must have 6 columns \(chromosome, .*\), but has 5",
     "position": "line 1 of '.*study.bim' must have a number, but has 'here'",
+    "half": "line 2 of '.*study.bim' must have a whole number as position, but has '2.5'",
+    "nan": "whole number as position, but has 'nan'",
+    "1e30": "whole number as position, but has '1e30'",
     "other bim": "must have 6 bytes for the 1 SNPs",
 }
 

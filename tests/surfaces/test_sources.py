@@ -120,6 +120,30 @@ def test_every_method_takes_what_fits_a_quarter_of_the_budget(tmp_path, name):
     assert model.n_features_in_ == 12
 
 
+@pytest.mark.parametrize("name", SOURCES | BY_COLUMNS)
+def test_transform_keeps_the_selected_columns_of_what_fit_takes(tmp_path, name):
+    given = (SOURCES | BY_COLUMNS)[name](tmp_path)
+    model = fastfs.ReliefF(3).fit(X, LABELS)
+    np.testing.assert_array_equal(dense(model.transform(given)), X[:, model.get_support()])
+
+
+@pytest.mark.parametrize("name", ["npy", "function", "h5ad, CSR"])
+def test_subsamples_of_what_fit_takes(tmp_path, name):
+    model = fastfs.ReliefF(3)
+    found = fastfs.stability(model, SOURCES[name](tmp_path), LABELS, n_subsamples=4)
+    np.testing.assert_array_equal(found.frequencies, fastfs.stability(model, X, LABELS, n_subsamples=4).frequencies)
+
+
+def test_transform_refuses_other_columns(tmp_path):
+    model = fastfs.ReliefF(3).fit(X, LABELS)
+    np.save(tmp_path / "few.npy", X[:, :9])
+    with pytest.raises(ValueError, match="X has 9 features, but ReliefF is expecting 12"):
+        model.transform(tmp_path / "few.npy")
+    for given in (partial(pieces, X[:, :9]), iter([sp.csr_matrix(X[:, :9])]), da.from_array(X[:, :9])):
+        with pytest.raises(ValueError, match="X must have the 12 features of the fit, but has others"):
+            model.transform(given)
+
+
 @pytest.mark.parametrize("name", ["chunked HDF5", "backed CSR", "Dask", "function"])
 def test_more_than_a_quarter_is_refused(tmp_path, name):
     with pytest.raises(MemoryError, match=r"quarter of the memory budget of 16000 bytes.*which reads blocks"):
@@ -259,6 +283,12 @@ def test_words_are_named_with_their_block():
         (lambda folder: folder / "nothing.h5ad", FileNotFoundError, "doesn't exist"),
         (lambda folder: str(folder), ValueError, "must end with .h5ad, .zarr, .npy or .bed"),
         (lambda _: lambda: iter([]), ValueError, "no rows"),
+        (
+            lambda _: lambda: None,
+            TypeError,
+            "a function, which must return an iterator of blocks of rows, not NoneType",
+        ),
+        (lambda _: lambda: X, TypeError, "must return an iterator of blocks of rows, not ndarray"),
         (lambda _: da.from_array(X)[da.from_array(X)[:, 0] > 0], ValueError, "compute_chunk_sizes"),
     ],
 )
@@ -266,6 +296,17 @@ def test_no_source(tmp_path, make, error, message):
     for method in (fastfs.ProjSe(1), fastfs.ReliefF()):
         with pytest.raises(error, match=message):
             method.fit(make(tmp_path), LABELS)
+
+
+@pytest.mark.parametrize("ending", [".npy", ".h5ad", ".zarr"])
+def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, ending):
+    path = tmp_path / f"junk{ending}"
+    if ending == ".zarr":
+        path.mkdir()
+    else:
+        path.write_bytes(b"junk")
+    with pytest.raises(ValueError, match=f"X is a path, but '.*junk{ending}' can't be read as {ending}: "):
+        fastfs.ReliefF().fit(path, LABELS)
 
 
 def test_a_damaged_file(tmp_path):

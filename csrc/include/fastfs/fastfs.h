@@ -1200,7 +1200,7 @@ typedef struct fastfs_ld_clumps_result {
 } fastfs_ld_clumps_result;
 #define FASTFS_LD_CLUMPS_RESULT_INIT {sizeof(fastfs_ld_clumps_result), 0, NULL, NULL}
 
-/* Walks down the ranking of SNPs by their scores (one a column of X, finite): each SNP that is in no clump yet leads a
+/* Walks down the ranking of SNPs by their scores (one a column of X, not NaN): each SNP that is in no clump yet leads a
  * new one, which takes the SNPs in no clump on the same chromosome, within the window, whose squared correlation with
  * the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the samples
  * that have both genotypes. */

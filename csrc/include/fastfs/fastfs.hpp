@@ -787,6 +787,13 @@ pairs_sizes sizes_of_pairs(const matrix& X, std::int64_t chosen, const Options& 
             static_cast<std::size_t>(options.n_labelings)};
 }
 
+// Throws memory_error, as `call` would, before there are arrays for more pairs than the budget has room for: calls
+// count 150 bytes a pair or more.
+template <class Call>
+void require_room(std::size_t n_pairs, const run& how, Call&& call) {
+    if (n_pairs > static_cast<std::size_t>(fastfs_memory_budget(how.max_memory)) / 150) bytes_needed(call, how);
+}
+
 }  // namespace detail
 
 using differential_correlation_options = fastfs_differential_correlation_options;
@@ -815,6 +822,7 @@ inline differential_correlation_result differential_correlation(
     if (how.bytes_needed == nullptr) {
         const auto [most, n, draws] =
             detail::sizes_of_pairs(X, options.features ? options.n_features : X.n_cols(), options);
+        detail::require_room(most, how, [&](const run& h) { differential_correlation(X, labels, options, h); });
         result.pairs.resize(2 * most);
         result.correlations.resize(2 * most);
         result.z.resize(most);
@@ -868,6 +876,7 @@ inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
     fastfs_snp_pairs_result out = FASTFS_SNP_PAIRS_RESULT_INIT;
     if (how.bytes_needed == nullptr) {
         const auto [most, n, draws] = detail::sizes_of_pairs(X, options.snps ? options.n_snps : X.n_cols(), options);
+        detail::require_room(most, how, [&](const run& h) { snp_pairs(X, labels, options, h); });
         result.pairs.resize(2 * most);
         result.statistics.resize(most);
         result.degrees.resize(most);

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from fastfs._inputs.checks import count_selected
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, column_names, loaded, require_table
-from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -89,6 +89,8 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or Genotypes
+            Or a path, data on disk, a Dask array, a function or an iterator of blocks of rows, as for `fit`: blocks are
+            read, of which the selected columns stay in memory.
 
         Returns
         -------
@@ -96,6 +98,12 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             Genotypes are decoded to float32; ``X[:, selector.get_support()]`` keeps them at two bits.
         """
         mask = self._get_support_mask()  # a selector that has none says so before X is looked at
+        X = opened(X)
+        if is_stream(X):
+            try:
+                return Source.of(X).load(Run(), columns=mask)
+            except IndexError:
+                raise ValueError(f"X must have the {len(mask)} features of the fit, but has others") from None
         require_table(X)
         if is_genotypes(X):
             self._check_columns(X, reset=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fastfs._inputs.checks import as_float, as_not_negative, choose
 from fastfs._inputs.matrix import as_dense, decoded, not_finite
-from fastfs._inputs.targets import read_target
+from fastfs._inputs.targets import read_chunk, read_target
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
 
@@ -60,15 +60,17 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     elif not 0 < as_float("sigma", sigma) < np.inf:
         raise ValueError(f"sigma must be 'mean' or a positive number, not {sigma!r}")
     run = Run()
-    A, B = _centred(X, y, run)
+    (A, a), (B, b) = (_centred(Z, name, run) for Z, name in zip(_tables(X, y, run)[:2], "XY", strict=True))
     n = len(A)
     if kernel == "rbf" or n <= max(A.shape[1], B.shape[1]):
         run.take(24 * n * n, "kernels of samples x samples need", "give fewer samples")
-        K, L = (_kernel(Z, kernel, sigma) for Z in (A, B))
+        K, L = (_kernel(Z, kernel, sigma, exponent) for Z, exponent in ((A, a), (B, b)))
         products = [np.vdot(*pair) for pair in ((K, L), (K, K), (L, L))]
     else:
         products = [np.linalg.norm(P.T @ Q) ** 2 for P, Q in ((A, B), (A, A), (B, B))]
-    return float(products[0] / np.sqrt(products[1] * products[2]))
+    if products[1] == 0 or products[2] == 0:
+        raise ValueError(f"with sigma={sigma!r} all samples are alike: choose it near the distances between samples")
+    return float(np.clip(products[0] / np.sqrt(products[1]) / np.sqrt(products[2]), 0, 1))  # rounding may leave [0, 1]
 
 
 def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[Any, Any] | None = None) -> Floats:
@@ -110,56 +112,64 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     (True, 3)
     """
     share, run = as_not_negative("ridge", ridge), Run()
-    tables = _centred(X, Y, run)
+    *given, classes = _tables(X, Y, run)
+    tables = [_centred(Z, name, run)[0] for Z, name in zip(given, "XY", strict=True)]
     widest = max(Z.shape[1] for Z in tables)
     run.take(32 * widest * widest, "covariances of columns x columns need", "give fewer columns")
     left, right = (_whitening(Z, share) for Z in tables)
     U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
     if test is not None:
+        if not isinstance(test, tuple | list) or len(test) != 2:
+            raise TypeError("test must be a tuple of two tables, of other samples of X and Y")
         widths = [Z.shape[1] for Z in tables]
-        tables = _centred(*test, run)
-        if [Z.shape[1] for Z in tables] != widths:
-            given = " and ".join(str(Z.shape[1]) for Z in tables)
+        *given, _ = _tables(*test, run, classes)
+        if [Z.shape[1] for Z in given] != widths:
+            found = " and ".join(str(Z.shape[1]) for Z in given)
             raise ValueError(
-                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y, not {given}"
+                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y, not {found}"
             )
+        tables = [_centred(Z, f"{name} of test", run)[0] for Z, name in zip(given, "XY", strict=True)]
     a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
-    found: Floats = (a * b).sum(axis=0) / np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0))
-    return found
+    correlations: Floats = (a / np.linalg.norm(a, axis=0) * (b / np.linalg.norm(b, axis=0))).sum(axis=0)
+    return correlations
 
 
-def _centred(X: Any, Y: Any, run: Run) -> tuple[Floats, Floats]:
-    """Return both tables as float64 with columns of mean 0."""
+def _tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tuple[Array, Array, Array | None]:
+    """Return both tables, a column for each class if Y holds labels, and the classes: those given, if any."""
     X = decoded(as_dense(X, run), run)
-    target = read_target(Y, X.shape, run)
-    if target.classes is not None:
-        target_columns: Array = target.labels[:, None] == np.arange(len(target.classes))
-    elif target.numbers is not None:
-        target_columns = target.numbers
-    else:
+    if Y is None:
         raise ValueError("two tables are needed, but the second is None")
-    centred = []
-    for name, values in (("X", X), ("Y", target_columns)):
-        if said := not_finite(values, name):
-            raise ValueError(said)
-        run.take(8 * values.size, f"a copy of {name} as float64 needs", "give fewer samples or columns")
-        columns = np.asarray(values, dtype=np.float64)
-        varies = (columns != columns[:1]).any(axis=0)
-        if not varies.any():
-            raise ValueError(f"{name} needs a column that varies, but all its samples are alike")
-        centred.append(np.where(varies, columns - columns.mean(axis=0), 0.0))
-    return centred[0], centred[1]
+    target = read_target(Y, X.shape, run) if classes is None else read_chunk(Y, X.shape, run, classes=classes)
+    if target.classes is None:
+        return X, target.numbers, None
+    return X, target.labels[:, None] == np.arange(len(target.classes)), target.classes
 
 
-def _kernel(Z: Floats, kernel: str, sigma: str | float) -> Floats:
-    """Return the centred kernel between the rows of Z."""
+def _centred(values: Array, name: str, run: Run) -> tuple[Floats, int]:
+    """Return a table as float64 with columns of mean 0, over a power of two near its largest value, and the power."""
+    if said := not_finite(values, name):
+        raise ValueError(said)
+    run.take(16 * values.size, f"copies of {name} as float64 need", "give fewer samples or columns")
+    columns = np.asarray(values, dtype=np.float64)
+    varies = (columns != columns[:1]).any(axis=0)
+    if not varies.any():
+        raise ValueError(f"{name} needs a column that varies, but all its samples are alike")
+    exponent = int(np.frexp(np.abs(columns[:, varies]).max())[1])
+    columns = np.ldexp(columns, -exponent)  # whose squares neither overflow nor vanish
+    return np.where(varies, columns - columns.mean(axis=0), 0.0), exponent
+
+
+def _kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats:
+    """Return the centred kernel between the rows of a table of `_centred`."""
     K: Floats = Z @ Z.T
     if kernel == "rbf":
         norms = np.diag(K).copy()
         K = np.maximum(norms[:, None] + norms - 2 * K, 0.0)
         np.fill_diagonal(K, 0.0)
-        scale = np.sqrt(K).mean() if isinstance(sigma, str) else float(sigma)
-        K = np.exp(K / (-2 * scale**2))
+        distances = np.sqrt(K)
+        scale = distances.mean() if isinstance(sigma, str) else max(np.ldexp(sigma, -exponent), np.finfo(float).tiny)
+        with np.errstate(over="ignore", under="ignore"):
+            K = np.expm1(-((distances / scale) ** 2) / 2)  # what centring removes anyway is left out, unrounded
     means = K.mean(axis=0)
     K -= means
     K -= means[:, None] - means.mean()
@@ -169,7 +179,7 @@ def _kernel(Z: Floats, kernel: str, sigma: str | float) -> Floats:
 def _whitening(Z: Floats, ridge: float) -> Floats:
     """Return W with W' (Z'Z + ridge of its mean diagonal) W = I, without directions that are rounding."""
     S = Z.T @ Z
-    values, vectors = np.linalg.eigh(S + ridge * np.trace(S) / len(S) * np.eye(len(S)))
+    values, vectors = np.linalg.eigh(S)
     kept = values > len(S) * np.finfo(float).eps * values[-1]
-    found: Floats = vectors[:, kept] / np.sqrt(values[kept])
+    found: Floats = vectors[:, kept] / np.sqrt(values[kept] + ridge * np.trace(S) / len(S))
     return found

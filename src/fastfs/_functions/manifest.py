@@ -16,7 +16,7 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_floats, as_matrix
+from fastfs._inputs.matrix import as_matrix, as_numbers
 from fastfs._inputs.source import stack
 from fastfs._inputs.streams import as_chunks
 from fastfs._machine.errors import naming
@@ -215,14 +215,14 @@ def manifest_from_kernels(
     >>> bool(np.allclose(scores, fastfs.manifest_scores(X, y, sigma=(5.0, 5.0))))
     True
     """
-    given = [np.ascontiguousarray(as_floats(np.asarray(K), n), np.float64) for K, n in ((K1, "K1"), (K2, "K2"))]
+    given = [as_numbers(K, name) for K, name in ((K1, "K1"), (K2, "K2"))]
     shapes = [K.shape for K in given]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != shapes[0][1]:
         raise ValueError(
             f"K1 and K2 must be square matrices of one size, but have the shapes {shapes[0]} and {shapes[1]}"
         )
     if len(given[0]) < 2:
-        raise ValueError("K1 and K2 must be of at least two features, but are of 1")
+        raise ValueError(f"K1 and K2 must be of at least two features, but are of {len(given[0])}")
     scores, is_flat = core().manifest_kernels(*given, Run(n_threads, max_memory, progress))
     found: Floats = scores
     if is_flat:

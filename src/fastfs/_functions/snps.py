@@ -11,7 +11,7 @@ from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_count, as_int, as_not_negative, as_seed, some_of
 from fastfs._inputs.labels import as_labels, is_missing
-from fastfs._inputs.matrix import as_array, column_names
+from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import Genotypes, pack_genotypes
@@ -205,13 +205,11 @@ def snp_pairs(
 
 def _genotypes(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
     """Return G at two bits each, and the names of its SNPs if it has some."""
-    if isinstance(G, Genotypes):
-        G.check_file()
-        return G, G.names
-    if hasattr(G, "tocsr"):
-        raise TypeError("G is sparse, but must have all genotypes: give G.toarray()")
     names = column_names(G)
-    return pack_genotypes(as_array(G, run, "G")), None if names is None else np.array([str(n) for n in names], np.str_)
+    G = as_array(G, run, "G")
+    if isinstance(G, Genotypes):
+        return G, G.names
+    return pack_genotypes(G), None if names is None else np.array([str(n) for n in names], np.str_)
 
 
 def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
@@ -308,7 +306,7 @@ def ld_clumps(
     Raises
     ------
     ValueError
-        Scores aren't finite numbers, one a SNP; parameters out of range.
+        Scores aren't numbers, one a SNP; parameters out of range.
     TypeError
         A parameter has the wrong type.
     MemoryError
@@ -335,7 +333,7 @@ def ld_clumps(
     options = LdClumpsOptions.of(locals())
     run = Run(n_threads, max_memory, progress)
     G, names = _genotypes(G, run)
-    values = np.ascontiguousarray(scores, np.float64)
+    values = as_numbers(scores, "scores")
     if values.shape != (G.shape[1],):
         raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs, but has the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)

@@ -12,9 +12,9 @@ from fastfs._inference.design import Design
 from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import require_table, take_rows
+from fastfs._inputs.matrix import loaded, require_table, take_rows
 from fastfs._machine.errors import renumber
-from fastfs._machine.run import DataWarning, as_progress, warn
+from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
@@ -200,6 +200,7 @@ def stability(
     report = as_progress(verbose)
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each subsample reads it: give an array")
+    X = loaded(X, Run())
     require_table(X)
     if hasattr(X, "tocsr"):
         X = X.tocsr()  # other sparse formats have no rows to take

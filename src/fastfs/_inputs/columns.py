@@ -1,6 +1,7 @@
 """Columns that a parameter names: by a mask, by numbers or by names."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ def column_numbers(
 
     Errors call the parameter `name`.
     """
-    given = np.asarray(columns)
+    try:
+        given = np.asarray(columns)
+    except ValueError:
+        given = np.array(columns, dtype=object)  # lists of different lengths, which are no names
     if given.ndim != 1:
         raise ValueError(f"{name} must be a 1-D mask, or a list of column numbers or names, not {given.ndim}-D")
     if given.dtype == bool:
@@ -22,10 +26,13 @@ def column_numbers(
             raise ValueError(f"{name} as a mask must have {n_features} values, one a feature, but has {len(given)}")
         return np.flatnonzero(given)
     if given.dtype.kind in "OSU":
+        count = Counter(() if names is None else names)
+        for column in given.tolist():
+            if not isinstance(column, Hashable) or column not in count:
+                raise ValueError(f"{name} holds {column!r}, which isn't a column name of X")
+            if count[column] > 1:
+                raise ValueError(f"{name} holds {column!r}, the name of {count[column]} columns: give their numbers")
         known = {column: number for number, column in enumerate(() if names is None else names)}
-        unknown = [column for column in given.tolist() if column not in known]
-        if unknown:
-            raise ValueError(f"{name} holds {unknown[0]!r}, which isn't a column name of X")
         given = np.array([known[column] for column in given.tolist()], dtype=np.int64)
     if given.dtype.kind not in "iu" and given.size:
         raise TypeError(f"{name} must hold column numbers or names, not {given.tolist()[0]!r}")

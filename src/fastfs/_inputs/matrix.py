@@ -227,6 +227,19 @@ def as_floats(values: Array, name: str = "X") -> Array:
         raise ValueError(f"{name} must hold numbers only: {error}") from None
 
 
+def as_numbers(values: Any, name: str) -> Array:
+    """Return numbers beside the data, such as a score for each column, as a contiguous array of float64."""
+    if hasattr(values, "toarray"):
+        values = values.toarray()
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must have no masked values: fill them first")
+    try:
+        values = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be an array, but its rows have different lengths") from None
+    return np.ascontiguousarray(as_floats(values, name), np.float64)
+
+
 def not_finite(X: Any, name: str = "X") -> str | None:
     """Say in the core's words which value is the first, row by row, that isn't finite; None if all are."""
     first: Any

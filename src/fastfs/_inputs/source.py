@@ -76,7 +76,7 @@ class Source:
         if hasattr(X, "__next__"):
             return cls((None, None), None, "an iterator", start=lambda: X, can_repeat=False)
         if _is_function(X):
-            return cls((None, None), None, "a function", start=lambda: iter(X()))
+            return cls((None, None), None, "a function", start=lambda: _called(X))
         if is_dask(X):
             return _of_dask(X)
         if _is_sparse_group(X):
@@ -231,19 +231,32 @@ def opened(X: Any) -> Any:
         raise ValueError(f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give its table")
     if not path.exists():
         raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
-    if path.suffix == ".npy":
-        return np.load(path, mmap_mode="r")
     if path.suffix == ".bed":
         from fastfs.io import read_plink
 
         return read_plink(path)
-    if path.suffix == ".h5ad":
-        import h5py
+    try:
+        if path.suffix == ".npy":
+            return np.lib.format.open_memmap(path, mode="r")
+        if path.suffix == ".h5ad":
+            import h5py
 
-        return _X_of(h5py.File(path, "r"), path)
-    import zarr
+            found = h5py.File(path, "r")
+        else:
+            import zarr
 
-    return _X_of(zarr.open(str(path), mode="r"), path)
+            found = zarr.open(str(path), mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"X is a path, but '{path}' can't be read as {path.suffix}: {error}") from error
+    return _X_of(found, path)
+
+
+def _called(function: Any) -> Iterator[Any]:
+    """Return the blocks that a function yields."""
+    found = function()
+    if hasattr(found, "shape") or not hasattr(found, "__iter__"):
+        raise TypeError(f"X is a function, which must return an iterator of blocks of rows, not {type(found).__name__}")
+    return iter(found)
 
 
 def is_dask(X: Any) -> bool:

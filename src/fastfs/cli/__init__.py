@@ -63,9 +63,9 @@ def run(arguments: Sequence[str]) -> int:
         except typer.Abort:
             raise KeyboardInterrupt from None
         except OSError as error:
-            # `io` names the files that it reads and writes.
+            # `io` names the files that it reads and writes; an error without a number is a sentence of its own.
             used = f"'{error.filename}'" if error.filename else "standard output"
-            message = f"Cannot use {used}: {error.strerror or error}"
+            message = f"Cannot use {used}: {error.strerror}" if error.errno else str(error)
         except io.TableError as error:
             message = error.spelled(_as_option)
         except (ValueError, MemoryError) as error:

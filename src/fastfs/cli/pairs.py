@@ -136,7 +136,7 @@ def snp_pairs(
 ) -> None:
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
-    chosen = None if snps is None else [line.strip() for line in snps.read_text().splitlines() if line.strip()]
+    chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)
         names = [str(name) for name in data.table.feature_names]

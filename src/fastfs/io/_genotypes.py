@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._inputs.matrix import as_array, as_numbers, column_names
+from fastfs._machine.run import Run
+
 # The first bytes of a .bed file whose SNPs stand one after the other.
 MAGIC = b"\x6c\x1b\x01"
 
@@ -58,7 +61,8 @@ class Genotypes:
     Notes
     -----
     The file is memory-mapped: its pages are read when they are used, and are shared between processes. It must not
-    change meanwhile; its size is checked at each use. Pickling writes the path and the selection, not the genotypes.
+    change meanwhile; its size and its time of change are compared at each use, also of a part of the table. Pickling
+    writes the path and the selection, not the genotypes.
 
     Examples
     --------
@@ -91,7 +95,7 @@ class Genotypes:
         self.samples, self.phenotype = samples, phenotype
         self.names, self.alleles, self.chromosome, self.position = names, alleles, chromosome, position
         self.path = path
-        self._size = 0 if path is None else os.path.getsize(path)
+        self._stamp = None if path is None else _stamp(path)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,21 +112,19 @@ class Genotypes:
         return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
 
     def __getitem__(self, key: Any) -> Genotypes:
-        by_sample, by_snp = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        keys = key if isinstance(key, tuple) else (key,)
+        if len(keys) > 2:
+            raise IndexError(f"genotypes have samples and SNPs, which two keys choose, but {len(keys)} were given")
+        by_sample, by_snp = (*keys, slice(None), slice(None))[:2]
         rows = _chosen(by_sample, self.shape[0], "samples")
         columns = _chosen(by_snp, self.shape[1], "SNPs")
-        return Genotypes(
-            self.bits,
-            self.rows[rows],
-            self.columns[columns],
-            samples=self.samples[rows],
-            phenotype=self.phenotype[rows],
-            names=self.names[columns],
-            alleles=self.alleles[columns],
-            chromosome=self.chromosome[columns],
-            position=self.position[columns],
-            path=self.path,
-        )
+        part = object.__new__(Genotypes)
+        part.__dict__.update(self.__dict__)  # the file too, as it was when it was opened
+        for name in ("rows", "samples", "phenotype"):
+            setattr(part, name, getattr(self, name)[rows])
+        for name in ("columns", "names", "alleles", "chromosome", "position"):
+            setattr(part, name, getattr(self, name)[columns])
+        return part
 
     def copy(self) -> Genotypes:
         """Return the table with genotypes of its own, without those of other SNPs and without the file."""
@@ -144,8 +146,10 @@ class Genotypes:
         step = max(1, _BLOCK // max(1, 4 * self.bits.shape[1]))
         for begin in range(0, n_snps, step):
             bits = self.bits[self.columns[begin : begin + step]]
-            dosages = _OF_BYTE[bits].reshape(len(bits), -1)
-            found[:, begin : begin + step] = dosages[:, self.rows].T
+            dosages = _OF_BYTE[bits].reshape(len(bits), -1)[:, self.rows].T
+            if found.dtype.kind in "biu" and np.isnan(dosages).any():
+                raise ValueError(f"missing genotypes are NaN, which {found.dtype} can't hold: choose a float dtype")
+            found[:, begin : begin + step] = dosages
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -159,11 +163,15 @@ class Genotypes:
             self.bits = map_bits(self.path, *state["bits"])
 
     def check_file(self) -> None:
-        """Raise ValueError if the file has another size than when it was opened."""
-        if self.path is not None and (size := os.path.getsize(self.path)) != self._size:
-            raise ValueError(
-                f"'{self.path}' had {self._size} bytes when it was opened, but has {size} now: read it again"
-            )
+        """Raise ValueError if the file isn't the one that was opened."""
+        if self.path is not None and _stamp(self.path) != self._stamp:
+            raise ValueError(f"'{self.path}' has changed since it was opened: read it again")
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Size and time of change of a file, which tell it from another one at its place."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
 
 
 def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8]:
@@ -205,7 +213,8 @@ def pack_genotypes(
     X : array-like of shape (n_samples, n_snps)
         Copies of allele 1: 0, 1 or 2. NaN or a negative number is missing.
     names, samples, alleles, chromosome, position, phenotype : array-like, optional
-        See :class:`Genotypes`. Default: ``snp0`` and so on, ``sample0`` and so on, "1" and "2", "0", 0, NaN.
+        See :class:`Genotypes`. Default: the columns of a DataFrame or ``snp0`` and so on, ``sample0`` and so on, "1"
+        and "2", "0", 0, NaN.
 
     Returns
     -------
@@ -214,7 +223,10 @@ def pack_genotypes(
     Raises
     ------
     ValueError
-        Other numbers, such as dosages of imputed genotypes: the first one is named. A parameter of another length.
+        Other numbers, such as dosages of imputed genotypes: the first one is named. A parameter of another length, or
+        that holds other things than it should.
+    TypeError
+        X is sparse.
 
     Notes
     -----
@@ -230,11 +242,14 @@ def pack_genotypes(
     """
     if np.ma.is_masked(X):
         raise ValueError("X has masked values: give X.filled(-1), in which they are missing")
+    if names is None:
+        names = column_names(X)
+    X = as_array(X, Run())
+    if hasattr(X, "tocsr"):
+        raise TypeError("genotypes must be dense, but the table is sparse: give an array, as of its toarray()")
     X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must be a 2-D array of samples x SNPs, not {X.ndim}-D")
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"X must hold numbers of copies of allele 1, not {X.dtype}")
+        raise ValueError(f"genotypes must be numbers of copies of allele 1, not {X.dtype}")
     n_samples, n_snps = X.shape
     bits = np.empty((n_snps, -(-n_samples // 4)), np.uint8)
     step = 4 * max(1, _BLOCK // max(1, 4 * n_snps))
@@ -244,16 +259,16 @@ def pack_genotypes(
         bad = ~(missing | (rows == 0) | (rows == 1) | (rows == 2))
         if bad.any():
             i, j = np.argwhere(bad)[0]
-            hint = ": dosages of imputed genotypes need an array of floats" if rows[i, j] < 2 else ""
+            hint = "; round dosages, or give them to an estimator, which takes floats" if rows[i, j] < 2 else ""
             raise ValueError(
-                f"X must hold 0, 1, 2, or for missing genotypes NaN or a negative number, but is {rows[i, j]} for "
-                f"sample {block + i} and SNP {j}{hint}"
+                "genotypes must be 0, 1 or 2, or, if missing, NaN or a negative number, but that of "
+                f"sample {block + i} and SNP {j} is {rows[i, j]}{hint}"
             )
         codes = np.full((-(-len(rows) // 4) * 4, n_snps), 0, np.uint8)
         codes[: len(rows)] = np.where(
             missing, _MISSING, np.array([3, 2, 0], np.uint8)[np.where(missing, 0, rows).astype(int)]
         )
-        packed = codes.reshape(-1, 4, n_snps)
+        packed = codes.reshape(len(codes) // 4, 4, n_snps)
         bits[:, block // 4 : block // 4 + len(packed)] = (
             packed[:, 0] | packed[:, 1] << 2 | packed[:, 2] << 4 | packed[:, 3] << 6
         ).T
@@ -261,25 +276,41 @@ def pack_genotypes(
         bits,
         np.arange(n_samples),
         np.arange(n_snps),
-        samples=_texts("samples", samples, n_samples, "sample"),
-        names=_texts("names", names, n_snps, "snp"),
-        alleles=np.tile(["1", "2"], (n_snps, 1))
-        if alleles is None
-        else _fact("alleles", alleles, (n_snps, 2), np.str_),
-        chromosome=np.full(n_snps, "0") if chromosome is None else _fact("chromosome", chromosome, (n_snps,), np.str_),
-        position=np.zeros(n_snps, np.int64) if position is None else _fact("position", position, (n_snps,), np.int64),
-        phenotype=np.full(n_samples, np.nan)
-        if phenotype is None
-        else _fact("phenotype", phenotype, (n_samples,), np.float64),
+        samples=_texts("samples", [f"sample{i}" for i in range(n_samples)] if samples is None else samples, n_samples),
+        names=_texts("names", [f"snp{j}" for j in range(n_snps)] if names is None else names, n_snps),
+        alleles=_texts("alleles", np.tile(["1", "2"], (n_snps, 1)) if alleles is None else alleles, n_snps, 2),
+        chromosome=_texts("chromosome", np.full(n_snps, "0") if chromosome is None else chromosome, n_snps),
+        position=np.zeros(n_snps, np.int64) if position is None else _positions(position, n_snps),
+        phenotype=np.full(n_samples, np.nan) if phenotype is None else _numbers("phenotype", phenotype, n_samples),
     )
 
 
-def _texts(name: str, given: Any, n: int, stem: str) -> npt.NDArray[Any]:
-    return np.array([f"{stem}{i}" for i in range(n)], np.str_) if given is None else _fact(name, given, (n,), np.str_)
+def _texts(name: str, given: Any, *shape: int) -> npt.NDArray[Any]:
+    try:
+        values = np.asarray(given)
+    except ValueError:
+        raise ValueError(f"{name} must have the shape {shape}, but its entries have different lengths") from None
+    return _of_shape(name, values, shape).astype(np.str_)
 
 
-def _fact(name: str, given: Any, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-    values = np.asarray(given)
+def _numbers(name: str, given: Any, *shape: int) -> npt.NDArray[np.float64]:
+    return _of_shape(name, as_numbers(given, name), shape)
+
+
+def _of_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     if values.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, but has {values.shape}")
-    return values.astype(dtype)
+    return values
+
+
+def _positions(given: Any, n: int) -> npt.NDArray[np.int64]:
+    numbers = _numbers("position", given, n)
+    for j, number in enumerate(numbers.tolist()):
+        if not is_position(number):
+            raise ValueError(f"position must hold whole numbers up to 2^50, but that of SNP {j} is {number}")
+    return numbers.astype(np.int64)
+
+
+def is_position(number: float) -> bool:
+    """Whether a number is whole, and not above the largest position that the core takes."""
+    return abs(number) <= 1 << 50 and number.is_integer()

@@ -10,7 +10,7 @@ import numpy as np
 from fastfs._machine.run import warn
 from fastfs.io._errors import Parameter, TableError, short, unknown
 from fastfs.io._files import check_input, naming
-from fastfs.io._genotypes import MAGIC, Genotypes, map_bits
+from fastfs.io._genotypes import MAGIC, Genotypes, is_position, map_bits
 from fastfs.io._layout import Content, Wanted, features_of
 from fastfs.io._matrices import columns_of
 
@@ -22,8 +22,9 @@ _BIM = "chromosome, name, centimorgans, position, allele 1, allele 2"
 # What the last column of .fam is called as a label.
 PHENOTYPE = "phenotype"
 
-# Phenotypes that stand for an unknown one, as text.
-_UNKNOWN = ("-9", "NA", "nan", "NaN")
+# Phenotypes that stand for an unknown one, as text and as a number.
+_UNKNOWN = ("NA", "nan", "NaN")
+_UNKNOWN_NUMBER = -9
 
 
 def read_plink(path: str | os.PathLike[str]) -> Genotypes:
@@ -122,7 +123,8 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
         if not known.any():
             raise TableError(f"no sample of '{path}' has a phenotype: give a table of them with ", Parameter("labels"))
         if n_unknown := int(np.count_nonzero(~known)):
-            warn([f"{n_unknown} of {len(known)} samples of '{path}' have no phenotype, and are left out"])
+            unknown_ones = f"{n_unknown} of {len(known)} samples of '{path}' have no phenotype, and are left out"
+            warn([f"{unknown_ones}: -9 and NA mean unknown, and 0 too if all others are 1 or 2"])
             genotypes = genotypes[known]
         phenotype = genotypes.phenotype
         is_whole = bool(np.all(phenotype == np.floor(phenotype)))
@@ -149,6 +151,7 @@ def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if max(Counter(names).values()) > 1:
         names = [f"{row[0]}:{row[1]}" for row in rows]
     phenotype = np.array([np.nan if row[5] in _UNKNOWN else _number(path, i, row[5]) for i, row in enumerate(rows)])
+    phenotype[phenotype == _UNKNOWN_NUMBER] = np.nan
     if np.isin(phenotype[~np.isnan(phenotype)], (0, 1, 2)).all():
         phenotype[phenotype == 0] = np.nan
     return np.array(names), phenotype
@@ -157,7 +160,7 @@ def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def _read_bim(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return chromosomes, names, positions, and pairs of alleles."""
     rows = list(_lines(path, 6, _BIM))
-    position = np.array([int(_number(path, i, row[3])) for i, row in enumerate(rows)], np.int64)
+    position = np.array([_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
     return (
         np.array([row[0] for row in rows]),
         np.array([row[1] for row in rows]),
@@ -167,7 +170,7 @@ def _read_bim(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
 
 def _lines(path: Path, n_columns: int, columns: str) -> Iterator[list[str]]:
-    with naming(path), path.open(encoding="utf-8") as file:
+    with naming(path), path.open(encoding="utf-8-sig") as file:
         try:
             for i, line in enumerate(file):
                 row = line.split()
@@ -185,3 +188,10 @@ def _number(path: Path, line: int, text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"line {line + 1} of '{path}' must have a number, but has '{short(text)}'") from None
+
+
+def _position(path: Path, line: int, text: str) -> int:
+    number = _number(path, line, text)
+    if not is_position(number):
+        raise ValueError(f"line {line + 1} of '{path}' must have a whole number as position, but has '{short(text)}'")
+    return int(number)

@@ -394,6 +394,7 @@ def test_given_kernels(d):
     expected = oracle.scores(oracle.difference(K1, K2))
     np.testing.assert_allclose(fastfs.manifest_from_kernels(K1, K2), expected, rtol=1e-9)
     np.testing.assert_allclose(fastfs.manifest_from_kernels(K2.tolist(), K1.tolist()), expected, rtol=1e-9)
+    np.testing.assert_allclose(fastfs.manifest_from_kernels(sp.csr_matrix(K1), K2), expected, rtol=1e-9)
 
 
 def test_given_kernels_are_those_of_a_fit():
@@ -432,6 +433,9 @@ BAD_KERNELS = {
     "no square": ((GIVEN[0][:5], GIVEN[1][:5]), ValueError, "square matrices of one size, but have the shapes (5, 12)"),
     "1-D": ((GIVEN[0][0], GIVEN[1][0]), ValueError, "shapes (12,) and (12,)"),
     "one feature": ((np.ones((1, 1)),) * 2, ValueError, "at least two features, but are of 1"),
+    "no feature": ((np.ones((0, 0)),) * 2, ValueError, "at least two features, but are of 0"),
+    "masked": ((GIVEN[0], np.ma.masked_less(GIVEN[1], 0.5)), ValueError, "K2 must have no masked values"),
+    "ragged": (([[1], [1, 2]], GIVEN[1]), ValueError, "K1 must be an array, but its rows have different lengths"),
     "not symmetric": (
         (GIVEN[0], changed(GIVEN[1], 2, 5, 9.0)),
         ValueError,

@@ -36,6 +36,13 @@ def test_alignment(shape, kernel, sigma):
     assert fastfs.kernel_alignment(X, 5 * X, kernel=kernel) == pytest.approx(1, rel=1e-12)
 
 
+def test_alignment_lies_from_0_to_1():
+    rng = np.random.default_rng(0)
+    for X in rng.normal(size=(50, 20, 3)):
+        for options in ({}, {"kernel": "rbf"}):
+            assert 0 <= fastfs.kernel_alignment(X, X, **options) <= 1
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_alignment_with_labels(kernel):
     X, _ = tables()
@@ -87,6 +94,52 @@ def test_canonical_correlation_with_labels_is_eta():
     assert found[0] ** 2 == pytest.approx(20 * np.sum((means - x.mean()) ** 2) / np.sum((x - x.mean()) ** 2), rel=1e-9)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 1e300])
+def test_directions_are_those_that_the_table_of_lower_rank_has(ridge):
+    """Columns of zeros and ones add up to one, whatever is added to the variances."""
+    X, _ = tables()
+    for labels in (np.arange(50) % 2, np.array(["a", "b", "c"])[np.arange(50) % 3]):
+        dropped = (labels[:, None] == np.unique(labels)[1:]).astype(float)
+        found = fastfs.canonical_correlations(X, labels, ridge=ridge)
+        assert len(found) == dropped.shape[1]
+        assert np.isfinite(found).all()
+        if ridge == 0:
+            np.testing.assert_allclose(found, fastfs.canonical_correlations(X, dropped, ridge=0), rtol=1e-9)
+
+
+def test_labels_of_other_samples_are_those_of_the_first():
+    X, _ = tables()
+    labels = np.array(["a", "b", "c"])[np.arange(50) % 3]
+    columns = (labels[:, None] == ["a", "b", "c"]).astype(float)
+    some = labels != "a"
+    found = fastfs.canonical_correlations(X, labels, test=(X[some], labels[some]))
+    expected = fastfs.canonical_correlations(X, columns, test=(X[some], columns[some]))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="the label 'd' for sample 1, which isn't one of the classes"):
+        fastfs.canonical_correlations(X, labels, test=(X[:2], ["a", "d"]))
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200])
+def test_scale_does_not_matter(scale):
+    X, Y = tables()
+    kept = {"rtol": 1e-9 if scale > 1e-300 else 1e-4}  # a few digits are left of numbers below 1e-308
+    np.testing.assert_allclose(fastfs.canonical_correlations(scale * X, Y), fastfs.canonical_correlations(X, Y), **kept)
+    for options in ({}, {"kernel": "rbf"}):
+        np.testing.assert_allclose(
+            fastfs.kernel_alignment(scale * X, Y, **options), fastfs.kernel_alignment(X, Y, **options), **kept
+        )
+
+
+def test_alignment_tends_to_that_of_linear_kernels_and_of_ones():
+    """For large sigma to <XX', YY'>, for small sigma to that of kernels that are 1 for a sample with itself only."""
+    X, Y = tables()
+    linear = fastfs.kernel_alignment(X, Y)
+    assert fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=1e9) == pytest.approx(linear, rel=1e-9)
+    assert fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=1e-200) == pytest.approx(1, rel=1e-12)
+    with pytest.raises(ValueError, match=r"with sigma=1e\+200 all samples are alike"):
+        fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=1e200)
+
+
 BAD = {
     "lengths": (tables()[0], tables()[1][:-1], {}, "X and y must have the same rows, but have 50 and 49"),
     "no second": (tables()[0], None, {}, "two tables are needed, but the second is None"),
@@ -128,8 +181,15 @@ def test_bad_tables(function, name):
             lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, Y[:, :2])),
             "the 6 and 4 columns of X and Y, not 6 and 2",
         ),
+        (lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, np.full_like(Y, np.nan))), "Y of test contains NaN"),
     ],
 )
 def test_bad_parameters(call, part):
     with pytest.raises(ValueError, match=re.escape(part)):
         call(*tables())
+
+
+@pytest.mark.parametrize("test", [(), (1, 2, 3), np.ones((50, 6))])
+def test_other_samples_are_two_tables(test):
+    with pytest.raises(TypeError, match="test must be a tuple of two tables"):
+        fastfs.canonical_correlations(*tables(), test=test)

@@ -81,11 +81,15 @@ def test_arrays_have_no_positions():
     [
         ({"scores": np.zeros(3)}, ValueError, "one for each of the 200 SNPs, but has the shape (3,)"),
         ({"scores": np.full(200, np.nan)}, ValueError, "scores must be numbers, but one is"),
+        ({"scores": ["high"] * 200}, ValueError, "scores must hold numbers"),
+        ({"scores": np.full(200, 1j)}, ValueError, "scores must be real"),
+        ({"scores": [[1], [2, 3]] * 100}, ValueError, "scores must be an array"),
+        ({"scores": np.ma.masked_less(np.arange(200), 7)}, ValueError, "scores must have no masked values"),
         ({"r2": 1.5}, ValueError, "r2 must be from 0 to 1, not 1.5"),
         ({"r2": "high"}, TypeError, "r2 must be a number"),
         ({"window": -1}, ValueError, "window must be at least 0"),
         ({"n_clumps": 0}, ValueError, "n_clumps must be at least 1"),
-        ({"max_memory": "10K"}, MemoryError, "the clumps of 200 SNPs"),
+        ({"max_memory": "10K"}, MemoryError, "the clumping of 200 SNPs needs"),
     ],
 )
 def test_refused(change, error, words):

@@ -34,6 +34,7 @@ def compare(X=X, y=y, **parameters):
         ({"snps": [3]}, ValueError, "at least two columns"),
         ({"snps": [3, 6]}, ValueError, "column numbers from 0 to 5"),
         ({"snps": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"snps": [[1], [2, 3]]}, ValueError, "snps holds [1], which isn't a column name"),
         ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
         ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
         ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),
@@ -43,16 +44,36 @@ def compare(X=X, y=y, **parameters):
         ({"X": np.ones((20, 6))}, ValueError, "two that vary, but 0 of 6 do"),
         ({"X": np.full((20, 6), np.nan)}, ValueError, "two that vary, but 0 of 6 do"),
         ({"X": X / 2}, ValueError, "dosages"),
-        ({"X": 2 * X}, ValueError, "must hold 0, 1, 2"),
+        ({"X": 2 * X}, ValueError, "genotypes must be 0, 1 or 2"),
+        ({"X": X[:, :0]}, ValueError, "at least one sample and one feature, but is 20 x 0"),
         ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
         ({"X": X[0]}, ValueError, "2-D"),
-        ({"X": scipy.sparse.csr_matrix(X)}, TypeError, "G.toarray()"),
+        ({"X": scipy.sparse.csr_matrix(X)}, TypeError, "genotypes must be dense"),
+        ({"X": pd.DataFrame(X).astype(pd.SparseDtype(float, 0))}, TypeError, "genotypes must be dense"),
     ],
 )
 def test_refused(change, error, words):
     with pytest.raises(error) as caught:
         compare(**change)
     assert_one_sentence(caught, words)
+
+
+def test_a_name_of_several_snps_chooses_none_of_them():
+    G = pack_genotypes(X, names=["a", "a", "b", "c", "d", "e"])
+    assert compare(G, snps=["b", "e"]).pairs.tolist() == [[2, 5]]
+    with pytest.raises(ValueError, match="snps holds 'a', the name of 2 columns: give their numbers") as caught:
+        compare(G, snps=["a", "b"])
+    assert_one_sentence(caught)
+
+
+def test_a_path_is_its_genotypes(tmp_path):
+    G = pack_genotypes(X)
+    (tmp_path / "toy.bed").write_bytes(b"\x6c\x1b\x01" + G.bits.tobytes())
+    (tmp_path / "toy.bim").write_text("".join(f"1 rs{j} 0 {j} A G\n" for j in range(6)))
+    (tmp_path / "toy.fam").write_text("".join(f"f s{i} 0 0 0 1\n" for i in range(20)))
+    found, expected = compare(tmp_path / "toy.bed"), compare(G)
+    assert found.names.tolist() == [[f"rs{j}" for j in pair] for pair in expected.pairs.tolist()]
+    np.testing.assert_array_equal(found.statistic, expected.statistic)
 
 
 def test_numbers_are_refused_by_the_core():
