@@ -444,7 +444,7 @@ def cells(report: Report, options: Options) -> None:
     report.heading(
         f"cells: 500 genes, 200 cells a condition; AUC for the 100 genes that move together in one; {seeds} seeds"
     )
-    for depth, strength in itertools.product((1000, 5000, 20_000), (0.5, 1.0)):
+    for depth, strength in itertools.product((1000, 5000, 20_000), (0.2, 0.5)):
         areas: dict[str, list[float]] = {}
         for seed in range(seeds):
             counts, kind = make_cells(200, depth, strength, np.random.default_rng(seed))

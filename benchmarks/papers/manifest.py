@@ -65,6 +65,9 @@ def percentiles(*values: float, normalize: int = 0) -> list[dict[str, Any]]:
     return [{"sigma": "percentile", "sigma_percentile": v, "normalize": normalize} for v in values]
 
 
+DEFAULT = tuple(factors(0.5))
+
+
 def read(name: str) -> Data:
     """One of the real data sets."""
     data = protocol.read(name)
@@ -310,12 +313,10 @@ def rivals_experiment(run: Run) -> None:
         ("Madelon, all 2600 samples", [z_scores(read("madelon"))], MADELON_USEFUL),
     ):
         tally(run, title, sets, useful, rivals)
-    rules = factors(0.5, 1.0) + percentiles(90)
-    rules = rules[:1] if run.quick else rules
     how = Protocol(
         (
-            Selector("ManiFeSt", protocol.manifest, tuple(rules)),
-            Selector("ManiFeSt + ReliefF", protocol.manifest_with_relieff, tuple(rules)),
+            Selector("ManiFeSt", protocol.manifest, DEFAULT),
+            Selector("ManiFeSt + ReliefF", protocol.manifest_with_relieff, DEFAULT),
             Selector("ReliefF", protocol.relieff),
             Selector("ANOVA", protocol.anova),
             *protocol.EMBEDDED,
@@ -333,10 +334,10 @@ def rivals_experiment(run: Run) -> None:
 
 def gap_experiment(run: Run) -> None:
     """Figure 8: how much better validation looks than the test when features are chosen outside the inner folds."""
-    rules = factors(0.1, 0.2, 0.5, 1.0, 2.0) + percentiles(5, 95)
+    rules = (*factors(0.1, 0.5, 1.0, 2.0), *percentiles(95))
     how = Protocol(
         (
-            Selector("ManiFeSt", protocol.manifest, tuple(rules[2:4] if run.quick else rules)),
+            Selector("ManiFeSt", protocol.manifest, DEFAULT if run.quick else rules),
             Selector("ANOVA", protocol.anova),
             Selector("ReliefF", protocol.relieff),
             protocol.RANDOM,
@@ -344,7 +345,7 @@ def gap_experiment(run: Run) -> None:
         (20, 40, 100, 200),
         z_scores=False,
     )
-    splits = protocol.shuffle_splits(*read("colon_discrete"), run.of(20, 3), test_size=13)
+    splits = protocol.shuffle_splits(*read("colon_discrete"), run.of(8, 2), test_size=13)
     found = protocol.each_split(protocol.gaps, how, splits, run.jobs)
     head = (
         f"colon, 49 to train, 13 to test, {len(splits)} splits: validation, test and gap in %, mean of 20 to 200 genes"
@@ -370,7 +371,7 @@ def components_experiment(run: Run) -> None:
     sets = {
         "colon, values -2, 0, 2": [read("colon_discrete")],
         "colon, z-scores of log2 intensities": [z_scores((np.log2(X), y))],
-        "factor data, 100 x 2000": [factor_data(seed) for seed in range(run.of(5, 1))],
+        "factor data, 100 x 2000": [factor_data(seed) for seed in range(run.of(3, 1))],
     }
     ways: dict[str, Callable[..., np.ndarray]] = {
         "fast": partial(fastfs.manifest_scores, accuracy="fast"),

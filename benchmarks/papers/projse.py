@@ -115,10 +115,11 @@ def shares(report: Report, options: Options) -> None:
 
 def first_correlations(L: Sequence[np.ndarray], R: Sequence[np.ndarray], orders: Any, numbers: Any) -> list[float]:
     """On test pictures; L and R have training and test pictures, orders the pixels of either side."""
-    return [
-        fastfs.canonical_correlations(L[0][:, a], R[0][:, b], test=(L[1][:, a], R[1][:, b]))[0]
-        for a, b in ([order[:n] for order in orders] for n in numbers)
-    ]
+    with np.errstate(invalid="ignore"):  # directions after the first may be constant on test pictures
+        return [
+            fastfs.canonical_correlations(L[0][:, a], R[0][:, b], test=(L[1][:, a], R[1][:, b]))[0]
+            for a, b in ([order[:n] for order in orders] for n in numbers)
+        ]
 
 
 def mnist(report: Report, options: Options) -> None:
