@@ -1,20 +1,25 @@
 """ProjSe's experiments (Szedmak et al. 2023) on what is at hand, the paper's numbers beside ours.
 
-    FASTFS_TEST_DATA=folder python -m benchmarks.papers.projse [names ...] [--rows 1000000]
+    FASTFS_TEST_DATA=folder python -m benchmarks.papers.projse [names ...] [--quick] [--rows 1000000]
 
 Without names all run. The paper's own data (MediaMill, Carcinoma, 19 sets of time series, all of MNIST) aren't among
 ours: MNIST is the first 500 of each digit, GunPoint stands for the time series. Experiments:
 
 * scaling: X and W normal, Y = X W + noise, 100 + 100 variables, 10 selected; wall time, all cores. The paper: below 4 s
   at 10^7 samples.
+* shares: CPU time of the kernels, of the eigendecomposition and of the choice, one thread.
 * mnist: variables of the left half of the pictures chosen by the right one and vice versa; on the rest of the pictures,
   the first canonical correlation between the chosen ones (fitted with a ridge of 1e-3 of the mean variance), mean over
-  5 splits. Beside it two naive choices: the pixels of largest variance, and those nearest to the cut.
+  5 splits. Beside it the pixels of largest variance, those nearest to the cut, random ones, and all pixels (generic
+  canonical correlation analysis).
 * glioma: Y = X, k-means on the chosen variables, mutual information with the classes, normalised, mean of 20 runs. The
   linear kernel has rank 50: it has no more to choose.
 * gunpoint: labels; an SVM on the official split, and the alignment of the centred linear kernels of the chosen
   variables and of the labels. Two classes allow two choices; further ones come by first score (`ranking_`).
-* stability: Nogueira's measure of the first D = 1 .. 5 over 30 subsamples of half of the MNIST pictures.
+* stability: Nogueira's measure of the first D = 1 .. 5 over 30 subsamples of 10 to 50 % of the MNIST pictures; and the
+  mean correlation of all pixels' first scores between these (relevance), by Pearson and by Spearman.
+* pairs: choices on two disjoint halves of the pictures, step by step: the share of the first D pixels that both have,
+  and how much of the span of either the other one has (mean squared canonical correlation on all pictures).
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ import argparse
 import sys
 import time
 import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +42,17 @@ from sklearn.svm import SVC
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
-from benchmarks.papers.protocol import read
+from benchmarks.papers.protocol import keep, read
+from fastfs._inference.calibration import mean_correlation
+from fastfs._inference.stability import nogueira
+
+
+class Options(argparse.Namespace):
+    """Of the command line."""
+
+    quick: bool
+    rows: int
+
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "linear": {"center": False},
@@ -54,12 +71,12 @@ def halves() -> tuple[np.ndarray, np.ndarray]:
 # -------------------------------------------------------------------------------------------------------------- scaling
 
 
-def scaling(report: Report, rows: int) -> None:
+def scaling(report: Report, options: Options) -> None:
     """Time against the number of samples."""
     report.heading("scaling: 100 + 100 variables, 10 selected, float32, all cores (paper: below 4 s at 10^7)")
     rng = np.random.default_rng(0)
     for m in (10**p for p in range(3, 9)):
-        if m > rows:
+        if m > options.rows:
             break
         X = rng.standard_normal((m, 100), dtype=np.float32)
         Y = X @ rng.standard_normal((100, 100), dtype=np.float32)
@@ -68,62 +85,140 @@ def scaling(report: Report, rows: int) -> None:
         report.row(f"{m:.0e} samples, wall", t.text("wall"))
 
 
+def shares(report: Report, options: Options) -> None:
+    """Time by part: kernels are what is left of the whole once a fit from ready kernels is taken away."""
+    report.heading("shares: CPU time of one thread by part")
+    rows = 10_000 if options.quick else 100_000
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((rows, 100))
+    targets = inputs @ rng.standard_normal((100, 100)) + rng.standard_normal((rows, 100))
+    for name, X, Y, n in (
+        (f"{rows:,} x (100 + 100), 10 chosen", inputs, targets, 10),
+        ("5000 x (392 + 392), MNIST halves, 100 chosen", *halves(), 100),
+    ):
+        K = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
+        parts: dict[str, Callable[[], Any]] = {
+            "whole": partial(fastfs.projse, X, Y, n_features_to_select=n, center=False, n_threads=1),
+            "ready": partial(fastfs.projse_from_kernels, *K, n_features_to_select=n, n_threads=1),
+            "first": partial(fastfs.projse_from_kernels, *K, n_features_to_select=1, n_threads=1),
+        }
+        with harness.one_thread():
+            found = harness.compare(parts, 9)
+        whole, ready, first = (float(np.median(found[part].cpu)) for part in parts)
+        kernels, eigen, choice = (100 * part / whole for part in (whole - ready, first, ready - first))
+        note = f"kernels {kernels:.1f} %, eigendecomposition {eigen:.1f} %, choice {choice:.1f} %"
+        report.row(name, harness.seconds(whole), note=note)
+
+
 # ---------------------------------------------------------------------------------------------------------------- MNIST
 
 
-def mnist(report: Report, rows: int) -> None:
+def first_correlations(L: Sequence[np.ndarray], R: Sequence[np.ndarray], orders: Any, numbers: Any) -> list[float]:
+    """On test pictures; L and R have training and test pictures, orders the pixels of either side."""
+    with np.errstate(invalid="ignore"):  # directions after the first may be constant on test pictures
+        return [
+            fastfs.canonical_correlations(L[0][:, a], R[0][:, b], test=(L[1][:, a], R[1][:, b]))[0]
+            for a, b in ([order[:n] for order in orders] for n in numbers)
+        ]
+
+
+def mnist(report: Report, options: Options) -> None:
     """Canonical correlations of the chosen pixels."""
     report.heading(
         "MNIST halves: first canonical correlation on the test pictures, 10 / 20 / 50 / 100 variables a side"
     )
     left, right = halves()
     column = np.tile(np.arange(14), 28)
+    numbers = (10, 20, 50, 100)
     found: dict[str, list[list[float]]] = {}
-    for seed in range(5):
-        train, test = train_test_split(np.arange(len(left)), test_size=0.3, random_state=seed)
-        L, R = left[train], right[train]
-        orders = {
+    for seed in range(2 if options.quick else 5):
+        L, _, R, _ = split = train_test_split(left, right, test_size=0.3, random_state=seed)
+        sides = split[:2], split[2:]
+        orders: dict[str, list[np.ndarray]] = {
             name: [r.selected for r in fastfs.projse_two_view(L, R, n_features_to_select=100, **setting)]
             for name, setting in SETTINGS.items()
         }
         orders["largest variance"] = [np.argsort(-side.var(axis=0), kind="stable") for side in (L, R)]
         nearest = [np.lexsort((-side.var(axis=0), far)) for side, far in ((L, 13 - column), (R, column))]
         orders["nearest to the cut"] = nearest
-        for name, (a, b) in orders.items():
-            values = [
-                fastfs.canonical_correlations(
-                    L[:, a[:n]], R[:, b[:n]], test=(left[test][:, a[:n]], right[test][:, b[:n]])
-                )[0]
-                for n in (10, 20, 50, 100)
-            ]
-            found.setdefault(name, []).append(values)
+        for name, order in orders.items():
+            found.setdefault(name, []).append(first_correlations(*sides, order, numbers))
+        rng = np.random.default_rng(seed)
+        drawn = [first_correlations(*sides, (rng.permutation(392), rng.permutation(392)), numbers) for _ in range(5)]
+        found.setdefault("random, mean of 5", []).append(list(np.mean(drawn, axis=0)))
+        found.setdefault("all 392 + 392", []).append(first_correlations(*sides, [np.arange(392)] * 2, [392]))
     for name, runs in found.items():
-        report.row(name, " ".join(f"{v:.3f}" for v in np.mean(runs, axis=0)))
+        keep(f"mnist, {name}, most variables", [run[-1] for run in runs])
+        error = np.std(runs, axis=0, ddof=1).max() / np.sqrt(len(runs))
+        report.row(name, " ".join(f"{v:.3f}" for v in np.mean(runs, axis=0)), note=f"errors up to {error:.3f}")
     report.row("paper, linear", "0.847 0.890 0.918 0.935")
+    report.row("paper, generic analysis", "0.923")
 
 
-def stability(report: Report, rows: int) -> None:
-    """Nogueira, Sechidis, Brown (2018), eq. 4: 1 - mean variance of the indicators over that of random choices."""
-    report.heading("stability of the first 1 .. 5 pixels of the left half, 30 subsamples of half of the pictures")
+def prefixes(orders: Sequence[np.ndarray], D: int) -> tuple[float, float]:
+    """Nogueira's index of the first D choices among 392 pixels, and its standard error."""
+    selected = [order[:D] for order in orders]
+    index, variance = nogueira(selected, np.bincount(np.concatenate(selected), minlength=392) / len(selected))
+    return index, float(np.sqrt(variance))
+
+
+def stability(report: Report, options: Options) -> None:
+    """Nogueira's index and the correlation of scores, by the share of the pictures."""
+    times = 10 if options.quick else 30
+    report.heading(
+        f"first 1 .. 5 pixels of the left half, {times} subsamples: stability; relevance (Pearson, Spearman)"
+    )
     left, right = halves()
-    rng = np.random.default_rng(0)
-    samples = [rng.permutation(len(left))[: len(left) // 2] for _ in range(30)]
     for name, setting in SETTINGS.items():
-        orders = [fastfs.projse(left[s], right[s], n_features_to_select=5, **setting).selected for s in samples]
-        values = []
-        for D in range(1, 6):
-            Z = np.zeros((30, 392))
-            for row, order in zip(Z, orders, strict=True):
-                row[order[:D]] = 1
-            share = D / 392
-            values.append(1 - Z.var(axis=0, ddof=1).mean() / (share * (1 - share)))
-        report.row(name, " ".join(f"{v:.2f}" for v in values), note=f"mean {np.mean(values):.2f}")
+        for percent in (10, 50) if options.quick else (10, 20, 30, 40, 50):
+            rng = np.random.default_rng(0)
+            samples = [rng.permutation(len(left))[: len(left) * percent // 100] for _ in range(times)]
+            found = [fastfs.projse(left[s], right[s], n_features_to_select=5, **setting) for s in samples]
+            values, errors = zip(*(prefixes([f.selected for f in found], D) for D in range(1, 6)), strict=True)
+            keep(f"stability, {name}, {percent} %", values, error=max(errors))
+            relevance = [mean_correlation([f.scores for f in found], ranks=ranks) for ranks in (False, True)]
+            report.row(
+                f"{name}, {percent} % of the pictures",
+                " ".join(f"{v:.2f}" for v in values),
+                note=f"errors up to {max(errors):.2f}; relevance {relevance[0]:.3f}, {relevance[1]:.3f}",
+            )
+
+
+def pairs(report: Report, options: Options) -> None:
+    """Two choices grow side by side."""
+    numbers, times = (1, 2, 5, 10, 20, 50), 3 if options.quick else 10
+    report.heading(
+        f"pairs of choices on disjoint halves, the first 1 / 2 / 5 / 10 / 20 / 50: shared; span; {times} pairs"
+    )
+    left, right = halves()
+    found: dict[str, list[np.ndarray]] = {}
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        parts = np.array_split(rng.permutation(len(left)), 2)
+        orders = {
+            name: [fastfs.projse(left[p], right[p], n_features_to_select=50, **setting).selected for p in parts]
+            for name, setting in SETTINGS.items()
+        }
+        orders["largest variance"] = [np.argsort(-left[p].var(axis=0), kind="stable") for p in parts]
+        varying = np.flatnonzero(left.std(axis=0) > 0)
+        orders["random pixels that vary"] = [rng.permutation(varying) for _ in parts]
+        for name, (a, b) in orders.items():
+            shared = [len(np.intersect1d(a[:n], b[:n])) / n for n in numbers]
+            span = [np.mean(fastfs.canonical_correlations(left[:, a[:n]], left[:, b[:n]]) ** 2) for n in numbers]
+            found.setdefault(name, []).append(np.array([shared, span]))
+    for name, runs in found.items():
+        shared, span = np.mean(runs, axis=0)
+        errors = np.std(runs, axis=0, ddof=1).max(axis=1) / np.sqrt(times)
+        keep(f"pairs, {name}, shared of 10", [run[0][3] for run in runs])
+        text = " ".join(f"{v:.2f}" for v in span)
+        note = f"span {text}; errors up to {errors[0]:.2f}, {errors[1]:.2f}"
+        report.row(name, " ".join(f"{v:.2f}" for v in shared), note=note)
 
 
 # ----------------------------------------------------------------------------------------------------- glioma, GunPoint
 
 
-def glioma(report: Report, rows: int) -> None:
+def glioma(report: Report, options: Options) -> None:
     """Clusters of the chosen genes."""
     report.heading("glioma, Y = X: k-means NMI with the 4 classes, mean and spread of 20 runs, 10 and 50 variables")
     data = read("glioma")
@@ -142,6 +237,7 @@ def glioma(report: Report, rows: int) -> None:
         start = time.perf_counter()
         order = fastfs.projse(X, n_features_to_select=50, **setting).selected
         taken = time.perf_counter() - start
+        keep(f"glioma, {name}", runs(order))
         report.row(name, f"{nmi(order[:10])}, {nmi(order)}", note=f"{len(order)} chosen in {harness.seconds(taken)}")
     rng = np.random.default_rng(0)
     choices = [rng.permutation(X.shape[1])[:50] for _ in range(20)]
@@ -151,7 +247,7 @@ def glioma(report: Report, rows: int) -> None:
     report.row("all 4434", nmi(np.arange(X.shape[1])), note="the paper: 210 to 299 s for its choice")
 
 
-def gunpoint(report: Report, rows: int) -> None:
+def gunpoint(report: Report, options: Options) -> None:
     """Accuracy and alignment against random choice."""
     report.heading("GunPoint: SVM accuracy / centred alignment with 1 / 2 / 5 / 10 points of time")
     data = read("ucr_gunpoint")
@@ -170,25 +266,36 @@ def gunpoint(report: Report, rows: int) -> None:
 
     for name, setting in SETTINGS.items():
         result = fastfs.projse(X[~test], y[~test], **setting)
-        report.row(name, text(judge(np.argsort(result.ranking))), note=f"{len(result.selected)} selected")
+        judged = judge(np.argsort(result.ranking))
+        keep(f"gunpoint, {name}, alignment of two", judged[3:4])
+        report.row(name, text(judged), note=f"{len(result.selected)} selected")
     rng = np.random.default_rng(0)
     report.row("random, mean of 50", text(np.mean([judge(rng.permutation(150)) for _ in range(50)], axis=0)))
 
 
-EXPERIMENTS = {"scaling": scaling, "mnist": mnist, "glioma": glioma, "gunpoint": gunpoint, "stability": stability}
+EXPERIMENTS = {
+    "scaling": scaling,
+    "shares": shares,
+    "mnist": mnist,
+    "glioma": glioma,
+    "gunpoint": gunpoint,
+    "stability": stability,
+    "pairs": pairs,
+}
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the experiments that were named, or all."""
     parser = argparse.ArgumentParser(description="ProjSe's experiments")
     parser.add_argument("names", nargs="*", choices=[*EXPERIMENTS, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="fewer splits and subsamples: a minute or so")
     parser.add_argument("--rows", type=int, default=10**6, help="the most samples of the scaling experiment")
-    args = parser.parse_args()
+    options = parser.parse_args(arguments, namespace=Options())
     harness.machine()
     report = Report()
     warnings.simplefilter("ignore", fastfs.DataWarning)  # dependent pixels, the tie of Y = X: known here
-    for name in args.names or EXPERIMENTS:
-        EXPERIMENTS[name](report, args.rows)
+    for name in options.names or EXPERIMENTS:
+        EXPERIMENTS[name](report, options)
     return report.finish()
 
 

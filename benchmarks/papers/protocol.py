@@ -23,7 +23,9 @@ from typing import Any
 import joblib
 import numpy as np
 from scipy.stats import ttest_ind
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import f_classif, mutual_info_classif
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.svm import SVC
 
@@ -109,6 +111,32 @@ def manifest_blended(training: Training, rule: dict[str, Any]) -> np.ndarray:
     return blend(training.scores(manifest, rule), training.scores(anova, None))
 
 
+def relieff(training: Training, _: Any = None) -> np.ndarray:
+    """ReliefF with ten neighbors."""
+    return fastfs.relieff_scores(training.X, training.y, n_threads=1)
+
+
+def manifest_with_relieff(training: Training, rule: dict[str, Any]) -> np.ndarray:
+    """The paper's blend."""
+    return blend(training.scores(manifest, rule), training.scores(relieff, None))
+
+
+def random_forest(training: Training, _: Any = None) -> np.ndarray:
+    """Mean decrease of impurity in 500 trees."""
+    forest = RandomForestClassifier(500, random_state=training.seed, n_jobs=1).fit(training.X, training.y)
+    return np.asarray(forest.feature_importances_)
+
+
+def sparse_logistic(training: Training, C: float) -> np.ndarray:
+    """Coefficients of an L1 logistic regression for two classes; features without one are tied."""
+    spread = training.X.std(axis=0)
+    X = (training.X - training.X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    model = LogisticRegression(l1_ratio=1.0, C=C, solver="liblinear", random_state=training.seed, max_iter=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without convergence it is still a ranking
+        return np.asarray(np.abs(model.fit(X, training.y).coef_[0]))
+
+
 def manifest_shuffled(training: Training, rule: dict[str, Any]) -> np.ndarray:
     """ManiFeSt with the labels in random order: what it finds now, it doesn't find by the labels."""
     y = np.random.default_rng(training.seed).permutation(training.y)
@@ -131,6 +159,10 @@ def correlation(training: Training, _: Any = None) -> np.ndarray:
 
 
 UNIVARIATE = (Selector("ANOVA", anova), Selector("t-test (Welch)", t_test), Selector("mutual info", mutual_information))
+EMBEDDED = (
+    Selector("random forest", random_forest),
+    Selector("L1 logistic", sparse_logistic, (0.1, 1.0, 10.0)),
+)
 RANDOM = Selector("random features", at_random)
 NO_LABELS = "no labels: "
 
@@ -253,10 +285,37 @@ def one_split(protocol: Protocol, split: Split, seed: int) -> dict[str, Outcome]
     return outcomes
 
 
+def gaps(protocol: Protocol, split: Split, seed: int) -> dict[tuple[str, str], np.ndarray]:
+    """Validation accuracy and test accuracy by selector and setting, a row for each number of features.
+
+    Features are chosen on all training samples, **outside** the inner folds that validate them and choose C and gamma.
+    """
+    X, y, _, _ = split
+    inner = StratifiedKFold(protocol.folds, shuffle=True, random_state=seed)
+    parts = [Training(protocol, (X[a], y[a], X[b], y[b]), seed) for a, b in inner.split(X, y)]
+    whole = Training(protocol, split, seed)
+    found = {}
+    for selector in protocol.selectors:
+        for setting in selector.settings:
+            rows = []
+            for number in protocol.numbers:
+                chosen = whole.best(selector, setting, number)
+                grid = list(itertools.product(protocol.C, protocol.gamma))
+                inside = [float(np.mean([part.accuracy(chosen, *point) for part in parts])) for point in grid]
+                rows.append((max(inside), whole.accuracy(chosen, *grid[int(np.argmax(np.round(inside, 12)))])))
+            found[selector.name, rule_text(setting)] = np.array(rows)
+    return found
+
+
 def run(protocol: Protocol, splits: Sequence[Split], jobs: int) -> dict[str, list[Outcome]]:
     """Each selector's outcomes, in the order of the splits; the same for any number of processes."""
+    return each_split(one_split, protocol, splits, jobs)
+
+
+def each_split(judge: Callable[..., dict[Any, Any]], protocol: Protocol, splits: Sequence[Split], jobs: int) -> Any:
+    """What `judge` finds under each key, in the order of the splits."""
     with harness.one_thread():  # for one process; joblib sees to it for several
-        found = joblib.Parallel(jobs)(joblib.delayed(one_split)(protocol, s, seed) for seed, s in enumerate(splits))
+        found = joblib.Parallel(jobs)(joblib.delayed(judge)(protocol, s, seed) for seed, s in enumerate(splits))
     return {name: [outcomes[name] for outcomes in found] for name in found[0]}
 
 
@@ -267,6 +326,16 @@ def shuffle_splits(X: np.ndarray, y: np.ndarray, n: int, **size: float) -> list[
 
 
 # ------------------------------------------------------------------------------------------------------------ results
+
+KEPT: dict[str, tuple[float, float]] = {}  # what `python -m benchmarks.papers` compares with what was recorded
+
+
+def keep(row: str, values: Any, error: float | None = None) -> None:
+    """Remember a row's mean and its standard error: of the mean, unless it is given; 0 for one value."""
+    v = np.asarray(values, dtype=float).ravel()
+    if error is None:
+        error = float(v.std(ddof=1) / np.sqrt(len(v))) if len(v) > 1 else 0.0
+    KEPT[row] = float(v.mean()), error
 
 
 def percent(values: Sequence[float]) -> tuple[float, float]:
@@ -281,9 +350,9 @@ def text(values: Sequence[float]) -> str:
     return f"{mean:.1f}" if np.isnan(error) else f"{mean:.1f} +- {error:.1f}"
 
 
-def rule_text(rule: dict[str, Any] | None) -> str:
-    """A kernel scale in words."""
-    if rule is None:
+def rule_text(rule: Any) -> str:
+    """A kernel scale in words; nothing for the settings of other selectors."""
+    if not isinstance(rule, dict):
         return ""
     scale = f"median x {rule['sigma_factor']:g}" if "sigma_factor" in rule else f"pct {rule['sigma_percentile']:g}"
     return scale + (f", {rule['normalize']}x" if rule.get("normalize") else "")
@@ -312,6 +381,7 @@ def show(
         inner = f"{percent([o.validation for o in found])[0]:.1f}"
         published = f"{paper[name][0]:g}" if name in paper else "-"
         row = "".join(f"{c:>13}" for c in curve)
+        keep(f"{title}: {name}", [o.accuracy for o in found])
         print(f"{name:<20}{row}   {text([o.accuracy for o in found]):>13} {number:>9} {inner:>6} {published:>6}")
     chosen = [rule_text(o.setting) for o in outcomes["ManiFeSt"]]
     counts = sorted(((chosen.count(c), c) for c in set(chosen)), reverse=True)

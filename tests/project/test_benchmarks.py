@@ -123,6 +123,89 @@ def test_fisher_of_kernels(papers):
         assert abs(np.corrcoef(found[:, j], expected[:, j])[0, 1]) > 0.999
 
 
+def test_margins(papers):
+    """LFE's W is the best of norm 1; Simba keeps the one feature that matters."""
+    from benchmarks.papers import margins
+
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 4))
+    X[:, 2] += 3 * y
+    gain = np.zeros((4, 4))
+    for n in range(40):
+        order = np.argsort(((X - X[n]) ** 2).sum(axis=1))[1:]
+        hit, miss = (next(j for j in order if (y[j] == y[n]) == same) for same in (True, False))
+        gain += np.outer(X[n] - X[miss], X[n] - X[miss]) - np.outer(X[n] - X[hit], X[n] - X[hit])
+    W = margins.lfe(X, y)
+    assert np.linalg.norm(W) == pytest.approx(1)
+    assert np.linalg.eigvalsh(W).min() > -1e-12
+    for _ in range(50):
+        other = rng.normal(size=(4, 4))
+        other = other @ other.T
+        assert np.sum(other * gain) / np.linalg.norm(other) < np.sum(W * gain)
+    w = margins.simba(X, y, 5, rng)
+    assert w[2] == 1
+    assert np.delete(w, 2).max() < 0.5
+
+
+def test_trace_ratio(papers):
+    """No other orthonormal coefficients, and no other weights nearby, have a larger ratio."""
+    from benchmarks.papers import ikdr
+
+    rng = np.random.default_rng(0)
+    between, within = (M @ M.T for M in rng.normal(size=(2, 12, 15)))
+    A = ikdr.trace_ratio(between, within, 3)
+    np.testing.assert_allclose(A.T @ A, np.eye(3), atol=1e-10)
+    best = np.trace(A.T @ between @ A) / np.trace(A.T @ within @ A)
+    for _ in range(50):
+        Q = np.linalg.qr(A + 0.1 * rng.normal(size=(12, 3)))[0]
+        assert np.trace(Q.T @ between @ Q) / np.trace(Q.T @ within @ Q) < best
+    b, v = np.abs(rng.normal(size=(2, 6, 20)))
+    weights = ikdr.best_weights(b, v, 0.1, np.full(6, 1 / 6))
+    assert weights.sum() == pytest.approx(1)
+    best = np.sum((weights @ b) ** 2) / (np.sum((weights @ v) ** 2) + 0.1)
+    for _ in range(50):
+        other = rng.dirichlet(100 * weights + 0.01)
+        assert np.sum((other @ b) ** 2) / (np.sum((other @ v) ** 2) + 0.1) < best * (1 + 1e-3)
+
+
+def test_gaps_choose_outside_the_folds(papers):
+    """On noise, validation promises far more than the test keeps."""
+    _, protocol = papers
+    rng = np.random.default_rng(0)
+    splits = [(rng.normal(size=(40, 300)), np.arange(40) % 2, rng.normal(size=(200, 300)), np.arange(200) % 2)] * 3
+    how = protocol.Protocol(
+        (protocol.Selector("ANOVA", protocol.anova), protocol.RANDOM), (10,), C=(1.0,), gamma=(1.0,)
+    )
+    found = protocol.each_split(protocol.gaps, how, splits, jobs=1)
+    validation, test = np.mean(found["ANOVA", ""], axis=(0, 1))
+    assert validation > test + 0.2
+    assert abs(test - 0.5) < 0.1
+    validation, test = np.mean(found["random features", ""], axis=(0, 1))
+    assert abs(validation - test) < 0.2
+
+
+def test_cells_of_disc(papers):
+    """Genes keep their distribution, and those that move together in one condition stand out."""
+    from benchmarks.papers import disc
+
+    sets, kind = disc.make_cells(400, 20_000, 1.0, np.random.default_rng(0))
+    A, B = map(disc.log_counts, sets)
+    np.testing.assert_allclose(A.mean(), B.mean(), rtol=0.02)
+    changed = np.char.str_len(kind) == 1
+    assert disc.roc_auc_score(changed, disc.correlation_change(A, B)) > 0.9
+
+
+def test_rows_that_changed(papers):
+    from benchmarks.papers.__main__ import changes
+
+    recorded = {"a": [1.0, 0.1], "b": [2.0, 0.0], "c": [3.0, 0.1], "d": [4.0, 0.1]}
+    found = {"a": (1.05, 0.1), "b": (2.1, 0.0), "c": (3.3, 0.2), "e": (5.0, 0.1)}
+    lines = changes(recorded, found)
+    assert [line[0] for line in lines] == ["b", "c", "d", "e"]
+    assert lines[0] == "b: 2.1, recorded 2, error 0"
+
+
 @pytest.fixture
 def calibration(papers):
     from benchmarks import bench_inference

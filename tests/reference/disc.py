@@ -210,3 +210,14 @@ def toy3(n, rng, size=25, n_noise=100):
         sets.append(samples(n, [n_noise, shared, *own], rng))
     features = np.arange(n_noise + 4 * size)
     return sets, [(features - n_noise) // size == s + 1 for s in range(3)]
+
+
+def toy4(n, rng, size=25, n_noise=100):
+    """Three sets: blocks that all, two or one of them have, two of each kind; in which sets each feature is in a block.
+
+    After 100 features of noise come the blocks of A, B and C, of A and C, of B, of B and C, of A, and of C.
+    """
+    kinds = ["ABC", "AC", "B", "BC", "A", "C"]
+    blocks = [(kind, factor(size, rng)) for kind in kinds for _ in range(2)]
+    sets = [samples(n, [n_noise, *(C if name in kind else size for kind, C in blocks)], rng) for name in "ABC"]
+    return sets, np.array([""] * n_noise + [kind for kind, _ in blocks for _ in range(size)])
