@@ -112,7 +112,7 @@ def table(n_samples: int, n_snps: int, seed: int) -> tuple[Any, Array, dict[str,
 
 
 def methods(n_snps: int, seed: int) -> dict[str, Any]:
-    multisurf = fastfs.MultiSURF(scaling=None)
+    multisurf, size = fastfs.MultiSURF(scaling=None), min(1000, n_snps // 5)
     return {
         "ReliefF, 10 neighbours": fastfs.ReliefF(n_neighbors=10, scaling=None),
         "ReliefF, 100 neighbours": fastfs.ReliefF(n_neighbors=100, scaling=None),
@@ -121,7 +121,7 @@ def methods(n_snps: int, seed: int) -> dict[str, Any]:
         "MultiSURF*": fastfs.MultiSURF(far=True, scaling=None),
         "TuRF(MultiSURF), 20 %": fastfs.TuRF(multisurf, n_features_to_select=BEST, step=0.2),
         "TuRF(MultiSURF), 5 %": fastfs.TuRF(multisurf, n_features_to_select=BEST, step=0.05),
-        "VLS(MultiSURF)": fastfs.VLS(multisurf, subset_size=min(1000, n_snps // 5), random_state=seed),
+        "VLS(MultiSURF)": fastfs.VLS(multisurf, n_subsets=max(40, n_snps // size), subset_size=size, random_state=seed),
     }
 
 

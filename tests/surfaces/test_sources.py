@@ -152,7 +152,7 @@ def test_more_than_a_quarter_is_refused(tmp_path, name):
 
 @pytest.mark.parametrize("name", BY_COLUMNS)
 def test_rows_of_a_file_by_columns_are_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=r"by columns \(CSC\).*but is read by rows.*tocsr\(\)"):
+    with pytest.raises(ValueError, match=r"by columns \(CSC\).*but is read by rows.*fastfs convert"):
         fastfs.ProjSe(1, max_memory=16_000).fit(BY_COLUMNS[name](tmp_path), LABELS)
 
 
