@@ -23,9 +23,6 @@ using Equal = GenotypePairs::Equal;
 // SNPs, and samples, whose genotypes are transposed at once.
 constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
 
-// Of each genotype of a word as it is stored.
-constexpr Word kLowBits = ~Word{0} / 3;
-
 // Words that tell which genotypes of a line are missing.
 constexpr std::int64_t kGapWords = kLineWords / 2;
 
@@ -54,27 +51,26 @@ std::vector<Sample> samples_by_place(const Matrix& X) {
     return samples;
 }
 
-// The genotypes of up to 32 samples from a byte of a SNP on; bits after its last byte are 0.
-Word read_word(const unsigned char* snp, std::int64_t begin, std::int64_t n_bytes) {
-    Word word = 0;
-    if (begin + 8 <= n_bytes) {
-        std::memcpy(&word, snp + begin, 8);
-    } else {
-        std::memcpy(&word, snp + begin, at(n_bytes - begin));
-    }
-    return word;
-}
-
 // Calls f(row, high bits, low bits) for each sample, with the genotypes in up to 64 SNPs; bits after them are 0.
 template <class F>
 void visit_words(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n, F&& f) {
     const fastfs_matrix& m = X.description();
+    const auto* bytes = static_cast<const unsigned char*>(m.values);
     const unsigned char* from[kWordSnps];
-    for (std::int64_t s = 0; s < n; ++s) from[s] = snp(m, snps[s]);
+    for (std::int64_t s = 0; s < n; ++s) {
+        from[s] = bytes + (m.col_list ? m.col_list[snps[s]] : snps[s]) * m.col_stride;
+    }
     alignas(64) Word words[kWordSnps];
     for (std::size_t p = 0; p < samples.size();) {
-        const std::int64_t block = samples[p].place / kWordSamples;
-        for (std::int64_t s = 0; s < n; ++s) words[s] = read_word(from[s], block * 8, m.col_stride);
+        const std::int64_t block = samples[p].place / kWordSamples, begin = block * 8;
+        if (begin + 8 <= m.col_stride) {
+            for (std::int64_t s = 0; s < n; ++s) std::memcpy(words + s, from[s] + begin, 8);
+        } else {
+            for (std::int64_t s = 0; s < n; ++s) {
+                words[s] = 0;
+                std::memcpy(words + s, from[s] + begin, at(m.col_stride - begin));
+            }
+        }
         std::fill(words + n, words + kWordSnps, Word{0});
         transpose(words);
         for (; p < samples.size() && samples[p].place / kWordSamples == block; ++p) {
@@ -155,10 +151,9 @@ class SnpLines {
     template <class F>
     void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
                     std::int64_t n_rows, Run& run, F&& f) const {
-        // Many at once, so that lines are used again while they are in the second cache.
-        const std::int64_t step = std::clamp(ceil_div(n_rows, run.n_threads()), std::int64_t{64}, std::int64_t{512});
-        parallel_for(run, ceil_div(n_rows, step), [&](std::int64_t task, int) {
-            const std::int64_t begin = task * step, end = std::min(begin + step, n_rows);
+        constexpr std::int64_t kRows = 64;
+        parallel_for(run, ceil_div(n_rows, kRows), [&](std::int64_t task, int) {
+            const std::int64_t begin = task * kRows, end = std::min(begin + kRows, n_rows);
             std::vector<std::int32_t> snps;
             std::vector<std::size_t> begins{0};
             for (std::int64_t owner = begin; owner < end; ++owner) {
@@ -322,34 +317,18 @@ GenotypePairs::GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps, bo
 const GenotypeDifference& GenotypePairs::kernels() const { return genotype_isa().differences[differ_]; }
 
 std::vector<std::int64_t> GenotypePairs::n_missing(Run& run) const {
-    const fastfs_matrix& m = X_->description();
     const auto p = static_cast<std::int64_t>(snps_.size());
-    std::vector<std::int64_t> blocks;  // of samples that are read together
-    for (const Sample& sample : samples_) {
-        const std::int64_t block = sample.place / kWordSamples;
-        if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
-    }
-    // Few are missing, so they are visited one by one.
     std::vector<std::vector<std::int64_t>> found(at(run.n_threads()));
     parallel_for(run, ceil_div(p, kWordSnps), [&](std::int64_t task, int slot) {
         auto& counts = found[at(slot)];
-        counts.resize(blocks.size() * kWordSamples);
-        for (std::int64_t s = task * kWordSnps; s < std::min((task + 1) * kWordSnps, p); ++s) {
-            const unsigned char* of_snp = snp(m, snps_[at(s)]);
-            for (std::size_t b = 0; b < blocks.size(); ++b) {
-                const Word word = read_word(of_snp, blocks[b] * 8, m.col_stride);
-                for (Word bits = word & ~(word >> 1) & kLowBits; bits != 0; bits &= bits - 1) {
-                    ++counts[b * kWordSamples + at(std::countr_zero(bits) / 2)];
-                }
-            }
-        }
+        counts.resize(at(X_->n_rows()));
+        const std::int64_t first = task * kWordSnps;
+        visit_words(*X_, samples_, snps_.data() + first, std::min(kWordSnps, p - first),
+                    [&](std::int64_t row, Word high, Word low) { counts[at(row)] += std::popcount(low & ~high); });
     });
     std::vector<std::int64_t> all(at(X_->n_rows()));
     for (const auto& counts : found) {
-        for (std::size_t s = 0, b = 0; s < samples_.size() && !counts.empty(); ++s) {
-            while (blocks[b] != samples_[s].place / kWordSamples) ++b;
-            all[at(samples_[s].row)] += counts[b * kWordSamples + at(samples_[s].place % kWordSamples)];
-        }
+        for (std::size_t r = 0; r < counts.size(); ++r) all[r] += counts[r];
     }
     return all;
 }
@@ -631,15 +610,15 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
         sums.resize(at(largest + 1));
         for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
             const double share = bins.shares[at(order[first])];
+            double means[kLineSnps] = {};
             std::int64_t most = 0;  // that a sum may be
             for (; last < order.size() && bins.shares[at(order[last])] == share; ++last) {
                 const std::int32_t bin = order[last];
                 most += 2 * size(bin);
                 if (most >> kSumPlanes != 0) break;
                 kernels().add_by_known(lines, bins.members.data() + bins.begins[at(bin)], size(bin), zero,
-                                       lines + bins.targets[at(bin)] * kLineWords, sums.data());
+                                       lines + bins.targets[at(bin)] * kLineWords, sums.data(), means);
             }
-            double means[kLineSnps] = {};
             for (std::int64_t known = 1; known <= largest; ++known) {
                 if (sums[at(known)].most > 0) genotype_isa().add_means(sums[at(known)], known, means);
             }

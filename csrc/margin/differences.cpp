@@ -276,18 +276,16 @@ void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::
     const bool triangle = targets.all() && t0 == 0 && t1 == n;
     const double total =
         weights_.empty() ? static_cast<double>(A) : std::accumulate(weights_.begin(), weights_.end(), 0.0);
-    // Tiles, so that what is written to the other triangle stays in the cache.
-    constexpr std::int64_t kTile = 32;
-    parallel_for(run, ceil_div(t1 - t0, kTile), [&](std::int64_t task, int) {
-        const std::int64_t begin = task * kTile, end = std::min(begin + kTile, t1 - t0);
+    parallel_for(run, t1 - t0, [&](std::int64_t t, int) {
+        const std::int64_t i = targets.row(t0 + t);
+        const std::uint64_t* of_i = missing_.data() + i * n_words_;
         std::vector<std::uint64_t> either(weights_.empty() ? 0 : at(n_words_));
-        const auto weighed = [&](std::int64_t t, std::int64_t j) {
-            const double distance = out[t * ld + j];
-            const std::int64_t i = targets.row(t0 + t);
-            const std::uint64_t *of_i = missing_.data() + i * n_words_, *of_j = missing_.data() + j * n_words_;
+        double* row = out + t * ld;
+        for (std::int64_t j = triangle ? i : 0; j < n; ++j) {
+            const std::uint64_t* of_j = missing_.data() + j * n_words_;
             const std::int64_t both = lacking ? lacking[t * n + j] : both_missing(of_i, of_j, n_words_);
             const std::int64_t n_shared = A - n_missing_[at(i)] - n_missing_[at(j)] + both;
-            if (n_shared == A) return distance;
+            if (n_shared == A) continue;
             auto shared = static_cast<double>(n_shared);
             if (!weights_.empty()) {
                 for (std::int64_t word = 0; word < n_words_; ++word) either[at(word)] = of_i[word] | of_j[word];
@@ -296,17 +294,12 @@ void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::
             // Less than rounding leaves is no weight. Multiplied before it is divided, so that equal shares of
             // differing categories stay ties.
             const bool any = n_shared > 0 && shared > 1e-12 * total;
-            return any ? distance * total / shared : std::numeric_limits<double>::quiet_NaN();
-        };
-        for (std::int64_t first = triangle ? begin : 0; first < n; first += kTile) {
-            const std::int64_t last = std::min(first + kTile, n);
-            for (std::int64_t t = begin; t < end; ++t) {
-                for (std::int64_t j = triangle ? std::max(t, first) : first; j < last; ++j) {
-                    out[t * ld + j] = weighed(t, j);
-                    if (triangle) out[j * ld + t] = out[t * ld + j];
-                }
-            }
+            row[j] = any ? row[j] * total / shared : std::numeric_limits<double>::quiet_NaN();
         }
+    });
+    if (!triangle) return;
+    parallel_for(run, n, [&](std::int64_t i, int) {
+        for (std::int64_t j = 0; j < i; ++j) out[i * ld + j] = out[j * ld + i];
     });
 }
 

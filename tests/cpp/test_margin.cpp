@@ -544,7 +544,8 @@ void test_genotype_means() {
             for (const std::int32_t target : {3, 7}) {
                 for (auto& line : chosen) line = static_cast<std::int32_t>(engine() % n_lines);
                 isa().genotypes->differences[differ].add_by_known(lines.data(), chosen.data(), n, n_lines,
-                                                                  lines.data() + target * kLineWords, sums.data());
+                                                                  lines.data() + target * kLineWords, sums.data(),
+                                                                  means.data());
                 for (std::int64_t snp = 0; snp < kLineSnps; ++snp) {
                     const auto x = code(target, snp);
                     double sum = 0, known = 0;

@@ -376,6 +376,9 @@ inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
 
 inline HalfWord choose(HalfWord where, HalfWord a, HalfWord b) { return (where & a) | (~where & b); }
 
+// Planes of gaps up to which sums are told apart by the gaps: one division each is faster for more.
+constexpr int kGapPlanes = 4;
+
 inline bool any(HalfWord x) {
 #if defined(__AVX2__)
     return !_mm256_testz_si256(__builtin_bit_cast(__m256i, x), __builtin_bit_cast(__m256i, x));
@@ -388,46 +391,59 @@ inline bool any(HalfWord x) {
 
 template <bool differ>
 void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
-                  const std::uint64_t* line, KnownSums* sums) {
+                  const std::uint64_t* line, KnownSums* sums, double* means) {
     Planes highs, lows, boths;
     const int n_planes = count_codes(lines, chosen, n, zero, highs, lows, boths);
+    // From here on, differences where high bits were counted, gaps where low ones were, and known lines.
+    int n_gaps = 0;  // planes of gaps
     for (int word = 0; word < kHalf; word += kHalfWords) {
         const auto high = load_as<HalfWord>(line + word), low = load_as<HalfWord>(line + kHalf + word);
-        HalfWord gaps[kSumPlanes], sum[kSumPlanes], any_known{}, carry{}, borrow[4] = {};
+        const HalfWord present = high | ~low;
+        HalfWord carry{}, borrow[4] = {};
         for (int p = 0; p < n_planes; ++p) {
             const auto h = load_as<HalfWord>(highs[p] + word), l = load_as<HalfWord>(boths[p] + word);
-            gaps[p] = subtract(load_as<HalfWord>(lows[p] + word), l, borrow[0]);
-            // Known lines, and those of them without the high bit, and without the low one.
-            const HalfWord known = subtract(HalfWord{} - static_cast<std::uint64_t>(n >> p & 1), gaps[p], borrow[1]);
+            const HalfWord gap = subtract(load_as<HalfWord>(lows[p] + word), l, borrow[0]);
+            const HalfWord known = subtract(HalfWord{} - static_cast<std::uint64_t>(n >> p & 1), gap, borrow[1]);
+            // Of the known lines, those without the high bit, and without the low one.
             const HalfWord not_h = subtract(known, h, borrow[2]), not_l = subtract(known, l, borrow[3]);
-            any_known |= known;
-            if constexpr (differ) {
-                sum[p] = choose(high, choose(low, not_l, not_h), h);
-                carry = add(sum[p], high & ~low & l, carry);
-            } else {
-                sum[p] = choose(high, not_h, h);
-                carry = add(sum[p], choose(low, not_l, l), carry);
-            }
+            HalfWord sum = differ ? choose(high, choose(low, not_l, not_h), h) : choose(high, not_h, h);
+            carry = add(sum, differ ? high & ~low & l : choose(low, not_l, l), carry);
+            store_as(highs[p] + word, HalfWord(sum & present));
+            store_as(lows[p] + word, gap);
+            store_as(boths[p] + word, known);
+            if (p >= n_gaps && any(gap)) n_gaps = p + 1;
         }
-        sum[n_planes] = carry;
-        int n_gaps = n_planes;  // planes of gaps
-        while (n_gaps > 0 && !any(gaps[n_gaps - 1])) --n_gaps;
-        HalfWord left = (high | ~low) & any_known;
+        store_as(highs[n_planes] + word, HalfWord(carry & present));
+    }
+    if (n_gaps > kGapPlanes && n <= kMostLines / 2) {
+        std::uint16_t counts[2][kLineSnps];
+        read_planes(highs, n_planes + 1, counts[0]);
+        read_planes(boths, n_planes, counts[1]);
+        for (int k = 0; k < kLineSnps; ++k) {
+            const std::int32_t divisor = counts[1][k] > 1 ? counts[1][k] : 1;
+            means[k] += static_cast<double>(std::int32_t{counts[0][k]}) / static_cast<double>(divisor);
+        }
+        return;
+    }
+    for (int word = 0; word < kHalf; word += kHalfWords) {
+        HalfWord left{};
+        for (int p = 0; p <= n_planes; ++p) left |= load_as<HalfWord>(highs[p] + word);
         for (std::int64_t lacking = 0; any(left); ++lacking) {
             HalfWord where = left;
             for (int p = 0; p < n_gaps; ++p) {
-                where &= gaps[p] ^ (HalfWord{} + (static_cast<std::uint64_t>(lacking >> p & 1) - 1));
+                where &= load_as<HalfWord>(lows[p] + word) ^
+                         (HalfWord{} + (static_cast<std::uint64_t>(lacking >> p & 1) - 1));
             }
             if (!any(where)) continue;
             left ^= where;
             KnownSums& to = sums[n - lacking];
             to.most += 2 * n;
             const int bits = bits_of(to.most), top = bits < kSumPlanes ? bits : kSumPlanes;
-            carry = HalfWord{};
+            HalfWord carry{};
             for (int p = 0; p < top; ++p) {
                 auto bit = load_as<HalfWord>(to.planes[p] + word);
                 if (p <= n_planes) {
-                    carry = add(bit, sum[p] & where, carry);
+                    carry = add(bit, load_as<HalfWord>(highs[p] + word) & where, carry);
                 } else {
                     const HalfWord both = bit & carry;
                     bit ^= carry;

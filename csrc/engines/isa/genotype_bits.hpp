@@ -48,10 +48,10 @@ struct GenotypeDifference {
     // differences from these. counts: of those lines.
     void (*add_known)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
                       std::uint32_t* known);
-    // For each of 256 SNPs that `line` has, adds the differences from the c of n chosen lines that have it to sums[c],
-    // which must stay below 2^kSumPlanes. zero: a line without bits.
+    // For each of 256 SNPs that `line` has, of the c of n chosen lines that have it: adds the differences from these to
+    // sums[c], which must stay below 2^kSumPlanes, or their mean to means. zero: a line without bits.
     void (*add_by_known)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
-                         const std::uint64_t* line, KnownSums* sums);
+                         const std::uint64_t* line, KnownSums* sums, double* means);
     // Of chosen lines with the genotypes of samples k < n_samples, n (less than 2^15) of them: distances[k] -= the
     // differences from 00, and lacking[k] += in how many k lacks the genotype. zero: a line without bits.
     void (*take_off)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
