@@ -146,8 +146,8 @@ class SnpLines {
         });
     }
 
-    // Calls f(owner, first, n, counts) for each of some rows of the panel with gaps: of their SNPs, for the n samples
-    // of `fill` from `first` on.
+    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each of some rows of the panel with gaps: those SNPs,
+    // and lines with n_samples of those of `fill` from `first` on.
     template <class F>
     void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
                     std::int64_t n_rows, Run& run, F&& f) const {
@@ -165,14 +165,12 @@ class SnpLines {
                 }
                 begins.push_back(snps.size());
             }
-            LineCounts counts;
             for (std::int64_t block = 0; block < n_blocks_; ++block) {
                 for (std::int64_t owner = begin; owner < end; ++owner) {
                     const std::int32_t* chosen = snps.data() + begins[at(owner - begin)];
                     const auto n = static_cast<std::int64_t>(begins[at(owner - begin + 1)] - begins[at(owner - begin)]);
                     if (n == 0) continue;
-                    genotype_isa().count_lines(lines(block), chosen, n, static_cast<std::int32_t>(n_snps_), &counts);
-                    f(owner, block * kSamples, std::min(kSamples, n_rows_ - block * kSamples), counts);
+                    f(owner, block * kSamples, std::min(kSamples, n_rows_ - block * kSamples), lines(block), chosen, n);
                 }
             }
         });
@@ -342,7 +340,8 @@ std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, 
     const Panels panels(n_samples, n_snps, gaps);
     const std::int64_t of_panels = panels.size * panels.at_once * 8;
     const std::int64_t of_gaps = gaps ? of_panels / 2 + SnpLines::memory(n_samples, panels.width) : 0;
-    const std::int64_t of_thread = (n_samples + 1) * kLineWords * 8 + 16 * n_samples + 12 * kLineSnps * 8;
+    const std::int64_t of_sums = gaps ? n_samples * static_cast<std::int64_t>(sizeof(KnownSums)) : 0;
+    const std::int64_t of_thread = (n_samples + 1) * kLineWords * 8 + 16 * n_samples + 12 * kLineSnps * 8 + of_sums;
     return 64 * n_samples + 24 * n_snps + n_threads * of_thread + std::max(kPair * pairs, of_panels + of_gaps);
 }
 
@@ -413,18 +412,22 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
         for (std::int64_t l = 0; l < end - begin && gaps_; l += width) {
             const Word *panel = panels.data() + l * n * kLineWords, *of_panel = gaps.data() + l * n * kGapWords;
             const std::int64_t size = std::min(width, end - begin - l);
+            const auto zero = static_cast<std::int32_t>(width * kLineSnps);
             by_snp.fill(panel, of_panel, stride, size, all.data(), n, run);
             by_snp.visit_gaps(of_panel, stride, size, rows.data() + t0, m, run,
-                              [&](std::int64_t t, std::int64_t j, std::int64_t n_columns, const LineCounts& counts) {
-                                  kernels().take_off(counts, n_columns, out + t * ld + j, lacking + t * n + j);
+                              [&](std::int64_t t, std::int64_t j, std::int64_t n_columns, const Word* lines,
+                                  const std::int32_t* lacked, std::int64_t n_lacked) {
+                                  kernels().take_off(lines, lacked, n_lacked, zero, n_columns, out + t * ld + j,
+                                                     lacking + t * n + j);
                               });
             if (triangle) continue;
             by_snp.fill(panel, of_panel, stride, size, rows.data() + t0, m, run);
             by_snp.visit_gaps(of_panel, stride, size, all.data(), n, run,
-                              [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const LineCounts& counts) {
+                              [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const Word* lines,
+                                  const std::int32_t* lacked, std::int64_t n_lacked) {
                                   double excess[SnpLines::kSamples] = {};
                                   std::uint32_t unused[SnpLines::kSamples] = {};
-                                  kernels().take_off(counts, n_targets, excess, unused);
+                                  kernels().take_off(lines, lacked, n_lacked, zero, n_targets, excess, unused);
                                   for (std::int64_t k = 0; k < n_targets; ++k) out[(t + k) * ld + j] += excess[k];
                               });
         }
@@ -454,7 +457,7 @@ void GenotypePairs::for_lines(Run& run, F&& f) const {
         Word* lines = of_thread[at(slot)].data();
         std::fill_n(lines + n * kLineWords, kLineWords, Word{0});
         pack_line(*X_, samples_, snps_.data() + snp, std::min(kLineSnps, p - snp), kLineWords, lines);
-        f(snp, std::min(kLineSnps, p - snp), lines);
+        f(snp, std::min(kLineSnps, p - snp), lines, slot);
     });
 }
 
@@ -462,7 +465,7 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
                              Run& run) const {
     const Equal *begin = equal.data(), *end = begin + equal.size();
     const Rounding rounding = rounding_of(begin, end);
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
         double high[kLineSnps] = {}, low[kLineSnps] = {};
         add_equal(kernels(), lines, pairs.data(), begin, end, rounding, high, low);
         for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
@@ -562,7 +565,7 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
         begins.push_back(equal.size());
     }
     const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
         Numbers sums(at(n_groups * kLineSnps)), counts(at(n_groups * kLineSnps));
         for (std::int64_t bin = 0; bin < n_bins; ++bin) {
             const std::int64_t group = bin % n_groups, t = bin / n_groups;
@@ -590,30 +593,36 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
 }
 
 void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) const {
+    const auto size = [&](std::int32_t bin) { return bins.begins[at(bin + 1)] - bins.begins[at(bin)]; };
     std::vector<std::int32_t> order(bins.targets.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto share_of = [&](std::int32_t bin) { return bins.shares[at(bin)]; };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return share_of(a) < share_of(b); });
+    // By size, so that the sums in use are few.
+    const auto key = [&](std::int32_t bin) { return std::pair(bins.shares[at(bin)], size(bin)); };
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+    std::int64_t largest = 0;
+    for (const std::int32_t bin : order) largest = std::max(largest, size(bin));
+    run.require_memory(run.n_threads() * (largest + 1) * static_cast<std::int64_t>(sizeof(KnownSums)),
+                       "sums of neighbors for each thread");
+    std::vector<std::vector<KnownSums>> of_thread(at(run.n_threads()));
     const auto zero = static_cast<std::int32_t>(X_->n_rows());
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines) {
+    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int slot) {
+        auto& sums = of_thread[at(slot)];
+        sums.resize(at(largest + 1));
         for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
-            double means[kLineSnps] = {};  // of the bins of one share
-            for (; last < order.size() && share_of(order[last]) == share_of(order[first]); ++last) {
-                const auto bin = at(order[last]);
-                const std::int32_t* members = bins.members.data() + bins.begins[bin];
-                const std::int64_t size = bins.begins[bin + 1] - bins.begins[bin], target = bins.targets[bin];
-                if (size <= kMostLines) {
-                    LineCounts counts;
-                    genotype_isa().count_lines(lines, members, size, zero, &counts);
-                    kernels().add_means(counts, size, lines + target * kLineWords, means);
-                    continue;
-                }
-                std::uint32_t sums[kLineSnps] = {}, known[kLineSnps] = {};
-                add_known(kernels(), lines, zero, target, members, size, sums, known);
-                for (std::int64_t k = 0; k < n; ++k) means[k] += sums[k] / std::max(1.0, static_cast<double>(known[k]));
+            const double share = bins.shares[at(order[first])];
+            double means[kLineSnps] = {};
+            std::int64_t most = 0;  // that a sum may be
+            for (; last < order.size() && bins.shares[at(order[last])] == share; ++last) {
+                const std::int32_t bin = order[last];
+                most += 2 * size(bin);
+                if (most >> kSumPlanes != 0) break;
+                kernels().add_by_known(lines, bins.members.data() + bins.begins[at(bin)], size(bin), zero,
+                                       lines + bins.targets[at(bin)] * kLineWords, sums.data(), means);
             }
-            for (std::int64_t k = 0; k < n; ++k) out[snp + k] += share_of(order[first]) * means[k];
+            for (std::int64_t known = 1; known <= largest; ++known) {
+                if (sums[at(known)].most > 0) genotype_isa().add_means(sums[at(known)], known, means);
+            }
+            for (std::int64_t k = 0; k < n; ++k) out[snp + k] += share * means[k];
         }
     });
 }

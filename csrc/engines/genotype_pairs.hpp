@@ -71,7 +71,7 @@ class GenotypePairs {
 
   private:
     const GenotypeDifference& kernels() const;
-    // Calls f(snp, n, lines) for each line, with those of all samples side by side, and one without bits.
+    // Calls f(snp, n, lines, thread) for each line, with those of all samples side by side, and one without bits.
     template <class F>
     void for_lines(Run& run, F&& f) const;
     void add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums, Run& run) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "engines/isa/tiles.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -82,9 +81,8 @@ void SnpPlanes::pack(const Genotypes& genotypes, std::int64_t group) {
 void SnpPlanes::count(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
                       PairCounts* to) const {
     const std::uint64_t* words = words_.data();
-    isa().tables->count(words + i / kGroupSnps * group_words() + i % kGroupSnps,
-                        words + j0 / kGroupSnps * group_words(), n_words_, n_stored_, some_missing, n_groups(n), from,
-                        to);
+    table_isa().count(words + i / kGroupSnps * group_words() + i % kGroupSnps, words + j0 / kGroupSnps * group_words(),
+                      n_words_, n_stored_, some_missing, n_groups(n), from, to);
     if (some_missing) return;
     const auto set = [&](std::int64_t row, auto&& count) {
         for (std::int64_t k = 0; k < round_up(n, kSnpUnit); ++k)

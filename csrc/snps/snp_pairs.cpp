@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "engines/isa/tiles.hpp"
 #include "engines/snp_planes.hpp"
 #include "engines/strongest.hpp"
 #include "snps/interaction.hpp"
@@ -135,7 +134,7 @@ class Labeling {
             of_snp[3 + g] = static_cast<float>(roots_[(3 + g) * stride() + i] * of_class_);
         }
         threshold.update();
-        if (!isa().tables->screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), x2)) return;
+        if (!table_isa().screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), x2)) return;
         for (std::int64_t b = begin; b < n; ++b) {
             if (x2[b] < threshold.value()) continue;
             f(j0 + b, table_of(all, first, b, class_));

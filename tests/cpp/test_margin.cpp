@@ -524,6 +524,55 @@ void test_genotype_lines() {
     }
 }
 
+// Means of the differences from chosen lines that have a SNP, against plain counting: of two bins, up to more lines
+// than 16 bits count.
+void test_genotype_means() {
+    std::mt19937_64 engine(2);
+    constexpr std::int32_t n_lines = 40;
+    std::vector<std::uint64_t> lines(static_cast<std::size_t>((n_lines + 1) * kLineWords));
+    for (std::size_t word = 0; word < lines.size() - kLineWords; ++word) lines[word] = engine() | engine();
+    const auto code = [&](std::int32_t line, std::int64_t snp) {
+        const std::uint64_t* words = lines.data() + line * kLineWords + snp / 64;
+        return std::pair(words[0] >> (snp % 64) & 1, words[kLineWords / 2] >> (snp % 64) & 1);
+    };
+    const std::pair<std::uint64_t, std::uint64_t> missing(0, 1);
+    for (const std::int64_t n : {1, 10, 16, 37, 300, 70000}) {
+        for (const bool differ : {false, true}) {
+            std::vector<KnownSums> sums(static_cast<std::size_t>(n + 1));
+            std::vector<double> means(kLineSnps), expected(kLineSnps);
+            std::vector<std::int32_t> chosen(static_cast<std::size_t>(n));
+            for (const std::int32_t target : {3, 7}) {
+                for (auto& line : chosen) line = static_cast<std::int32_t>(engine() % n_lines);
+                isa().genotypes->differences[differ].add_by_known(lines.data(), chosen.data(), n, n_lines,
+                                                                  lines.data() + target * kLineWords, sums.data(),
+                                                                  means.data());
+                for (std::int64_t snp = 0; snp < kLineSnps; ++snp) {
+                    const auto x = code(target, snp);
+                    double sum = 0, known = 0;
+                    for (const std::int32_t line : chosen) {
+                        const auto y = code(line, snp);
+                        if (x == missing || y == missing) continue;
+                        const int bits = (x.first != y.first) + (x.second != y.second);
+                        sum += differ ? bits > 0 : bits;
+                        ++known;
+                    }
+                    if (known > 0) expected[static_cast<std::size_t>(snp)] += sum / known;
+                }
+            }
+            for (std::int64_t known = 1; known <= n; ++known) {
+                KnownSums& of = sums[static_cast<std::size_t>(known)];
+                isa().genotypes->add_means(of, known, means.data());
+                CHECK(of.most == 0);
+            }
+            double largest = 0;
+            for (std::size_t snp = 0; snp < kLineSnps; ++snp) {
+                largest = std::max(largest, std::abs(means[snp] - expected[snp]));
+            }
+            CHECK(largest < 1e-12);
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -542,6 +591,7 @@ int main() {
     test_forms<float>(9, 530, 4);
     test_cancel();
     test_genotype_lines();
+    test_genotype_means();
     std::printf("%s: %d failures\n", isa().name, failures);
     return failures != 0;
 }

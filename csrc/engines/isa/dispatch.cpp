@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engines/isa/genotype_bits.hpp"
+#include "engines/isa/genotype_tables.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 
@@ -16,6 +17,7 @@ extern const Isa isa_base;
 extern const Isa isa_avx2;
 extern const Isa isa_avx512;
 extern const GenotypeIsa counted_genotypes_avx512;
+extern const TableIsa counted_tables_avx512;
 #endif
 
 namespace {
@@ -69,15 +71,33 @@ const Isa& isa() {
     return chosen;
 }
 
-const GenotypeIsa& genotype_isa() {
 #if defined(FASTFS_X86)
+namespace {
+
+// Whether AVX-512 is in use on a machine that counts the bits of words.
+bool counts_bits() {
     static const bool counts = [] {
         unsigned a = 0, b = 0, c = 0, d = 0;
-        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VPOPCNTDQ) != 0;
+        return &isa() == &isa_avx512 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & bit_AVX512VPOPCNTDQ) != 0;
     }();
-    if (&isa() == &isa_avx512 && counts) return counted_genotypes_avx512;
+    return counts;
+}
+
+}  // namespace
+#endif
+
+const GenotypeIsa& genotype_isa() {
+#if defined(FASTFS_X86)
+    if (counts_bits()) return counted_genotypes_avx512;
 #endif
     return *isa().genotypes;
+}
+
+const TableIsa& table_isa() {
+#if defined(FASTFS_X86)
+    if (counts_bits()) return counted_tables_avx512;
+#endif
+    return *isa().tables;
 }
 
 }  // namespace fastfs::core

@@ -20,6 +20,12 @@ inline W load_as(const std::uint64_t* from) {
     return *reinterpret_cast<const InMemory*>(from);
 }
 
+template <class W>
+inline void store_as(std::uint64_t* to, W words) {
+    typedef W InMemory __attribute__((aligned(8), may_alias));
+    *reinterpret_cast<InMemory*>(to) = words;
+}
+
 // ---- carry-save adders ---------------------------------------------------------------------------------------------
 
 // The carry of plane + a + b, of which the rest stays in the plane.
@@ -189,7 +195,8 @@ void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* cou
     for (int group = 0; group < kLineSnps / 32; ++group) {
         __m512i count = _mm512_setzero_si512();
         for (int p = 0; p < n; ++p) {
-            const auto set = static_cast<__mmask32>(planes[p][group / 2] >> (32 * (group % 2)));
+            std::uint32_t set;
+            __builtin_memcpy(&set, reinterpret_cast<const char*>(planes[p]) + 4 * group, sizeof set);
             count = _mm512_mask_add_epi16(count, set, count, _mm512_set1_epi16(static_cast<short>(1 << p)));
         }
         _mm512_storeu_si512(counts + 32 * group, count);
@@ -270,7 +277,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
 
 // ---- bits of lines -------------------------------------------------------------------------------------------------
 
-using Planes = std::uint64_t[16][kHalf];
+using Planes = std::uint64_t[kSumPlanes][kHalf];
 
 // Counts in the planes in how many of the chosen lines each bit of value(line) is set, and returns how many planes.
 template <class W, class Value>
@@ -293,9 +300,9 @@ void copy_planes(const W* planes, int n, int from, int n_words, std::uint64_t (*
     }
 }
 
-void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
-                 LineCounts* counts) {
-    Planes high, low, both;
+// Of the chosen lines: in how many the high bit, the low one and both are set. Returns how many planes.
+int count_codes(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero, Planes high,
+                Planes low, Planes both) {
     int n_planes = 0;
     if constexpr (kWholeLine) {
         Word planes[kPlanes];
@@ -319,6 +326,13 @@ void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::in
                      [&](std::int64_t at) __attribute__((always_inline)) { return load(at) & load(at + kHalf); });
         copy_planes(planes, n_planes, 0, kHalfWords, both, word);
     }
+    return n_planes;
+}
+
+void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                 LineCounts* counts) {
+    Planes high, low, both;
+    const int n_planes = count_codes(lines, chosen, n, zero, high, low, both);
     read_planes(high, n_planes, counts->high);
     read_planes(low, n_planes, counts->gaps);
     read_planes(both, n_planes, counts->low);
@@ -327,11 +341,9 @@ void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::in
     }
 }
 
-// Calls f(k, sum, known) for each SNP k of a line: the sum of its differences from the n lines of counts that have it,
-// and the number of these; both 0 if the line hasn't.
-template <bool differ, class F>
-inline __attribute__((always_inline)) void visit_known(const LineCounts& counts, std::int64_t n,
-                                                       const std::uint64_t* line, F&& f) {
+template <bool differ>
+void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
+               std::uint32_t* known) {
     typedef std::uint16_t Count;
     alignas(64) Count high[kLineSnps], low[kLineSnps];
     const auto halves = reinterpret_cast<const std::uint64_t (*)[kHalf]>(line);
@@ -348,32 +360,143 @@ inline __attribute__((always_inline)) void visit_known(const LineCounts& counts,
             sum = std::uint32_t{high[k] ? not_h : h} + std::uint32_t{low[k] ? not_l : l};
         }
         const bool missing = low[k] > high[k];
-        f(k, missing ? 0 : sum, missing ? std::uint32_t{0} : std::uint32_t{c});
+        sums[k] += missing ? 0 : sum;
+        known[k] += missing ? std::uint32_t{0} : std::uint32_t{c};
     }
 }
 
-template <bool differ>
-void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
-               std::uint32_t* known) {
-    visit_known<differ>(counts, n, line, [&](int k, std::uint32_t sum, std::uint32_t count) {
-        sums[k] += sum;
-        known[k] += count;
-    });
+// ---- sums by the number of known lines -----------------------------------------------------------------------------
+
+// The same bit of a - b, of which `borrow` takes what is lent by the next.
+inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
+    const HalfWord difference = a ^ b ^ borrow;
+    borrow = (~a & (b | borrow)) | (b & borrow);
+    return difference;
+}
+
+inline HalfWord choose(HalfWord where, HalfWord a, HalfWord b) { return (where & a) | (~where & b); }
+
+// Planes of gaps up to which sums are told apart by the gaps: one division each is faster for more.
+constexpr int kGapPlanes = 4;
+
+inline bool any(HalfWord x) {
+#if defined(__AVX2__)
+    return !_mm256_testz_si256(__builtin_bit_cast(__m256i, x), __builtin_bit_cast(__m256i, x));
+#else
+    std::uint64_t all = 0;
+    for (int w = 0; w < kHalfWords; ++w) all |= x[w];
+    return all != 0;
+#endif
 }
 
 template <bool differ>
-void add_means(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, double* means) {
-    visit_known<differ>(counts, n, line, [&](int k, std::uint32_t sum, std::uint32_t count) {
-        const auto divisor = static_cast<std::int32_t>(count > 1 ? count : 1);
-        means[k] += static_cast<double>(static_cast<std::int32_t>(sum)) / static_cast<double>(divisor);
-    });
+void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                  const std::uint64_t* line, KnownSums* sums, double* means) {
+    Planes highs, lows, boths;
+    const int n_planes = count_codes(lines, chosen, n, zero, highs, lows, boths);
+    // From here on, differences where high bits were counted, gaps where low ones were, and known lines.
+    int n_gaps = 0;  // planes of gaps
+    for (int word = 0; word < kHalf; word += kHalfWords) {
+        const auto high = load_as<HalfWord>(line + word), low = load_as<HalfWord>(line + kHalf + word);
+        const HalfWord present = high | ~low;
+        HalfWord carry{}, borrow[4] = {};
+        for (int p = 0; p < n_planes; ++p) {
+            const auto h = load_as<HalfWord>(highs[p] + word), l = load_as<HalfWord>(boths[p] + word);
+            const HalfWord gap = subtract(load_as<HalfWord>(lows[p] + word), l, borrow[0]);
+            const HalfWord known = subtract(HalfWord{} - static_cast<std::uint64_t>(n >> p & 1), gap, borrow[1]);
+            // Of the known lines, those without the high bit, and without the low one.
+            const HalfWord not_h = subtract(known, h, borrow[2]), not_l = subtract(known, l, borrow[3]);
+            HalfWord sum = differ ? choose(high, choose(low, not_l, not_h), h) : choose(high, not_h, h);
+            carry = add(sum, differ ? high & ~low & l : choose(low, not_l, l), carry);
+            store_as(highs[p] + word, HalfWord(sum & present));
+            store_as(lows[p] + word, gap);
+            store_as(boths[p] + word, known);
+            if (p >= n_gaps && any(gap)) n_gaps = p + 1;
+        }
+        store_as(highs[n_planes] + word, HalfWord(carry & present));
+    }
+    if (n_gaps > kGapPlanes && n <= kMostLines / 2) {
+        std::uint16_t counts[2][kLineSnps];
+        read_planes(highs, n_planes + 1, counts[0]);
+        read_planes(boths, n_planes, counts[1]);
+        for (int k = 0; k < kLineSnps; ++k) {
+            const std::int32_t divisor = counts[1][k] > 1 ? counts[1][k] : 1;
+            means[k] += static_cast<double>(std::int32_t{counts[0][k]}) / static_cast<double>(divisor);
+        }
+        return;
+    }
+    for (int word = 0; word < kHalf; word += kHalfWords) {
+        HalfWord left{};
+        for (int p = 0; p <= n_planes; ++p) left |= load_as<HalfWord>(highs[p] + word);
+        for (std::int64_t lacking = 0; any(left); ++lacking) {
+            HalfWord where = left;
+            for (int p = 0; p < n_gaps; ++p) {
+                where &= load_as<HalfWord>(lows[p] + word) ^
+                         (HalfWord{} + (static_cast<std::uint64_t>(lacking >> p & 1) - 1));
+            }
+            if (!any(where)) continue;
+            left ^= where;
+            KnownSums& to = sums[n - lacking];
+            to.most += 2 * n;
+            const int bits = bits_of(to.most), top = bits < kSumPlanes ? bits : kSumPlanes;
+            HalfWord carry{};
+            for (int p = 0; p < top; ++p) {
+                auto bit = load_as<HalfWord>(to.planes[p] + word);
+                if (p <= n_planes) {
+                    carry = add(bit, load_as<HalfWord>(highs[p] + word) & where, carry);
+                } else {
+                    const HalfWord both = bit & carry;
+                    bit ^= carry;
+                    carry = both;
+                }
+                store_as(to.planes[p] + word, bit);
+            }
+        }
+    }
 }
 
+void add_means(KnownSums& sums, std::int64_t known, double* means) {
+    const int bits = bits_of(sums.most), n = bits < kSumPlanes ? bits : kSumPlanes;
+    std::uint16_t counts[2][kLineSnps] = {};
+    read_planes(sums.planes, n < 16 ? n : 16, counts[0]);
+    if (n > 16) read_planes(sums.planes + 16, n - 16, counts[1]);
+    const auto divisor = static_cast<double>(known);
+    for (int k = 0; k < kLineSnps; ++k) {
+        means[k] += static_cast<double>(std::int32_t{counts[0][k]} | std::int32_t{counts[1][k]} << 16) / divisor;
+    }
+    for (int p = 0; p < n; ++p) {
+        for (int w = 0; w < kHalf; ++w) sums.planes[p][w] = 0;
+    }
+    sums.most = 0;
+}
+
+// ---- gaps ----------------------------------------------------------------------------------------------------------
+
 template <bool differ>
-void take_off(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking) {
-    for (std::int64_t k = 0; k < n; ++k) {
-        distances[k] -= static_cast<double>(std::int32_t{counts.high[k]} + (differ ? 0 : counts.low[k]));
-        lacking[k] += counts.gaps[k];
+void take_off(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+              std::int64_t n_samples, double* distances, std::uint32_t* lacking) {
+    Planes sums, gaps, both;
+    const int n_planes = count_codes(lines, chosen, n, zero, sums, gaps, both);
+    int n_gaps = 0;  // planes of gaps, which are few
+    for (int word = 0; word < kHalf; word += kHalfWords) {
+        HalfWord borrow{}, carry{};
+        for (int p = 0; p < n_planes; ++p) {
+            auto sum = load_as<HalfWord>(sums[p] + word);
+            const auto low = load_as<HalfWord>(both[p] + word);
+            const HalfWord gap = subtract(load_as<HalfWord>(gaps[p] + word), low, borrow);
+            if (!differ) carry = add(sum, low, carry);
+            store_as(sums[p] + word, sum);
+            store_as(gaps[p] + word, gap);
+            if (p >= n_gaps && any(gap)) n_gaps = p + 1;
+        }
+        store_as(sums[n_planes] + word, carry);
+    }
+    std::uint16_t counts[2][kLineSnps];
+    read_planes(sums, n_planes + 1, counts[0]);
+    read_planes(gaps, n_gaps, counts[1]);
+    for (std::int64_t k = 0; k < n_samples; ++k) {
+        distances[k] -= static_cast<double>(std::int32_t{counts[0][k]});
+        lacking[k] += counts[1][k];
     }
 }
 
@@ -381,17 +504,19 @@ void take_off(const LineCounts& counts, std::int64_t n, double* distances, std::
 
 extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);
 constexpr GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME) = {
-    {{pair_sums<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
-     {pair_sums<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
+    {{pair_sums<false>, snp_sums<false>, add_known<false>, add_by_known<false>, take_off<false>},
+     {pair_sums<true>, snp_sums<true>, add_known<true>, add_by_known<true>, take_off<true>}},
     count_lines,
+    add_means,
 };
 
 #if defined(__AVX512F__)
 extern const GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME);
 constexpr GenotypeIsa FASTFS_GLUE(counted_genotypes_, FASTFS_ISA_NAME) = {
-    {{pair_counts<false>, snp_sums<false>, add_known<false>, add_means<false>, take_off<false>},
-     {pair_counts<true>, snp_sums<true>, add_known<true>, add_means<true>, take_off<true>}},
+    {{pair_counts<false>, snp_sums<false>, add_known<false>, add_by_known<false>, take_off<false>},
+     {pair_counts<true>, snp_sums<true>, add_known<true>, add_by_known<true>, take_off<true>}},
     count_lines,
+    add_means,
 };
 #endif
 

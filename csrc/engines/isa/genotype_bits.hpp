@@ -25,6 +25,14 @@ struct LineCounts {
     alignas(64) std::uint16_t high[kLineSnps], low[kLineSnps], gaps[kLineSnps];
 };
 
+// Sums of differences in the SNPs of a line, as planes of their bits, of targets that have one number of known
+// neighbors. They fit 32 bits with a sign.
+constexpr int kSumPlanes = 31;
+struct KnownSums {
+    alignas(64) std::uint64_t planes[kSumPlanes][kLineSnps / 64];
+    std::int64_t most;  // that a sum may be; 0: all are
+};
+
 // What depends on whether a difference is |x - y|, the number of bits in which the codes differ, or 1 if x isn't y.
 struct GenotypeDifference {
     // sums[j] += the differences of n_lines (at most kPanelLines) of `left` from right + j * stride (in words), for n
@@ -37,12 +45,17 @@ struct GenotypeDifference {
     void (*snp_sums)(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n, double by_high, double by_low,
                      double* high, double* low);
     // For each of 256 SNPs that `line` has, known[k] += how many of n other lines have it, and sums[k] += the
-    // differences from these; or means[k] += their mean, 0 of none. counts: of those lines.
+    // differences from these. counts: of those lines.
     void (*add_known)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
                       std::uint32_t* known);
-    void (*add_means)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, double* means);
-    // Of n samples k: distances[k] -= the differences of what is counted from 00, and lacking[k] += the gaps.
-    void (*take_off)(const LineCounts& counts, std::int64_t n, double* distances, std::uint32_t* lacking);
+    // For each of 256 SNPs that `line` has, of the c of n chosen lines that have it: adds the differences from these to
+    // sums[c], which must stay below 2^kSumPlanes, or their mean to means. zero: a line without bits.
+    void (*add_by_known)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                         const std::uint64_t* line, KnownSums* sums, double* means);
+    // Of chosen lines with the genotypes of samples k < n_samples, n (less than 2^15) of them: distances[k] -= the
+    // differences from 00, and lacking[k] += in how many k lacks the genotype. zero: a line without bits.
+    void (*take_off)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
+                     std::int64_t n_samples, double* distances, std::uint32_t* lacking);
 };
 
 struct GenotypeIsa {
@@ -50,6 +63,8 @@ struct GenotypeIsa {
     // Of n (at most kMostLines) chosen lines. zero: a line without bits.
     void (*count_lines)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                         LineCounts* counts);
+    // For each of 256 SNPs, means[k] += its sum / known; then all sums are 0.
+    void (*add_means)(KnownSums& sums, std::int64_t known, double* means);
 };
 
 // Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ), which has twice the distances a second.

@@ -15,29 +15,60 @@ constexpr std::int64_t kWordsPerPass = 31;
 // Rows of counts of the planes as they are stored.
 constexpr int kPlane[] = {1, 2, 0};
 
+// Of a register of other SNPs, the bits that each of their planes shares with each plane of the SNP.
 template <int n_planes>
+using Shared = Word[n_planes][n_planes];
+
+template <int n_planes>
+void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int64_t n_words, Shared<n_planes>& sums) {
+    for (std::int64_t first = 0; first < n_words; first += kWordsPerPass) {
+        const std::int64_t end = n_words - first < kWordsPerPass ? n_words : first + kWordsPerPass;
+        Shared<n_planes> bytes = {};
+        for (std::int64_t w = first; w < end; ++w) {
+            Word other[n_planes];
+            for (int b = 0; b < n_planes; ++b) other[b] = load_words(others + (b * n_words + w) * kGroupSnps);
+            for (int a = 0; a < n_planes; ++a) {
+                const Word one = Word{} + snp[(a * n_words + w) * kGroupSnps];
+                for (int b = 0; b < n_planes; ++b) bytes[a][b] += bits_of_bytes(one & other[b]);
+            }
+        }
+        for (int a = 0; a < n_planes; ++a) {
+            for (int b = 0; b < n_planes; ++b) sums[a][b] += sum_of_bytes(bytes[a][b]);
+        }
+    }
+}
+
+#if defined(__AVX512F__)
+// The same where the machine counts the bits of words, for which one table of functions is of its own.
+template <int n_planes>
+__attribute__((target("avx512vpopcntdq"))) void count_words(const std::uint64_t* snp, const std::uint64_t* others,
+                                                            std::int64_t n_words, Shared<n_planes>& sums) {
+    Shared<n_planes> counts = {};
+    for (std::int64_t w = 0; w < n_words; ++w) {
+        Word other[n_planes];
+        for (int b = 0; b < n_planes; ++b) other[b] = load_words(others + (b * n_words + w) * kGroupSnps);
+        for (int a = 0; a < n_planes; ++a) {
+            const Word one = Word{} + snp[(a * n_words + w) * kGroupSnps];
+            for (int b = 0; b < n_planes; ++b) {
+                const auto both = __builtin_bit_cast(__m512i, one & other[b]);
+                counts[a][b] += __builtin_bit_cast(Word, _mm512_popcnt_epi64(both));
+            }
+        }
+    }
+    for (int a = 0; a < n_planes; ++a) {
+        for (int b = 0; b < n_planes; ++b) sums[a][b] = counts[a][b];
+    }
+}
+#endif
+
+template <int n_planes, auto count>
 void count_planes(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
                   std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
     typedef std::int32_t Counts __attribute__((vector_size(4 * kWords)));
     typedef std::int32_t CountsInMemory __attribute__((vector_size(4 * kWords), aligned(4), may_alias));
     for (std::int64_t k = 0; k < n_groups * kGroupSnps; k += kWords) {
-        const std::uint64_t* others = groups + k / kGroupSnps * n_stored * n_words * kGroupSnps + k % kGroupSnps;
-        Word sums[n_planes][n_planes] = {};
-        for (std::int64_t first = 0; first < n_words; first += kWordsPerPass) {
-            const std::int64_t end = n_words - first < kWordsPerPass ? n_words : first + kWordsPerPass;
-            Word bytes[n_planes][n_planes] = {};
-            for (std::int64_t w = first; w < end; ++w) {
-                Word other[n_planes];
-                for (int b = 0; b < n_planes; ++b) other[b] = load_words(others + (b * n_words + w) * kGroupSnps);
-                for (int a = 0; a < n_planes; ++a) {
-                    const Word one = Word{} + snp[(a * n_words + w) * kGroupSnps];
-                    for (int b = 0; b < n_planes; ++b) bytes[a][b] += bits_of_bytes(one & other[b]);
-                }
-            }
-            for (int a = 0; a < n_planes; ++a) {
-                for (int b = 0; b < n_planes; ++b) sums[a][b] += sum_of_bytes(bytes[a][b]);
-            }
-        }
+        Shared<n_planes> sums = {};
+        count(snp, groups + k / kGroupSnps * n_stored * n_words * kGroupSnps + k % kGroupSnps, n_words, sums);
         for (int a = 0; a < n_planes; ++a) {
             for (int b = 0; b < n_planes; ++b) {
                 const int row = 3 * kPlane[a] + kPlane[b];
@@ -49,9 +80,10 @@ void count_planes(const std::uint64_t* snp, const std::uint64_t* groups, std::in
     }
 }
 
+template <auto two_planes, auto three_planes>
 void count(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
            bool counts_known, std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
-    const auto counting = counts_known ? count_planes<3> : count_planes<2>;
+    const auto counting = counts_known ? count_planes<3, three_planes> : count_planes<2, two_planes>;
     counting(snp, groups, n_words, n_stored, n_groups, from, to);
 }
 
@@ -107,6 +139,11 @@ bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roo
 }  // namespace
 
 extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);
-constexpr TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME) = {count, screen};
+constexpr TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME) = {count<count_bytes<2>, count_bytes<3>>, screen};
+
+#if defined(__AVX512F__)
+extern const TableIsa FASTFS_GLUE(counted_tables_, FASTFS_ISA_NAME);
+constexpr TableIsa FASTFS_GLUE(counted_tables_, FASTFS_ISA_NAME) = {count<count_words<2>, count_words<3>>, screen};
+#endif
 
 }  // namespace fastfs::core

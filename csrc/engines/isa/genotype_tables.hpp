@@ -32,4 +32,7 @@ struct TableIsa {
                    std::int64_t stride, std::int64_t n, float threshold, float* x2);
 };
 
+// Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ).
+const TableIsa& table_isa();
+
 }  // namespace fastfs::core
