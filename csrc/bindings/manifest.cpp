@@ -51,65 +51,36 @@ fastfs::manifest_scale to_scale(const py::dict& given, py::ssize_t n_kernels) {
          {"sigma", array(&fastfs_manifest_scale::sigma, {n_kernels})}});
 }
 
-// Label-free stage; keeps the chunks' arrays alive.
-class Manifest {
-  public:
-    Manifest(const py::sequence& chunks, bool keep_distances, const py::object& run_) {
-        for (const auto& chunk : chunks) {
-            chunks_.push_back(std::make_unique<Matrix>(py::reinterpret_borrow<py::object>(chunk)));
-            views_.push_back(chunks_.back()->view);
-            n_rows_ += views_.back().n_rows();
-            n_features_ = views_.back().n_cols();
-        }
-        Call call(run_);
-        manifest_ = call(
-            [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
-    }
+py::dict to_dict(const fastfs::manifest_plan& found) {
+    py::dict plan;
+    plan["accuracy"] = word_of(found.accuracy, kAccuracies);
+    plan["reason"] = word_of(found.reason, kReasons);
+    plan["exact_bytes"] = found.exact_bytes;
+    plan["n_problems"] = found.n_problems;
+    return plan;
+}
 
-    // The form that a fit would take, and the number of its problems.
-    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
-                  const py::object& run_) const {
-        Call call(run_);
-        return to_dict(plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call));
-    }
+// The results of all scales, in arrays for the core to fill. A share of the problems has their scores instead of the
+// classes', and 0 for the kernels of others.
+struct Fitted {
+    std::vector<fastfs::manifest_scale> scales;
+    std::vector<fastfs_manifest_result> results;
+    py::list arrays;
 
-    // The plan, and a result for each scale. A share of the problems has their scores instead of the classes', and 0
-    // for the kernels of others.
-    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                  std::int64_t n_components, const py::object& run_) const {
-        const auto* labels = labels_of(labels_, n_rows_);
-        auto options = to_manifest_options(options_);
-        Call call(run_);
-        const auto n_scales = static_cast<std::int64_t>(scales_.size());
-        const auto found = plan_of(n_classes, n_scales, options, n_components, call);
-        options.accuracy = found.accuracy;
-        std::vector<fastfs::manifest_scale> scales;
-        std::vector<fastfs_manifest_result> results;
-        py::list fitted;
+    Fitted(const py::list& scales_, std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
+           std::int64_t n_components, bool is_share) {
         for (const auto& scale : scales_) {
-            scales.push_back(to_scale(scale.cast<py::dict>(), found.n_kernels));
-            py::dict arrays;
-            results.push_back(room_for(n_classes, found, n_components, options.n_problems > 0, arrays));
-            fitted.append(arrays);
+            scales.push_back(to_scale(scale.cast<py::dict>(), plan.n_kernels));
+            py::dict of_scale;
+            results.push_back(room_for(d, n_classes, plan, n_components, is_share, of_scale));
+            arrays.append(of_scale);
         }
-        call([&](const fastfs::run& run) { manifest_->fit(labels, n_classes, scales, options, results, run); });
-        return py::make_tuple(to_dict(found), fitted);
     }
 
   private:
-    static py::dict to_dict(const fastfs::manifest_plan& found) {
-        py::dict plan;
-        plan["accuracy"] = word_of(found.accuracy, kAccuracies);
-        plan["reason"] = word_of(found.reason, kReasons);
-        plan["exact_bytes"] = found.exact_bytes;
-        plan["n_problems"] = found.n_problems;
-        return plan;
-    }
-
-    // Arrays for the core to fill.
-    fastfs_manifest_result room_for(std::int64_t n_classes, const fastfs::manifest_plan& plan, std::int64_t m,
-                                    bool is_share, py::dict& arrays) const {
-        const std::int64_t d = n_features_, p = plan.n_problems, k = plan.n_kernels;
+    static fastfs_manifest_result room_for(std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
+                                           std::int64_t m, bool is_share, py::dict& arrays) {
+        const std::int64_t p = plan.n_problems, k = plan.n_kernels;
         fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
         const auto room = [&](const char* name, auto*& member, Shape shape) {
             py::array_t<std::remove_reference_t<decltype(*member)>> array(std::move(shape));
@@ -136,7 +107,47 @@ class Manifest {
         room("difference_vectors", out.difference_vectors, {p, m, d});
         return out;
     }
+};
 
+// Label-free stage; keeps the chunks' arrays alive.
+class Manifest {
+  public:
+    Manifest(const py::sequence& chunks, bool keep_distances, const py::object& run_) {
+        for (const auto& chunk : chunks) {
+            chunks_.push_back(std::make_unique<Matrix>(py::reinterpret_borrow<py::object>(chunk)));
+            views_.push_back(chunks_.back()->view);
+            n_rows_ += views_.back().n_rows();
+            n_features_ = views_.back().n_cols();
+        }
+        Call call(run_);
+        manifest_ = call(
+            [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
+    }
+
+    // The form that a fit would take, and the number of its problems.
+    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
+                  const py::object& run_) const {
+        Call call(run_);
+        return to_dict(plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call));
+    }
+
+    // The plan, and a result for each scale.
+    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
+                  std::int64_t n_components, const py::object& run_) const {
+        const auto* labels = labels_of(labels_, n_rows_);
+        auto options = to_manifest_options(options_);
+        Call call(run_);
+        const auto n_scales = static_cast<std::int64_t>(scales_.size());
+        const auto found = plan_of(n_classes, n_scales, options, n_components, call);
+        options.accuracy = found.accuracy;
+        Fitted fitted(scales_, n_features_, n_classes, found, n_components, options.n_problems > 0);
+        call([&](const fastfs::run& run) {
+            manifest_->fit(labels, n_classes, fitted.scales, options, fitted.results, run);
+        });
+        return py::make_tuple(to_dict(found), fitted.arrays);
+    }
+
+  private:
     fastfs::manifest_plan plan_of(std::int64_t n_classes, std::int64_t n_scales,
                                   const fastfs::manifest_options& options, std::int64_t n_components,
                                   Call& call) const {
@@ -148,6 +159,66 @@ class Manifest {
     std::vector<fastfs::matrix> views_;
     std::int64_t n_rows_ = 0, n_features_ = 0;
     std::unique_ptr<fastfs::manifest> manifest_;
+};
+
+// Sums over blocks of rows, with what they were made for.
+struct ManifestSums {
+    fastfs::manifest_sums sums;
+    py::dict options;
+
+    ManifestSums(std::int64_t n_features, std::int64_t n_groups, const py::dict& options_, const py::object& run_)
+        : sums(make(n_features, n_groups, options_, run_)), options(options_) {}
+
+    void update(const py::object& X_, const py::object& groups_, const py::object& run_) {
+        const Matrix X(X_);
+        const auto* groups = labels_of(groups_, X.view.n_rows());
+        Call call(run_);
+        call([&](const fastfs::run& run) { sums.update(X.view, groups, run); });
+    }
+
+    // As of Manifest; labels has the class of each group, or -1.
+    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
+                  std::int64_t n_components, const py::object& run_) const {
+        const auto* labels = labels_of(labels_, sums.n_groups());
+        const auto how = to_manifest_options(options_);
+        const auto found = plan(sums.n_features(), sums.n_groups(), n_classes,
+                                static_cast<std::int64_t>(scales_.size()), options_, n_components, run_);
+        Call call(run_);
+        Fitted fitted(scales_, sums.n_features(), n_classes, found, n_components, false);
+        call([&](const fastfs::run& run) { sums.fit(labels, n_classes, fitted.scales, how, fitted.results, run); });
+        return py::make_tuple(to_dict(found), fitted.arrays);
+    }
+
+    static fastfs::manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
+                                      std::int64_t n_scales, const py::dict& options_, std::int64_t n_components,
+                                      const py::object& run_) {
+        const auto how = to_manifest_options(options_);
+        Call call(run_);
+        return call([&](const fastfs::run& run) {
+            return fastfs::manifest_sums::plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
+        });
+    }
+
+    py::array_t<double> means() const {
+        const auto values = sums.means();
+        py::array_t<double> found(Shape{sums.n_groups(), sums.n_features()});
+        std::copy(values.begin(), values.end(), found.mutable_data());
+        return found;
+    }
+
+    py::array_t<double> save() const {
+        py::array_t<double> numbers(sums.size());
+        sums.save(numbers.mutable_data());
+        return numbers;
+    }
+
+  private:
+    static fastfs::manifest_sums make(std::int64_t n_features, std::int64_t n_groups, const py::dict& options_,
+                                      const py::object& run_) {
+        const auto how = to_manifest_options(options_);
+        Call call(run_);
+        return call([&](const fastfs::run& run) { return fastfs::manifest_sums(n_features, n_groups, how, run); });
+    }
 };
 
 // The scores of all problems together and those of the classes, from the scores of each problem.
@@ -192,6 +263,7 @@ void bind_manifest(py::module_& m) {
     m.attr("MANIFEST_WARN_ONE_SAMPLE") = int{FASTFS_MANIFEST_WARN_ONE_SAMPLE};
     m.attr("MANIFEST_WARN_TRACE") = int{FASTFS_MANIFEST_WARN_TRACE};
     m.attr("MANIFEST_WARN_NO_CONTRAST") = int{FASTFS_MANIFEST_WARN_NO_CONTRAST};
+    m.attr("MANIFEST_WARN_DIGITS") = int{FASTFS_MANIFEST_WARN_DIGITS};
     m.attr("MANIFEST_WARN_AGREEMENT") = int{FASTFS_MANIFEST_WARN_AGREEMENT};
     m.def("manifest_mean_scores", &manifest_mean_scores, py::arg("problem_scores").noconvert(), py::arg("n_classes"),
           py::arg("multiclass"));
@@ -203,6 +275,45 @@ void bind_manifest(py::module_& m) {
              py::arg("n_components"), py::arg("run"))
         .def("fit", &Manifest::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
              py::arg("n_components"), py::arg("run"));
+    py::class_<ManifestSums>(m, "ManifestSums")
+        .def(py::init<std::int64_t, std::int64_t, const py::dict&, const py::object&>(), py::arg("n_features"),
+             py::arg("n_groups"), py::arg("options"), py::arg("run"))
+        .def_static(
+            "plan",
+            [](std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes, std::int64_t n_scales,
+               const py::dict& options, std::int64_t n_components, const py::object& run) {
+                return to_dict(
+                    ManifestSums::plan(n_features, n_groups, n_classes, n_scales, options, n_components, run));
+            },
+            py::arg("n_features"), py::arg("n_groups"), py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
+            py::arg("n_components"), py::arg("run"))
+        .def("update", &ManifestSums::update, py::arg("X"), py::arg("groups"), py::arg("run"))
+        .def(
+            "merge",
+            [](ManifestSums& self, const ManifestSums& other) {
+                py::gil_scoped_release released;
+                self.sums.merge(other.sums);
+            },
+            py::arg("other"))
+        .def("fit", &ManifestSums::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
+             py::arg("n_components"), py::arg("run"))
+        .def(py::pickle(
+            [](const ManifestSums& self) {
+                return py::make_tuple(self.sums.n_features(), self.sums.n_groups(), self.options, self.save());
+            },
+            [](const py::tuple& state) {
+                const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
+                ManifestSums made(state[0].cast<std::int64_t>(), state[1].cast<std::int64_t>(),
+                                  state[2].cast<py::dict>(), run);
+                const auto numbers = state[3].cast<py::array_t<double, py::array::c_style>>();
+                if (numbers.size() != made.sums.size()) {
+                    throw std::invalid_argument("these numbers are sums of other sizes");
+                }
+                made.sums.load(numbers.data());
+                return made;
+            }))
+        .def_property_readonly("counts", [](const ManifestSums& self) { return to_array(self.sums.counts()); })
+        .def_property_readonly("means", &ManifestSums::means);
 }
 
 }  // namespace fastfs::bindings

@@ -1,6 +1,9 @@
 // The C interface of ManiFeSt.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,10 +11,16 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "manifest/manifest.hpp"
+#include "manifest/sums.hpp"
 #include "support/errors.hpp"
 
 struct fastfs_manifest {
     const fastfs::core::Manifest data;
+};
+
+struct fastfs_manifest_sums {
+    fastfs::core::ManifestSums sums;
+    mutable std::mutex mutex = {};
 };
 
 namespace {
@@ -70,6 +79,29 @@ void check_result(const fastfs_manifest_result& result, std::int64_t n_component
             "n_components is positive, but an array of the components is null");
 }
 
+// Lets fit(options, scales, run, results) write the results of all scales.
+template <class F>
+void fit_scales(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options* options,
+                const fastfs_manifest_scale* scales, std::int64_t n_scales, const fastfs_run* run_,
+                fastfs_manifest_result* results, F&& fit) {
+    const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+    Run run = read_run(run_);
+    const auto sigmas = read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales");
+    const auto out = read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results");
+    check_options(how, n_scales, out.front().n_components, d);
+    for (const auto& scale : sigmas) check_scale(scale, count_kernels(n_classes, how.multiclass));
+    for (const auto& result : out) {
+        if (!run.is_question()) check_result(result, out.front().n_components);
+    }
+    fit(how, sigmas, run, out);
+}
+
+void check_sizes(std::int64_t n_features, std::int64_t n_groups) {
+    require_size(n_features, 2, "n_features");
+    require_size(n_groups, 1, "n_groups");
+    require_fits(n_groups, n_features, "the sums of the groups");
+}
+
 }  // namespace
 
 extern "C" {
@@ -122,20 +154,120 @@ fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t
                                   int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
     return guarded([&] {
         require(manifest != nullptr && labels != nullptr, "manifest or labels are null");
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
-        Run run = read_run(run_);
         const Samples& X = manifest->data.samples();
         require_labels(labels, X.n_rows(), n_classes);
-        const auto sigmas = read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales");
-        const auto out = read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results");
-        check_options(how, n_scales, out.front().n_components, X.n_cols());
-        for (const auto& scale : sigmas) check_scale(scale, count_kernels(n_classes, how.multiclass));
-        for (const auto& result : out) {
-            if (!run.is_question()) check_result(result, out.front().n_components);
-        }
-        manifest->data.fit(labels, n_classes, how, sigmas, run, out);
+        fit_scales(X.n_cols(), n_classes, options, scales, n_scales, run_, results,
+                   [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
+                       manifest->data.fit(labels, n_classes, how, sigmas, run, out);
+                   });
     });
 }
+
+fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
+                                        const fastfs_manifest_options* options, int64_t n_scales, int64_t n_components,
+                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
+    return guarded([&] {
+        check_sizes(n_features, n_groups);
+        require(n_classes >= 2 && n_classes <= n_groups, "n_classes must be from 2 to the ", n_groups, " groups, not ",
+                n_classes);
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        check_options(how, n_scales, n_components, n_features);
+        const Run run = read_run(run_);
+        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
+            found = ManifestSums::plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
+        });
+    });
+}
+
+fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options* options,
+                                       const fastfs_run* run_, fastfs_manifest_sums** sums) {
+    return guarded([&] {
+        const Run run = read_run(run_);
+        require_output(run, sums != nullptr, "sums is null");
+        check_sizes(n_features, n_groups);
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        check_options(how, 1, 0, n_features);
+        require(how.accuracy == FASTFS_MANIFEST_EXACT || how.accuracy == FASTFS_MANIFEST_FAST,
+                "accuracy must be FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST, as fastfs_manifest_sums_plan says");
+        run.require_memory(ManifestSums::memory(n_features, n_groups, how),
+                           {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
+                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features or groups");
+        *sums = new fastfs_manifest_sums{ManifestSums(n_features, n_groups, how)};
+    });
+}
+
+fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fastfs_matrix* X_, const int64_t* groups,
+                                          const fastfs_run* run_) {
+    return guarded([&] {
+        require(sums != nullptr && groups != nullptr, "sums or groups is null");
+        const Matrix X = read_matrix(X_);
+        std::lock_guard lock(sums->mutex);
+        const std::int64_t d = sums->sums.n_features();
+        require(X.n_cols() == d, "this block of X has ", X.n_cols(), " columns, not ", d, " as those before");
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require_in_range(groups, X.n_rows(), sums->sums.n_groups());
+        Run run = read_run(run_);
+        sums->sums.update(X, groups, run);
+    });
+}
+
+fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other) {
+    return guarded([&] {
+        require(sums != nullptr && other != nullptr, "sums or other is null");
+        require(sums != other, "sums can't be merged with themselves");
+        std::scoped_lock lock(sums->mutex, other->mutex);
+        require(sums->sums.same_form(other->sums),
+                "the sums are of other features, groups or landmarks and can't be merged");
+        sums->sums.merge(other->sums);
+    });
+}
+
+fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means) {
+    return guarded([&] {
+        require(sums != nullptr, "sums is null");
+        std::lock_guard lock(sums->mutex);
+        if (counts) sums->sums.counts(counts);
+        if (means) sums->sums.means(means);
+    });
+}
+
+fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels, int64_t n_classes,
+                                       const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
+                                       int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
+    return guarded([&] {
+        require(sums != nullptr && labels != nullptr, "sums or labels are null");
+        std::lock_guard lock(sums->mutex);
+        const ManifestSums& of = sums->sums;
+        std::vector<std::int64_t> given;
+        std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
+        require_labels(given.data(), static_cast<std::int64_t>(given.size()), n_classes);
+        fit_scales(of.n_features(), n_classes, options, scales, n_scales, run_, results,
+                   [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
+                       of.fit(labels, n_classes, how, sigmas, run, out);
+                   });
+    });
+}
+
+int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) { return sums ? sums->sums.size() : 0; }
+
+fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers) {
+    return guarded([&] {
+        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
+        std::lock_guard lock(sums->mutex);
+        sums->sums.save(numbers);
+    });
+}
+
+fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers) {
+    return guarded([&] {
+        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
+        std::lock_guard lock(sums->mutex);
+        require_numbers(numbers, sums->sums.size(), "numbers");
+        sums->sums.load(numbers);
+    });
+}
+
+void fastfs_manifest_sums_free(fastfs_manifest_sums* sums) { std::unique_ptr<fastfs_manifest_sums> owner(sums); }
 
 fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                           const double* problem_scores, double* scores, double* class_scores) {

@@ -33,7 +33,9 @@ constexpr std::int64_t kRowsPerTask = 16;
 
 double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
-// The offset that nearly all values of a row share, or 0. Taking off one that some don't share would bury their digits,
+}  // namespace
+
+// Taking off one that some don't share would bury their digits,
 // as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
 // gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
 // either: a median, since any offset is right, that some 256 of the values confirm. Usually the median of five
@@ -63,8 +65,6 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
     std::nth_element(sample, sample + size / 2, sample + size);
     return is_shared(sample[size / 2]) ? sample[size / 2] : 0;
 }
-
-}  // namespace
 
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows) {
     double largest = 0;
@@ -112,7 +112,20 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
             for (std::int64_t n = 0; n < n_samples_; ++n) to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
         }
     }
+    for (std::int64_t c : columns) {
+        if (all.own_.empty()) break;
+        own_.push_back(all.own_[at(c)]);
+        names_.push_back(all.names_[at(c)]);
+    }
     sum_squares(run);
+}
+
+template <class T>
+void Features<T>::add_own(const std::vector<double>& squares) {
+    names_ = up_to(n_features_);
+    for (double square : squares) own_.push_back(square / (unit_ * unit_));
+    for (std::int64_t i = 0; i < n_features_; ++i) squared_norms_[i] += static_cast<T>(own_[at(i)]);
+    largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
 }
 
 template <class T>
@@ -341,7 +354,9 @@ void Features<T>::sum_squares(Run& run) {
                 }
             }
         }
-        for (std::int64_t i = first; i < last; ++i) squared_norms_[i] = static_cast<T>(sums[i - first]);
+        for (std::int64_t i = first; i < last; ++i) {
+            squared_norms_[i] = static_cast<T>(sums[i - first] + (own_.empty() ? 0 : own_[at(i)]));
+        }
     });
     largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
 }
@@ -384,6 +399,10 @@ void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& ri
             tile_kernels<T>().gram(feature(i0) + n0 * kPanel<T>, right.feature(j0) + n0 * kPanel<T>, panel_stride(),
                                    std::min(kSamplesPerCall, n_samples_ - n0), n0 > 0, tile, kTile, ni, nj);
         }
+        for (std::int64_t a = 0; a < ni && !own_.empty(); ++a) {
+            for (std::int64_t b = 0; b < nj; ++b)
+                tile[a * kTile + b] += static_cast<T>(own_product(i0 + a, right, j0 + b));
+        }
         return;
     }
     for (std::int64_t a = 0; a < ni; ++a) std::fill_n(tile + a * kTile, nj, T(0));
@@ -418,7 +437,9 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
             const double difference = static_cast<double>(a[n * kPanel<T>]) - static_cast<double>(b[n * kPanel<T>]);
             lane[n & 3] += difference * difference;
         }
-        return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]));
+        double apart = 0;
+        if (!own_.empty()) apart = own_[at(i)] + right.own_[at(j)] - 2 * own_product(i, right, j);
+        return static_cast<T>((lane[0] + lane[1]) + (lane[2] + lane[3]) + apart);
     }
     std::int64_t e = column_begins_[i], f = right.column_begins_[j];
     const std::int64_t e_end = column_begins_[i + 1], f_end = right.column_begins_[j + 1];
@@ -481,6 +502,8 @@ void Features<T>::weighted_sums(const double* a, double* sums, Run& run) const {
     }
 }
 
+template double shared_offset(const Values<float>&, std::int64_t, std::int64_t, double);
+template double shared_offset(const Values<double>&, std::int64_t, std::int64_t, double);
 template class Features<float>;
 template class Features<double>;
 template Features<float>::Features(const Features<float>&, const std::vector<std::int64_t>&, Run&);

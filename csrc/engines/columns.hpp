@@ -6,6 +6,7 @@
 
 #include "engines/isa/tiles.hpp"
 #include "support/buffer.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 
 namespace fastfs::core {
@@ -18,6 +19,10 @@ enum class Shift {
     kNone,
     kRow  // subtract what nearly all values of a row share: distances stay, their cancellation goes. Dense rows only.
 };
+
+// The offset that nearly all of the first n values of a row share, times per_unit, or 0.
+template <class T>
+double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit);
 
 // The power of two near the largest |x| of these rows; row_maxima: as of Samples::row_maxima.
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
@@ -47,6 +52,10 @@ class Features {
     T largest_squared_norm() const { return largest_squared_norm_; }
     T largest_value() const;                                               // of dense data, in magnitude
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
+
+    // Gives each dense feature another component, of this square in units of x, that no other one shares: as many rows
+    // of X would, with one value each.
+    void add_own(const std::vector<double>& squares);
 
     // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
     void add_original_norms(double* norms, Run& run) const;
@@ -81,6 +90,10 @@ class Features {
     void pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
     void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
+    // What features i and j of `right` have in common of their own: all, if they are the same one.
+    double own_product(std::int64_t i, const Features& right, std::int64_t j) const {
+        return names_[at(i)] == right.names_[at(j)] ? own_[at(i)] : 0;
+    }
 
     std::int64_t n_features_ = 0, n_samples_ = 0;
     bool sparse_ = false;
@@ -88,6 +101,8 @@ class Features {
     std::vector<double> row_shifts_;
     Buffer<T> squared_norms_;
     T largest_squared_norm_ = 0;
+    std::vector<double> own_;          // of add_own, in units of unit_^2, or empty
+    std::vector<std::int64_t> names_;  // then: which features of the first object these are
     // The values of a dense feature, one for each sample.
     const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
     std::int64_t panel_stride() const { return n_samples_ * kPanel<T>; }

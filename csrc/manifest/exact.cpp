@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -70,39 +71,44 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     const std::int64_t d = fit.X.n_cols();
     run.step("distances of the features", 0.05);
-    Buffer<double> D2[2];
-    for (auto& buffer : D2) buffer = Buffer<double>(d * d);
-    double unit[2];
-    std::vector<double> norms[2];
+    std::array<Distances, 2> sides;
+    for (Distances& side : sides) side.D2 = Buffer<double>(d * d);
     bool done = false;
     if (fit.all) {
         const std::size_t smaller = problem[1].rows.size() < problem[0].rows.size();
-        unit[0] = unit[1] = fit.unit_of_all;
-        squared_distances_upper(fit.X, problem[smaller].rows, fit.unit_of_all, run, D2[smaller].data());
-        done = subtract_distances(fit.all, D2[smaller].data(), d, run, D2[1 - smaller].data());
+        sides[0].unit = sides[1].unit = fit.unit_of_all;
+        squared_distances_upper(fit.X, problem[smaller].rows, fit.unit_of_all, run, sides[smaller].D2.data());
+        done = subtract_distances(fit.all, sides[smaller].D2.data(), d, run, sides[1 - smaller].D2.data());
     }
     for (std::size_t l : {0, 1}) {
         if (done) break;
-        unit[l] = common_unit(fit.row_maxima, problem[l].rows);
-        norms[l] = squared_distances_upper(fit.X, problem[l].rows, unit[l], run, D2[l].data());
+        sides[l].unit = common_unit(fit.row_maxima, problem[l].rows);
+        sides[l].norms = squared_distances_upper(fit.X, problem[l].rows, sides[l].unit, run, sides[l].D2.data());
     }
+    compare_distances(d, fit.options, fit.scales, problem, std::move(sides), run, outcomes);
+}
+
+void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
+                       const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
+                       std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes) {
     run.step("scales", 1.0);
-    const auto n_scales = static_cast<double>(fit.scales.size());
-    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+    const auto n_scales = static_cast<double>(scales.size());
+    for (std::size_t s = 0; s < scales.size(); ++s) {
         const Run::Part part(run, static_cast<double>(s) / n_scales, static_cast<double>(s + 1) / n_scales);
         run.step("kernels of the classes", 0.02);
-        const bool last = s + 1 == fit.scales.size();  // the distances have served: the kernels take their place
+        const bool last = s + 1 == scales.size();  // the distances have served: the kernels take their place
         Buffer<double> K[2];
         for (std::size_t l : {0, 1}) {
             Buffer<double> fresh = last ? Buffer<double>() : Buffer<double>(d * d);
-            kernel(fit.options, D2[l].data(), norms[l], d, unit[l], problem[l], static_cast<int>(l), fit.scales[s], run,
-                   last ? D2[l].data() : fresh.data(), outcomes[s]);
-            K[l] = last ? std::move(D2[l]) : std::move(fresh);
+            auto& [D2, unit, norms] = sides[l];
+            kernel(options, D2.data(), norms, d, unit, problem[l], static_cast<int>(l), scales[s], run,
+                   last ? D2.data() : fresh.data(), outcomes[s]);
+            K[l] = last ? std::move(D2) : std::move(fresh);
         }
         double diagonal = 0;
         for (std::int64_t i = 0; i < d; ++i) diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
         constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
-        forms[fit.options.form](d, std::move(K[0]), std::move(K[1]), run, outcomes[s]);
+        forms[options.form](d, std::move(K[0]), std::move(K[1]), run, outcomes[s]);
         check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcomes[s]);
     }
 }

@@ -23,8 +23,8 @@ constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 // to 0.03, 24 takes twice the passes over F.
 constexpr std::int64_t kBatch = 48;
 
-// Columns of K per rank that landmarks takes, and test vectors per rank of nystrom.
-constexpr std::int64_t kColumnsPerRank = 4, kTestsPerRank = 2;
+// Test vectors per rank of nystrom.
+constexpr std::int64_t kTestsPerRank = 2;
 
 // The least that delta or a kept eigenvalue may be, and the least share of the largest eigenvalue that is more than
 // rounding.
@@ -239,6 +239,39 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
 }
 
 }  // namespace
+
+std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
+                               const std::vector<double>& diagonal, std::vector<double>& c, Run& run) {
+    // Far above the rounding of sums over any number of rows, and too little to be worth a column.
+    constexpr double kLeast = 1e-10;
+    const auto d = static_cast<std::int64_t>(diagonal.size()), m = static_cast<std::int64_t>(landmarks.size());
+    Buffer<double> A(m * m);
+    std::vector<double> least, R;
+    for (std::int64_t a = 0; a < m; ++a) {
+        std::copy_n(F.data() + landmarks[at(a)] * m, m, A.data() + a * m);
+        least.push_back(kLeast * diagonal[at(landmarks[at(a)])]);
+    }
+    const std::vector<std::int64_t> order = pivoted_cholesky(m, A.data(), least, R);
+    const auto n = static_cast<std::int64_t>(order.size());
+    c = diagonal;
+    auto rows_of = buffers<double>(run.n_threads(), m);
+    for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int slot) {
+        double* own = rows_of[at(slot)].data();
+        for (std::int64_t i = i0; i < i0 + rows; ++i) {
+            double* row = F.data() + i * m;
+            std::copy_n(row, m, own);
+            for (std::int64_t j = 0; j < n; ++j) row[j] = own[order[at(j)]];
+        }
+        if (n > 0) trsm('L', n, rows, R.data(), n, F.data() + i0 * m, m);
+        for (std::int64_t i = i0; i < i0 + rows; ++i) {
+            const double* row = F.data() + i * m;
+            for (std::int64_t j = 0; j < n; ++j) c[at(i)] -= row[j] * row[j];
+            c[at(i)] = std::max(c[at(i)], 0.0);
+        }
+    });
+    for (std::int64_t landmark : landmarks) c[at(landmark)] = 0;
+    return n;
+}
 
 Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
                              const std::function<void(std::int64_t, std::int64_t, double*)>& add) {

@@ -34,6 +34,15 @@ template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
                   std::uint64_t seed, Buffer<double>& room, Run& run);
 
+// Columns of K per rank that landmarks takes.
+constexpr std::int64_t kColumnsPerRank = 4;
+
+// F (d x m with m landmarks, row-major) with G ~ F F' for any semidefinite G, in place of the columns of G that belong
+// to these ascending landmarks; c: the diagonal of G - F F', which is 0 for them. Returns the number of columns of F,
+// less than m where nothing but rounding is left.
+std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
+                               const std::vector<double>& diagonal, std::vector<double>& c, Run& run);
+
 // One-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K Omega, Omega d x p with
 // p = 2 rank, cut to `rank`. O(d^2 (N + p)) time, O(d p) memory.
 template <class T>

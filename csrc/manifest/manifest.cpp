@@ -31,7 +31,9 @@ std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, 
         const Name name{.kind = FASTFS_PLACE_KERNEL, .number = c, .text = "class " + std::to_string(c)};
         classes.push_back({.index = c, .name = name, .rows = {}});
     }
-    for (std::int64_t r = 0; r < n_rows; ++r) classes[at(labels[r])].rows.push_back(r);
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        if (labels[r] >= 0) classes[at(labels[r])].rows.push_back(r);
+    }
     return classes;
 }
 
@@ -42,14 +44,14 @@ Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std:
     rest.name.text = "all classes but " + std::to_string(one.index);
     rest.rows.clear();
     for (std::int64_t r = 0; r < n_rows; ++r) {
-        if (labels[r] != one.index) rest.rows.push_back(r);
+        if (labels[r] >= 0 && labels[r] != one.index) rest.rows.push_back(r);
     }
     one.index = one.name.number = 2 * one.index;
     return {std::move(one), std::move(rest)};
 }
 
 // The outcomes of the fit's problem p, whose components go straight into the results.
-std::vector<Outcome> prepare_outcomes(std::int64_t p, const Problem& problem, std::int64_t d,
+std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
                                       const std::vector<fastfs_manifest_result>& results) {
     std::vector<Outcome> outcomes(results.size());
     for (std::size_t s = 0; s < results.size(); ++s) {
@@ -63,9 +65,6 @@ std::vector<Outcome> prepare_outcomes(std::int64_t p, const Problem& problem, st
             o.mean_vectors = result.mean_vectors + first * d;
             o.difference_values = result.difference_values + first;
             o.difference_vectors = result.difference_vectors + first * d;
-        }
-        for (std::size_t l : {0, 1}) {
-            if (problem[l].rows.size() == 1) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
         }
     }
     return outcomes;
@@ -162,8 +161,19 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
                                     std::int64_t n_components, const Run& run) const {
     const std::int64_t d = X_.n_cols();
+    const bool sums_all = !pairwise(n_classes, o.multiclass) && distances_.size() == 0;
+    const Needs needs{.labels = X_.n_rows(),
+                      .exact = sums_all ? 8 * d * d : 0,
+                      .gathering = gathering_memory(X_, run),
+                      .low_rank = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, run); }};
+    return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
+}
+
+fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
+                                   std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
+                                   const Run& run) {
     const bool low_rank = o.accuracy == FASTFS_MANIFEST_FAST || o.accuracy == FASTFS_MANIFEST_HIGH;
-    const bool any = o.accuracy == FASTFS_MANIFEST_AUTO, pairs = pairwise(n_classes, o.multiclass);
+    const bool any = o.accuracy == FASTFS_MANIFEST_AUTO;
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t n_all = count_problems(n_classes, o.multiclass);
     require(o.first_problem < n_all && o.n_problems <= n_all - o.first_problem,
@@ -183,13 +193,12 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
              static_cast<double>(plan.n_problems));
     // Rows by class and against the rest; more than any budget is enough.
     const auto results =
-        static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(X_.n_rows()), 1e17));
-    const std::int64_t squares = 2 + 2 * (n_scales > 1) + (!pairs && distances_.size() == 0);
+        static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(needs.labels), 1e17));
+    const std::int64_t squares = 2 + 2 * (n_scales > 1);
     constexpr std::int64_t arrays[] = {2, 3, 7};  // by form
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
-    plan.exact_bytes = 8 * d * d * squares + std::max(solving, gathering_memory(X_, run)) + results;
+    plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
-    constexpr std::int64_t kMostExact = 5000;
     const bool full = o.rank > d / 4;  // low-rank kernels of such a rank gain nothing
     plan.accuracy = FASTFS_MANIFEST_EXACT;
     plan.bytes = plan.exact_bytes;
@@ -206,7 +215,7 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
         plan.reason = low_rank ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
                 2 * o.rank, ", but is ", n_components);
-        plan.bytes = wide_memory(X_, o, plan.accuracy, run) + results;
+        plan.bytes = needs.low_rank(plan.accuracy) + results;
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
         run.require_memory(plan.bytes, {"ManiFeSt in its exact form on ", d, " features"},
@@ -228,11 +237,6 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     const std::int64_t d = X_.n_cols();
     const auto plan =
         this->plan(n_classes, options, static_cast<std::int64_t>(scales.size()), results.front().n_components, run);
-    const auto classes = read_classes(labels, X_.n_rows(), n_classes);
-    std::vector<MeanScores> means;
-    for (const auto& result : results) {
-        means.emplace_back(d, n_classes, options.multiclass, result.scores, result.class_scores);
-    }
     const bool pairs = pairwise(n_classes, options.multiclass), exact = plan.accuracy == FASTFS_MANIFEST_EXACT;
 
     const SingleThreadedBlas held;
@@ -257,17 +261,36 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             fit.all = summed.data();
         }
     }
+    auto solve = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
+        for (Outcome& o : outcomes) {
+            for (std::size_t l : {0, 1}) {
+                if (problem[l].rows.size() == 1) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
+            }
+        }
+        (exact ? exact_problem : wide_problem)(fit, problem, of_problem, outcomes);
+    };
+    solve_problems(labels, X_.n_rows(), d, n_classes, options, plan.n_problems, run, results, solve);
+}
+
+void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
+                    const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
+                    const std::vector<fastfs_manifest_result>& results, const Solve& solve) {
+    const auto classes = read_classes(labels, n, n_classes);
+    std::vector<MeanScores> means;
+    for (const auto& result : results) {
+        means.emplace_back(d, n_classes, options.multiclass, result.scores, result.class_scores);
+    }
     run.step("comparisons", 1.0);
     std::int64_t number = -options.first_problem;
     for_problems(n_classes, options.multiclass, [&](std::int64_t a, std::int64_t b) {
         const std::int64_t p = number++;
-        if (p < 0 || p >= plan.n_problems) return;
+        if (p < 0 || p >= n_problems) return;
         const auto first = at(a), second = at(b);
-        const Problem problem =
-            pairs ? Problem{classes[first], classes[second]} : against_rest(classes, first, labels, X_.n_rows());
-        auto outcomes = prepare_outcomes(p, problem, d, results);
-        const Run::Part part(run, share(p, plan.n_problems), share(p + 1, plan.n_problems));
-        (exact ? exact_problem : wide_problem)(fit, problem, run, outcomes);
+        const Problem problem = pairwise(n_classes, options.multiclass) ? Problem{classes[first], classes[second]}
+                                                                        : against_rest(classes, first, labels, n);
+        auto outcomes = prepare_outcomes(p, d, results);
+        const Run::Part part(run, share(p, n_problems), share(p + 1, n_problems));
+        solve(problem, run, outcomes);
         for (std::size_t s = 0; s < results.size(); ++s) {
             means[s].add(outcomes[s].scores.data(), a, b);
             write_outcome(p, problem, outcomes[s], results[s]);

@@ -3,9 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "manifest/low_rank.hpp"
+#include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
@@ -16,9 +19,9 @@ namespace fastfs::core {
 
 // One of the two kernels of a problem.
 struct Side {
-    std::int64_t index;  // among the kernels of the fit
-    Name name;           // "class 3", "all classes but 3"
-    std::vector<std::int64_t> rows;
+    std::int64_t index;              // among the kernels of the fit
+    Name name;                       // "class 3", "all classes but 3"
+    std::vector<std::int64_t> rows;  // or groups of rows, if the fit is from sums
 };
 
 using Problem = std::array<Side, 2>;
@@ -48,13 +51,66 @@ struct Outcome {
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
 };
 
-// One problem at all scales: by d x d kernels, which share the distances, or by low-rank kernels for any d, one scale
-// after the other.
+// All problems of n rows, or groups of rows, with these labels; those with -1 stay out. solve writes the outcomes of
+// one problem, a scale each.
+using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
+void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
+                    const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
+                    const std::vector<fastfs_manifest_result>& results, const Solve& solve);
+
+// Bytes that the plan of a fit can't know by itself.
+struct Needs {
+    std::int64_t labels;                                 // how many there are
+    std::int64_t exact;                                  // of the exact form, besides its kernels
+    std::int64_t gathering;                              // of the exact form, before the kernels are solved
+    std::function<std::int64_t(std::int32_t)> low_rank;  // of the low-rank form of that accuracy
+};
+fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
+                                   std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
+                                   const Run& run);
+
+// accuracy="auto" is exact for up to so many features, if they fit the memory.
+constexpr std::int64_t kMostExact = 5000;
+
+// Of one side: squared distances in units of unit^2, an upper triangle; norms: for a custom kernel only.
+struct Distances {
+    Buffer<double> D2;
+    double unit = 1;
+    std::vector<double> norms;
+};
+
+// One problem at all scales, which share the distances, by d x d kernels.
+void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
+                       const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
+                       std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes);
+
+// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one.
+struct Excerpt {
+    Buffer<double> exact;
+    LowRank low_rank;
+};
+
+// (1): K of one side at one scale from its features, in the fast form.
+LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+                        std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
+                        Outcome& outcome, Excerpt& excerpt);
+
+// One problem at all scales, one after the other, by low-rank kernels: make returns that of a side, given room to
+// share, and writes its part of the outcome.
+using MakeLowRank = std::function<LowRank(std::size_t side, const fastfs_manifest_scale& scale, Buffer<double>& room,
+                                          Outcome& outcome, Excerpt& excerpt)>;
+void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
+                      Run& run, std::vector<Outcome>& outcomes);
+
+// Its bytes: one side's low-rank kernel, and the other one's beside what it is made from; then both and the joint
+// range.
+std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
+                             const Run& run);
+
+// One problem of rows.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
-// Bytes of wide_problem: one side's low-rank kernel, and the other one's beside its features; then both and the joint
-// range.
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
                          const Run& run);
 

@@ -22,66 +22,78 @@ constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
 
 // sigma of one side by a rule, from the pairs of some features.
 template <class T>
-double sampled_sigma(const Features<T>& features, const Fit& fit, const Side& side, const fastfs_manifest_scale& scale,
-                     std::int32_t& warnings, Run& run) {
+double sampled_sigma(const Features<T>& features, const fastfs_manifest_options& o, const Side& side,
+                     const fastfs_manifest_scale& scale, std::int32_t& warnings, Run& run) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
     const std::int64_t n = std::min(features.n_features(), kSampled);
-    const Features<double> some(features, Random(fit.options.seed, kStream).subset(features.n_features(), n), run);
+    const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
     Buffer<double> D2(n * n);
     squared_distances_upper(some, false, run, D2.data());
     return in_units_of_data(choose_sigma(D2.data(), n, scale, side.name, warnings, run), features.unit(), side.name);
 }
 
-// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one.
-struct Excerpt {
-    Buffer<double> exact;
-    LowRank low_rank;
-};
-
 std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
     return std::min(d, std::clamp<std::int64_t>(4 * rank, 500, 1000));
 }
 
+// What all steps of a low-rank kernel need.
+struct How {
+    const fastfs_manifest_options& options;
+    std::int32_t accuracy;
+    const Side& side;
+    std::size_t which;
+    const fastfs_manifest_scale& scale;
+};
+
 template <class T>
-LowRank factor(const Features<T>& features, const Kernel& kernel, const Fit& fit, const fastfs_manifest_scale& scale,
-               std::int64_t rank, Buffer<double>& room, Run& run) {
-    const std::uint64_t seed = fit.options.seed;
-    return fit.accuracy == FASTFS_MANIFEST_HIGH ? nystrom(features, kernel, scale.normalize, rank, seed, room, run)
-                                                : landmarks(features, kernel, scale.normalize, rank, seed, room, run);
+LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how, std::int64_t rank,
+               Buffer<double>& room, Run& run) {
+    const std::uint64_t seed = how.options.seed;
+    const int times = how.scale.normalize;
+    return how.accuracy == FASTFS_MANIFEST_HIGH ? nystrom(features, kernel, times, rank, seed, room, run)
+                                                : landmarks(features, kernel, times, rank, seed, room, run);
+}
+
+template <class T>
+Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outcome& outcome) {
+    const auto& o = how.options;
+    double& sigma = outcome.sigma[how.which];
+    sigma = how.scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN
+                ? how.scale.sigma[how.side.index]
+                : sampled_sigma(features, o, how.side, how.scale, outcome.kernel_warnings[how.which], run);
+    return Kernel{.kind = o.custom ? Kernel::Kind::kCustom : Kernel::Kind::kRbf,
+                  .sigma = sigma,
+                  .function = o.custom,
+                  .user = o.user};
+}
+
+template <class T>
+LowRank finish(const Features<T>& features, const Kernel& kernel, const How& how, Buffer<double>& room, Run& run,
+               Excerpt& excerpt) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 1;
+    const auto& o = how.options;
+    const std::int64_t n = excerpt_size(features.n_features(), o.rank);
+    const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
+    excerpt.exact = Buffer<double>(n * n);
+    affinity(some, kernel, run, excerpt.exact.data());
+    if (how.scale.normalize > 0) normalize(excerpt.exact.data(), n, how.scale.normalize, run);
+    Buffer<double> small;
+    excerpt.low_rank = factor(some, kernel, how, std::min(o.rank, n / 4), small, run);
+    return factor(features, kernel, how, o.rank, room, run);
 }
 
 // (1): K of one side at one scale.
-LowRank low_rank_kernel(const Fit& fit, const Side& side, int which, const fastfs_manifest_scale& scale,
-                        Buffer<double>& room, Run& run, Outcome& outcome, Excerpt& excerpt) {
-    const double unit = common_unit(fit.row_maxima, side.rows);
-    const auto& o = fit.options;
-    auto choose = [&](const auto& features) {
-        outcome.sigma[which] = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN
-                                   ? scale.sigma[side.index]
-                                   : sampled_sigma(features, fit, side, scale, outcome.kernel_warnings[which], run);
-        return Kernel{.kind = o.custom ? Kernel::Kind::kCustom : Kernel::Kind::kRbf,
-                      .sigma = outcome.sigma[which],
-                      .function = o.custom,
-                      .user = o.user};
-    };
-    auto finish = [&](const auto& features, const Kernel& kernel) {
-        constexpr std::uint64_t kStream = ~std::uint64_t{0} - 1;
-        const std::int64_t n = excerpt_size(features.n_features(), o.rank);
-        const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
-        excerpt.exact = Buffer<double>(n * n);
-        affinity(some, kernel, run, excerpt.exact.data());
-        if (scale.normalize > 0) normalize(excerpt.exact.data(), n, scale.normalize, run);
-        Buffer<double> small;
-        excerpt.low_rank = factor(some, kernel, fit, scale, std::min(o.rank, n / 4), small, run);
-        return factor(features, kernel, fit, scale, o.rank, room, run);
-    };
-    if (!o.custom && (fit.accuracy == FASTFS_MANIFEST_HIGH || fit.X.is_float32())) {
-        const Features<float> features(fit.X, side.rows, unit, Shift::kRow, run);
-        const Kernel kernel = choose(features);
-        if (float_tiles_serve(features, kernel)) return finish(features, kernel);
+LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run& run, Outcome& outcome,
+                       Excerpt& excerpt) {
+    const std::vector<std::int64_t>& rows = how.side.rows;
+    const double unit = common_unit(fit.row_maxima, rows);
+    if (!fit.options.custom && (fit.accuracy == FASTFS_MANIFEST_HIGH || fit.X.is_float32())) {
+        const Features<float> features(fit.X, rows, unit, Shift::kRow, run);
+        const Kernel kernel = choose_kernel(features, how, run, outcome);
+        if (float_tiles_serve(features, kernel)) return finish(features, kernel, how, room, run, excerpt);
     }
-    const Features<double> features(fit.X, side.rows, unit, Shift::kRow, run);
-    return finish(features, choose(features));
+    const Features<double> features(fit.X, rows, unit, Shift::kRow, run);
+    return finish(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
 // Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
@@ -279,25 +291,41 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
 
 }  // namespace
 
+LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+                        std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
+                        Outcome& outcome, Excerpt& excerpt) {
+    const How how{options, FASTFS_MANIFEST_FAST, side, which, scale};
+    return finish(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
+}
+
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    auto make = [&](std::size_t l, const fastfs_manifest_scale& scale, Buffer<double>& room, Outcome& outcome,
+                    Excerpt& excerpt) {
+        const How how{fit.options, fit.accuracy, problem[l], l, scale};
+        return kernel_of_rows(fit, how, room, run, outcome, excerpt);
+    };
+    compare_low_rank(fit.X.n_cols(), fit.scales, make, run, outcomes);
+}
+
+void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
+                      Run& run, std::vector<Outcome>& outcomes) {
     constexpr double kTrusted = 0.9;
-    const double n = static_cast<double>(fit.scales.size());
+    const double n = static_cast<double>(scales.size());
     Buffer<double> room;
-    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
+    for (std::size_t s = 0; s < scales.size(); ++s) {
         const Run::Part of_scale(run, static_cast<double>(s) / n, static_cast<double>(s + 1) / n);
         LowRank K[2];
         Excerpt excerpt[2];
         for (std::size_t l : {0, 1}) {
             run.step("low-rank kernel of a class", l == 0 ? 0.38 : 0.76);
-            const int which = static_cast<int>(l);
-            K[l] = low_rank_kernel(fit, problem[l], which, fit.scales[s], room, run, outcomes[s], excerpt[l]);
+            K[l] = make(l, scales[s], room, outcomes[s], excerpt[l]);
             outcomes[s].kept_trace[l] = K[l].kept_trace;
             if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_MANIFEST_WARN_TRACE;
         }
         {
             run.step("comparison", 0.95);
             const Run::Part part(run, 0, 1);
-            low_rank_form(fit.X.n_cols(), K[0], K[1], run, outcomes[s]);
+            low_rank_form(d, K[0], K[1], run, outcomes[s]);
         }
         run.step("agreement with the exact scores", 1.0);
         outcomes[s].agreement = agreement(excerpt, run);
@@ -306,15 +334,20 @@ void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<
 }
 
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
-    const std::int64_t d = X.n_cols(), G = 8 * d * o.rank;
+    const std::int64_t d = X.n_cols();
     const bool high = accuracy == FASTFS_MANIFEST_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
     // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.
-    const std::int64_t features = Features<double>::memory(X, X.n_rows());
-    const std::int64_t joint = G + sum_over_rows_memory(d, o.rank * o.rank) + 16 * run.n_threads() * kTile * o.rank;
-    const std::int64_t n = excerpt_size(d, o.rank), sampled = std::min(d, kSampled);
-    return G + factor + std::max(features + 8 * sampled * sampled, joint) + 8 * 40 * o.rank * o.rank + 8 * 8 * n * n;
+    return low_rank_memory(d, o.rank, factor, Features<double>::memory(X, X.n_rows()), run);
+}
+
+std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
+                             const Run& run) {
+    const std::int64_t G = 8 * d * rank;
+    const std::int64_t joint = G + sum_over_rows_memory(d, rank * rank) + 16 * run.n_threads() * kTile * rank;
+    const std::int64_t n = excerpt_size(d, rank), sampled = std::min(d, kSampled);
+    return G + factor + std::max(features + 8 * sampled * sampled, joint) + 8 * 40 * rank * rank + 8 * 8 * n * n;
 }
 
 }  // namespace fastfs::core

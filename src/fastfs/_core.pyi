@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_MOST_DENSE', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseSums', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_MOST_DENSE', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Gram', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_DIGITS', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'ManifestSums', 'Margin', 'MarginMetric', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseSums', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs']
 class Gram:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> None:
         ...
@@ -28,6 +28,28 @@ class Manifest:
     def fit(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, scales: list, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
         ...
     def plan(self, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> dict:
+        ...
+class ManifestSums:
+    @staticmethod
+    def plan(n_features: typing.SupportsInt | typing.SupportsIndex, n_groups: typing.SupportsInt | typing.SupportsIndex, n_classes: typing.SupportsInt | typing.SupportsIndex, n_scales: typing.SupportsInt | typing.SupportsIndex, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> dict:
+        ...
+    def __getstate__(self) -> tuple[int, int, dict, numpy.typing.NDArray[numpy.float64]]:
+        ...
+    def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, n_groups: typing.SupportsInt | typing.SupportsIndex, options: dict, run: typing.Any) -> None:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    def fit(self, labels: typing.Any, n_classes: typing.SupportsInt | typing.SupportsIndex, scales: list, options: dict, n_components: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> tuple:
+        ...
+    def merge(self, other: ManifestSums) -> None:
+        ...
+    def update(self, X: typing.Any, groups: typing.Any, run: typing.Any) -> None:
+        ...
+    @property
+    def counts(self) -> typing.Any:
+        ...
+    @property
+    def means(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
 class ProjseSums:
     def __getstate__(self) -> tuple[int, int, bool, typing.Any]:
@@ -147,6 +169,7 @@ IKDR_IDENTITY: int = 2
 IKDR_MANY: int = 16
 IKDR_NOT_CONVERGED: int = 1
 MANIFEST_WARN_AGREEMENT: int = 16
+MANIFEST_WARN_DIGITS: int = 32
 MANIFEST_WARN_NO_CONTRAST: int = 8
 MANIFEST_WARN_ONE_SAMPLE: int = 2
 MANIFEST_WARN_SIGMA: int = 1

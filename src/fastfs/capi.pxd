@@ -170,6 +170,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_MANIFEST_WARN_SIGMA
         FASTFS_MANIFEST_WARN_ONE_SAMPLE
         FASTFS_MANIFEST_WARN_TRACE
+        FASTFS_MANIFEST_WARN_DIGITS
         FASTFS_MANIFEST_WARN_NO_CONTRAST
         FASTFS_MANIFEST_WARN_AGREEMENT
     ctypedef struct fastfs_manifest_result:
@@ -190,6 +191,18 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *problem_scores
     fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
+    ctypedef struct fastfs_manifest_sums:
+        pass
+    fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes, const fastfs_manifest_options *options, int64_t n_scales, int64_t n_components, const fastfs_run *run, fastfs_manifest_plan *plan)
+    fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_sums **sums)
+    fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums *sums, const fastfs_matrix *X, const int64_t *groups, const fastfs_run *run)
+    fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums *sums, const fastfs_manifest_sums *other)
+    fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums *sums, double *counts, double *means)
+    fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums *sums, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
+    int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums *sums)
+    fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums *sums, double *numbers)
+    fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums *sums, const double *numbers)
+    void fastfs_manifest_sums_free(fastfs_manifest_sums *sums)
     fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_run *run, double *scores, int32_t *warnings)
     enum:
         FASTFS_POLY

@@ -215,7 +215,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
     if method.sparse:
         data = "Sparse values stay sparse" + ("; data on disk are read in one pass." if method.streams else ".")
     if not method.streams:
-        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`."
+        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`"
+        if hasattr(getattr(fastfs, method.estimator), "_sum_groups"):
+            data += "; larger ones are read in one\n        pass, without permutations"
+        data += "."
     tool.__doc__ = _DOC.format(
         summary=method.genes,
         estimator=method.estimator,
@@ -407,14 +410,11 @@ def _compare(
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     names, numbers = np.unique(labels, return_inverse=True)
-    if hasattr(model, "_sum_groups"):  # one pass serves all comparisons, and only permutations need the cells
-        every = len(cells) == source.X.shape[0]
-        sums = model._sum_groups(source.X, numbers, len(names), None if every else cells, source.genes)
+    X, sums = _read(model, source, cells, numbers, len(names), test)
+    if sums is not None:
         means, whole = sums.means, clone(model)._fit_groups(sums, np.arange(len(names)), names)
-        X = source.of(cells, Run.of(model)) if test.n_permutations else None
     else:
-        X = source.of(cells, Run.of(model))
-        sums, means, whole = None, _means(X, numbers, len(names)), clone(model).fit(X, labels)
+        means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
         of_groups = _scores(whole, X, labels, test)
         found = [of_groups[group] for group, _ in pairs]
@@ -451,6 +451,25 @@ def _compare(
         both = [np.average(means[which], axis=0, weights=sizes[which]) for which in (ours, theirs)]
         by_group[group] = one | dict(zip(("mean", "mean_rest"), both, strict=True))
     return {"whole": whole, "groups": by_group}
+
+
+def _read(model: Any, source: _Source, cells: Array, numbers: Array, n_groups: int, test: _Test) -> tuple[Any, Any]:
+    """Return X, if it is needed in memory, and sums over the groups, if these do, from a pass for all comparisons.
+
+    Sums serve ProjSe in any case, other methods where X is too large; permutations need the cells.
+    """
+    can_sum = hasattr(model, "_sum_groups")
+    X = sums = None
+    if test.n_permutations or not can_sum or not isinstance(model, fastfs.ProjSe):
+        try:
+            X = source.of(cells, Run.of(model))
+        except MemoryError:
+            if test.n_permutations or not can_sum:
+                raise
+    if can_sum and (X is None or isinstance(model, fastfs.ProjSe)):
+        every = len(cells) == source.X.shape[0]
+        sums = model._sum_groups(source.X, numbers, n_groups, None if every else cells, source.genes)
+    return X, sums
 
 
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:

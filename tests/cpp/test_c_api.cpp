@@ -158,6 +158,15 @@ void test_null() {
     CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_plan(3, 2, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_new(3, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_update(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_means(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_save(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_load(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_sums_size(nullptr) == 0);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -203,6 +212,7 @@ void test_null() {
     CHECK(fastfs_gram_rows(nullptr) == 0 && fastfs_projse_rows(nullptr) == 0 && fastfs_projse_size(nullptr) == 0);
     fastfs_gram_free(nullptr);
     fastfs_manifest_free(nullptr);
+    fastfs_manifest_sums_free(nullptr);
     fastfs_projse_free(nullptr);
     fastfs_margin_free(nullptr);
     fastfs_immigrate_free(nullptr);
@@ -232,6 +242,11 @@ void test_negative_sizes() {
         CHECK(fastfs_pencil(size, out.data(), out.data(), out.data(), &rank, nullptr) == FASTFS_EINVAL);
         fastfs_manifest* manifest = nullptr;
         CHECK(fastfs_manifest_new(&X, size, 0, nullptr, &manifest) == FASTFS_EINVAL && manifest == nullptr);
+        auto exact = fastfs::default_manifest_options();
+        exact.accuracy = FASTFS_MANIFEST_EXACT;
+        fastfs_manifest_sums* of_groups = nullptr;
+        CHECK(fastfs_manifest_sums_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
+        CHECK(fastfs_manifest_sums_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, out.data(), nullptr) == FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
@@ -861,6 +876,28 @@ void test_questions() {
             return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result);
         });
         fastfs_manifest_free(manifest);
+    }
+    {
+        auto exact = fastfs::default_manifest_options();
+        exact.accuracy = FASTFS_MANIFEST_EXACT;
+        fastfs_manifest_sums* sums = nullptr;
+        test_question("manifest_sums_new", [&](const fastfs_run& how, bool given) {
+            return fastfs_manifest_sums_new(d, 2, &exact, &how, give(given, &sums));
+        });
+        test_question("manifest_sums_update", [&](const fastfs_run& how, bool) {
+            return fastfs_manifest_sums_update(sums, &X, labels.data(), &how);
+        });
+        const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+        const std::int64_t classes[] = {0, 1};
+        test_question("manifest_sums_fit", [&](const fastfs_run& how, bool given) {
+            fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+            result.scores = give(given, scores.data());
+            return fastfs_manifest_sums_fit(sums, classes, 2, &exact, &scale, 1, &how, &result);
+        });
+        std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)), 0.0);
+        numbers.back() = std::numeric_limits<double>::quiet_NaN();
+        CHECK(fastfs_manifest_sums_load(sums, numbers.data()) == FASTFS_EINVAL);
+        fastfs_manifest_sums_free(sums);
     }
 
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;

@@ -354,8 +354,9 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
 enum {                                      /* bits of the warnings of a kernel */
        FASTFS_MANIFEST_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
        FASTFS_MANIFEST_WARN_ONE_SAMPLE = 2, /* the class has one sample */
-       FASTFS_MANIFEST_WARN_TRACE = 4, /* the low-rank kernel keeps less than half of its trace: sigma is too small */
-                                       /* and of a problem */
+       FASTFS_MANIFEST_WARN_TRACE = 4,   /* the low-rank kernel keeps less than half of its trace: sigma is too small */
+       FASTFS_MANIFEST_WARN_DIGITS = 32, /* sums over rows: hardly a digit is left of a distance between features */
+                                         /* and of a problem */
        FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
        FASTFS_MANIFEST_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank in another order than
                                                 the exact ones */
@@ -399,6 +400,39 @@ FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, co
 FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                                      const double* problem_scores, double* scores,
                                                      double* class_scores);
+
+/* The same in one pass over blocks of rows, for tables larger than memory. Of each group of rows a handle keeps how
+ * many there are, the sums and the squared norms of the features, and the products of all features with some: in the
+ * exact form with all of them (8 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
+ * options.seed draws (32 d rank bytes). So the sums of one pass serve any comparison of groups. Double precision; rows
+ * of dense blocks are moved by an offset that their values share, which changes no distance. accuracy: EXACT, or FAST,
+ * as a plan says; no custom kernel. */
+typedef struct fastfs_manifest_sums fastfs_manifest_sums;
+/* The plan of such a fit, before the pass: FASTFS_EINVAL if sums can't serve what options ask for. */
+FASTFS_API fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
+                                                   const fastfs_manifest_options* options, int64_t n_scales,
+                                                   int64_t n_components, const fastfs_run* run,
+                                                   fastfs_manifest_plan* plan);
+FASTFS_API fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups,
+                                                  const fastfs_manifest_options* options, const fastfs_run* run,
+                                                  fastfs_manifest_sums** sums);
+/* Adds dense or CSR rows, each of a group in 0..n_groups - 1; all or none of them. It can't be canceled once the values
+ * have been found finite. */
+FASTFS_API fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fastfs_matrix* X,
+                                                     const int64_t* groups, const fastfs_run* run);
+FASTFS_API fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other);
+/* counts: n_groups; means: n_groups x n_features, 0 for groups without rows. Either may be NULL. */
+FASTFS_API fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means);
+/* As fastfs_manifest_fit. labels: the class of each group, or -1 for those that stay out; each class has rows. */
+FASTFS_API fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels,
+                                                  int64_t n_classes, const fastfs_manifest_options* options,
+                                                  const fastfs_manifest_scale* scales, int64_t n_scales,
+                                                  const fastfs_run* run, fastfs_manifest_result* results);
+/* The sums as plain numbers, as of fastfs_projse_save: for a handle made with the same arguments. */
+FASTFS_API int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums);
+FASTFS_API fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers);
+FASTFS_API fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers);
+FASTFS_API void fastfs_manifest_sums_free(fastfs_manifest_sums* sums); /* NULL is fine */
 
 /* The scores of two classes in the pencil form from kernels of your own, n_features x n_features: symmetric, positive
  * semidefinite, of non-zero diagonals. scores: n_features; warnings: FASTFS_MANIFEST_WARN_NO_CONTRAST or 0; NULL is

@@ -331,6 +331,60 @@ class manifest {
     owned<fastfs_manifest, fastfs_manifest_free> handle_;
 };
 
+// Sums over blocks of rows, each of a group in 0..n_groups - 1: see fastfs_manifest_sums. options.accuracy:
+// FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST.
+class manifest_sums {
+  public:
+    manifest_sums(std::int64_t n_features, std::int64_t n_groups, const manifest_options& options,
+                  const run& how = default_run())
+        : n_features_(n_features),
+          n_groups_(n_groups),
+          handle_([&](auto** made) { return fastfs_manifest_sums_new(n_features, n_groups, &options, &how, made); }) {}
+
+    static manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
+                              const manifest_options& options = default_manifest_options(), std::int64_t n_scales = 1,
+                              std::int64_t n_components = 0, const run& how = default_run()) {
+        manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
+        check(
+            fastfs_manifest_sums_plan(n_features, n_groups, n_classes, &options, n_scales, n_components, &how, &found));
+        return found;
+    }
+
+    void update(const matrix& X, const std::int64_t* groups, const run& how = default_run()) {
+        check(fastfs_manifest_sums_update(handle_.get(), X.get(), groups, &how));
+    }
+    void merge(const manifest_sums& other) { check(fastfs_manifest_sums_merge(handle_.get(), other.handle_.get())); }
+    // Rows of each group, and n_groups x n_features means.
+    std::vector<double> counts() const {
+        std::vector<double> numbers(static_cast<std::size_t>(n_groups_));
+        check(fastfs_manifest_sums_means(handle_.get(), numbers.data(), nullptr));
+        return numbers;
+    }
+    std::vector<double> means() const {
+        std::vector<double> numbers(static_cast<std::size_t>(n_groups_ * n_features_));
+        check(fastfs_manifest_sums_means(handle_.get(), nullptr, numbers.data()));
+        return numbers;
+    }
+
+    // Into arrays of the caller's, of the sizes in the plan. labels: the class of each group, or -1.
+    void fit(const std::int64_t* labels, std::int64_t n_classes, const std::vector<manifest_scale>& scales,
+             const manifest_options& options, std::vector<fastfs_manifest_result>& results,
+             const run& how = default_run()) const {
+        check(fastfs_manifest_sums_fit(handle_.get(), labels, n_classes, &options, scales.data(),
+                                       static_cast<std::int64_t>(scales.size()), &how, results.data()));
+    }
+
+    std::int64_t n_features() const { return n_features_; }
+    std::int64_t n_groups() const { return n_groups_; }
+    std::int64_t size() const { return fastfs_manifest_sums_size(handle_.get()); }
+    void save(double* numbers) const { check(fastfs_manifest_sums_save(handle_.get(), numbers)); }
+    void load(const double* numbers) { check(fastfs_manifest_sums_load(handle_.get(), numbers)); }
+
+  private:
+    std::int64_t n_features_, n_groups_;
+    owned<fastfs_manifest_sums, fastfs_manifest_sums_free> handle_;
+};
+
 // Of the scores of each problem: see fastfs_manifest_mean_scores.
 inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes, const manifest_options& options,
                                  const double* problem_scores, double* scores, double* class_scores = nullptr) {

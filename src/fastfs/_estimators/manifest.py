@@ -9,8 +9,9 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
+from fastfs._inputs.source import is_dask
 from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Integers, Progress
 
 
 class ManiFeSt(_KernelSelector):
@@ -90,6 +91,10 @@ class ManiFeSt(_KernelSelector):
         count: one kernel alone may be singular, for instance if features are equal in one class only.
     accuracy_, accuracy_reason_ : str
         The form that was used, and why.
+    algorithm_ : {"whole", "sums"}
+        Whether X was in memory, or a stream of which sums over the rows were kept.
+    n_passes_ : int
+        How often X was read: 1 for sums, 0 for what was in memory or has been taken there.
     classes_ : ndarray of shape (n_classes,)
     mean_eigenvalues_, difference_eigenvalues_ : ndarray of shape (n_components,)
         Leading eigenvalues, by magnitude, of the geometric mean M of the kernels (eq. 2) and of D (eq. 3). With several
@@ -112,7 +117,9 @@ class ManiFeSt(_KernelSelector):
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
-        of range; all features equal within a class; a scale that exceeds the largest float64 number.
+        of range; all features equal within a class; a scale that exceeds the largest float64 number; a stream larger
+        than a quarter of the budget with ``accuracy="high"``, the exact form of more than 5000 features, a kernel of
+        your own, or `combine` that needs X.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     numpy.linalg.LinAlgError
@@ -123,7 +130,8 @@ class ManiFeSt(_KernelSelector):
     fastfs.DataWarning
         A class has one sample; the distance to take sigma from is 0; the scores are zero up to rounding; a low-rank
         kernel keeps less than half of its trace; `agreement_` is below 0.9; `rank` is too large to gain anything;
-        neighbouring scales of the grid share less than half of the best features.
+        neighbouring scales of the grid share less than half of the best features; features of a stream lie so close
+        together that sums leave no digits of their distance.
 
     Notes
     -----
@@ -131,6 +139,12 @@ class ManiFeSt(_KernelSelector):
     8 more for one against the rest and 16 for the grid.
     Fast: time O(n_features (4 rank) (n_samples + 4 rank)), high: O(n_features^2 (n_samples + 2 rank)); memory
     O(n_features (n_samples + 7 rank)). The result doesn't depend on the number of threads.
+
+    A stream of more than a quarter of `max_memory` is read once. Of each class sums are kept: for up to 5000 features
+    the products of all pairs (8 n_features^2 bytes a class), from which the exact form follows; else, or with
+    ``accuracy="fast"``, the products with 4 rank landmarks, drawn evenly before the pass (32 n_features rank bytes a
+    class; sparse blocks take O(n_stored density 4 rank) time). There a feature is what the landmarks explain of it, and
+    a component of its own: distances from landmarks are those of the data, others are approximated.
 
     With K1 + K2 = L L', L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with
     h(nu) = sqrt(1 - nu^2) artanh(nu) / 2, which is the paper's D without the inverse of a kernel; singular kernels are
@@ -200,8 +214,10 @@ class ManiFeSt(_KernelSelector):
 
         Parameters
         ----------
-        X : array-like, DataFrame, sparse, or iterator of such row chunks, of shape (n_samples, n_features)
-            Chunks are kept until the fit has ended.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
+            Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
+            blocks of rows, and functions that return one. What takes no more than a quarter of `max_memory` is kept
+            until the fit has ended; larger ones are read once.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -216,14 +232,35 @@ class ManiFeSt(_KernelSelector):
 
     def _fit(self, X: Any, y: Any) -> None:
         options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)
-        chunks, classes, labels = self._validate(X, y, run)
-        # A bad number is refused before the work, not after.
-        top = count_selected(self.n_features_to_select, chunks[0].shape[1])
-        stage = _manifest.Stage(chunks, run)
-        others = None if self.combine is None else _manifest.other_scores(self.combine, chunks, classes[labels])
-        best = None if self.n_features_to_select is None else top
+
+        def whole(X: Any) -> tuple[list[Any], Array, Array]:
+            found = self._validate(X, y, run)
+            self._count()
+            return found
+
+        def check(block: Any) -> None:
+            self._validate_matrix(block, run)
+            self._count()
+
+        if is_dask(X) and X.ndim == 2:
+            self.n_features_in_ = X.shape[1]
+            self._count()
+        more = {"n_components": self.n_components, "combine": self.combine}
+        stage, classes, labels = _manifest.prepare(X, y, options, run, whole, check=check, **more)
+        self._set_scores(stage, classes, labels, options)
+
+    def _count(self) -> int:
+        """Return how many features to select: a bad number is refused before the work, not after."""
+        return count_selected(self.n_features_to_select, self.n_features_in_)
+
+    def _set_scores(
+        self, stage: _manifest.Stage, classes: Array, labels: Integers, options: _manifest.ManiFeStOptions
+    ) -> None:
+        others = None if self.combine is None else stage.other_scores(self.combine, classes[labels])
+        best = None if self.n_features_to_select is None else self._count()
         fitted = stage.fit(labels, classes, options, n_components=self.n_components, top=best).deliver()
         self.classes_ = classes
+        self.algorithm_, self.n_passes_ = stage.algorithm, stage.n_passes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]
         if others is not None:
@@ -243,6 +280,21 @@ class ManiFeSt(_KernelSelector):
             setattr(self, f"{part}_eigenvectors_", vectors if several else vectors[0])
         if "sensitivity" in fitted:
             self.sensitivity_ = fitted["sensitivity"]
+
+    def _sum_groups(
+        self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+    ) -> _manifest.SumsStage:
+        """Return sums over the groups of X, for `_fit_groups`."""
+        options = _manifest.ManiFeStOptions.of(self)
+        more = {"n_components": self.n_components, "combine": self.combine}
+        return _manifest.SumsStage(X, groups, n_groups, options, Run.of(self), rows=rows, columns=columns, **more)
+
+    def _fit_groups(self, sums: _manifest.SumsStage, labels: Integers, classes: Array) -> "ManiFeSt":
+        """Fit with these labels of the groups, places among the classes; groups with -1 stay out."""
+        with self._all_or_nothing():
+            self.n_features_in_ = sums.n_features
+            self._set_scores(sums, classes, labels, _manifest.ManiFeStOptions.of(self))
+        return self
 
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)

@@ -3,9 +3,10 @@
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ManiFeSt`.
 """
 
+import copy
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,10 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, as_numbers
-from fastfs._inputs.source import stack
-from fastfs._inputs.streams import as_chunks
-from fastfs._machine.errors import naming
+from fastfs._inputs.matrix import as_matrix, as_numbers, take_rows
+from fastfs._inputs.source import Source, is_dask, is_stream, stack
+from fastfs._inputs.streams import Passes, as_chunks, dask_parts, merge_pairwise
+from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -123,7 +124,7 @@ def manifest_scores(
 
     Parameters
     ----------
-    X : array-like, sparse, or iterator of row chunks, of shape (n_samples, n_features)
+    X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,)
         Labels, of any sortable type.
     other parameters
@@ -155,13 +156,15 @@ def manifest_scores(
     """
     options = ManiFeStOptions.of(locals())
     run = Run(n_threads, max_memory, progress)
-    chunks = as_chunks(X, run, y)
-    n_samples, n_features = sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1]
-    classes, labels = encode_labels(y, n_samples, n_features)
+
+    def whole(X: Any) -> tuple[list[Any], Array, Integers]:
+        chunks = as_chunks(X, run, y)
+        return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
+
     if isinstance(sigma, str) and sigma == "grid":
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
-    stage = Stage(chunks, run)
-    others = None if combine is None else other_scores(combine, chunks, classes[labels])
+    stage, classes, labels = prepare(X, y, options, run, whole, combine=combine)
+    others = None if combine is None else stage.other_scores(combine, classes[labels])
     scores: Floats = stage.fit(labels, classes, options).deliver()["scores"]
     return scores if others is None else blend(scores, others)
 
@@ -230,6 +233,51 @@ def manifest_from_kernels(
     return found
 
 
+def prepare(
+    X: Any,
+    y: Any,
+    options: ManiFeStOptions,
+    run: Run,
+    whole: Callable[[Any], tuple[list[Any], Array, Integers]],
+    *,
+    n_components: Any = 0,
+    combine: Any = None,
+    check: Callable[[Any], Any] | None = None,
+) -> tuple["Stage", Array, Integers]:
+    """Return the stage of X, the classes, and the labels of what the stage has: rows, or their sums by class.
+
+    A stream that takes more than a quarter of the budget is summed. `whole` returns the chunks of anything else, the
+    classes and the labels; `check` sees the first block of a stream, as `see` of `Passes`.
+    """
+    if is_stream(X):
+        source = Source.of(X)
+        n_labels = len(y) if hasattr(y, "__len__") else None
+        small, begun = source.is_small(run, n_labels)
+        X = X if is_dask(X) else begun
+        if not small:
+            n, d = source.shape
+            classes, groups = encode_labels(y, (n_labels or 0) if n is None else n, d or 0)
+            require_comparable(classes, options)
+            more = {"n_components": n_components, "combine": combine}
+            stage = SumsStage(X, groups, len(classes), options, run, check=check, **more)
+            return stage, classes, np.arange(len(classes))
+    chunks, classes, labels = whole(X)
+    return Stage(chunks, run), classes, labels
+
+
+def require_comparable(classes: Array, options: ManiFeStOptions) -> None:
+    require_classes(classes)
+    if len(classes) > 2 and options.multiclass == "raise":
+        raise ValueError(
+            f"y must have two classes, but has {len(classes)} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
+            "or keep the samples of two classes"
+        )
+
+
+def _shape_of_kernels(n_classes: int, options: ManiFeStOptions) -> tuple[int, ...]:
+    return (n_classes, 2) if n_classes > 2 and options.multiclass != "ovo" else (n_classes,)
+
+
 class Stage:
     """The label-free stage: what fits of the same X with different labels have in common.
 
@@ -237,9 +285,11 @@ class Stage:
     smaller side left to do. `chunks` are as of `as_chunks`; `run` is that of the fits, too.
     """
 
+    algorithm, n_passes = "whole", 0
+
     def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
         self._run, self._chunks, self._keeps_distances = run, chunks, keep_distances
-        self._n_features = int(chunks[0].shape[1])
+        self.n_features = int(chunks[0].shape[1])
         self._core = core().Manifest(list(chunks), keep_distances, run)
 
     def fit(
@@ -258,39 +308,41 @@ class Stage:
         and the rest of it.
         """
         n_classes = len(classes)
-        require_classes(classes)
-        if n_classes > 2 and options.multiclass == "raise":
-            raise ValueError(
-                f"y must have two classes, but has {n_classes} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
-                "or keep the samples of two classes"
-            )
+        require_comparable(classes, options)
         names = [f"class {c}" for c in classes]
-        kernels: tuple[int, ...] = (n_classes,)
-        if n_classes > 2 and options.multiclass != "ovo":
-            names, kernels = [name for c in classes for name in (f"class {c}", f"all classes but {c}")], (n_classes, 2)
+        kernels = _shape_of_kernels(n_classes, options)
+        if len(kernels) == 2:
+            names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
         scales, own = options.scales(kernels)
         request = (labels, n_classes, scales, options.core(), as_int("n_components", n_components))
         with naming({"kernel": names.__getitem__}):
             if n_classes > 2 and self._wants_workers(options):
                 plan, results = self._fit_on_workers(*request)
             else:
-                plan, results = self._core.fit(*request, self._run)
+                plan, results = self._solve(*request)
         fitted: dict[str, Any] = results[own]
-        messages = _messages(fitted, names, self._n_features)
+        messages = _messages(fitted, names, self.n_features)
         if plan["reason"] == "rank":
             messages.append(
-                f"rank {options.rank} is more than a quarter of the {self._n_features} features: the exact form was "
-                "used"
+                f"rank {options.rank} is more than a quarter of the {self.n_features} features: the exact form was used"
             )
         if len(scales) > 1:
-            best = min(50, max(1, self._n_features // 2)) if top is None else top
+            best = min(50, max(1, self.n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _sensitivity(scales, results, kernels, best)
             messages += unstable
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _reason(plan, self._n_features, options)
+        fitted["reason"] = _reason(plan, self.n_features, options)
         return Outcome(fitted, messages)
+
+    def other_scores(self, combine: Any, y: Array) -> Floats:
+        """Return the scores to blend with, as of the function."""
+        return other_scores(combine, self._chunks, y)
+
+    def _solve(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        plan, results = self._core.fit(*request, self._run)
+        return plan, results
 
     def _wants_workers(self, options: ManiFeStOptions) -> bool:
         """Whether the comparisons of several classes go through joblib: if its configuration asks for workers.
@@ -322,6 +374,126 @@ class Stage:
             delayed(_solve)(X, labels, n_classes, scales, options | share, n_components, how) for share in ranges
         )
         return plan, [_joined(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
+
+
+class SumsStage(Stage):
+    """Sums over groups of the rows of a stream, from one pass, which serve any comparison of these groups.
+
+    `groups` are the groups, from 0, of the rows that are read; labels of a fit are those of the groups, and -1 leaves
+    one out. `rows` and `columns` are as for `Passes`, and `check` as its `see`.
+    """
+
+    algorithm, n_passes = "sums", 1
+
+    def __init__(
+        self,
+        X: Any,
+        groups: Integers,
+        n_groups: int,
+        options: ManiFeStOptions,
+        run: Run,
+        *,
+        n_components: Any = 0,
+        combine: Any = None,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+        check: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if isinstance(combine, str) or hasattr(combine, "fit"):
+            raise ValueError(
+                "combine must be an array of scores if X is read in blocks, which are gone after the pass: compute "
+                f"those of {combine!r} before"
+            )
+        self._run, self._n_groups, self._options = run, n_groups, options
+        self._n_components = as_int("n_components", n_components)
+        self._core: Any = None
+        passes = Passes(X, run, "ManiFeSt", rows=rows, columns=columns, see=check)
+        width = passes.source.shape[1] if columns is None else len(columns)
+        if width is not None:
+            self._start(width)
+        if is_dask(X):
+            self._core = self._of_dask(X, groups, rows, columns)
+            return
+
+        def update(first: int, block: Any, own: Run) -> None:
+            if self._core is None:
+                self._start(block.shape[1])
+            n = first + block.shape[0]
+            if n > len(groups):
+                raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
+            self._core.update(_by_rows(block), groups[first:n], own)
+
+        n = passes.run(update)
+        if n != len(groups):
+            raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
+
+    def _start(self, width: int) -> None:
+        """Make the sums; blocks take a quarter of the budget."""
+        self.n_features = width
+        run = copy.copy(self._run)
+        run.budget = run.available() * 3 // 4
+        n_scales = len(self._options.scales(_shape_of_kernels(self._n_groups, self._options))[0])
+        given = self._options.core()
+        plan = core().ManifestSums.plan
+        self._plan = plan(width, self._n_groups, self._n_groups, n_scales, given, self._n_components, run)
+        self._how = given | {"accuracy": self._plan["accuracy"]}
+        self._core = core().ManifestSums(width, self._n_groups, self._how, run)
+
+    def _of_dask(self, X: Any, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
+        """Each worker sums its row blocks; the sums, not the rows, travel and are merged pairwise."""
+        from dask.delayed import delayed
+
+        part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
+        how = (self.n_features, self._n_groups, self._how)
+        return merge_pairwise(
+            [part(*given, columns, how, self._run.budget) for given in dask_parts(X, rows, groups)], merge
+        )
+
+    @property
+    def means(self) -> Floats:
+        """Means of the features in each group."""
+        found: Floats = self._core.means
+        return found
+
+    def other_scores(self, combine: Any, y: Array) -> Floats:
+        return other_scores(combine, [np.empty((0, self.n_features))], y)
+
+    def _wants_workers(self, options: ManiFeStOptions) -> bool:
+        return False
+
+    def _solve(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        labels, n_classes, scales, options, n_components = request
+        options = options | {"accuracy": self._how["accuracy"]}
+        plan, results = self._core.fit(labels, n_classes, scales, options, n_components, self._run)
+        return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
+
+
+def _by_rows(block: Any) -> Any:
+    return block.tocsr() if hasattr(block, "tocsr") else block
+
+
+def _sums_of_block(
+    first: int,
+    X: Any,
+    rows: Integers,
+    groups: Integers,
+    columns: Integers | None,
+    how: tuple[int, int, dict[str, Any]],
+    budget: int,
+) -> Any:
+    run = Run(1, budget or None)  # a block is a task of its own: one thread each
+    sums = core().ManifestSums(*how, run)
+    if len(rows):
+        block = take_rows(X, rows)
+        with in_rows(first + rows):
+            sums.update(_by_rows(as_matrix(block if columns is None else block[:, columns], run)), groups, run)
+    return sums
+
+
+def _merged(a: Any, b: Any) -> Any:
+    sums = copy.deepcopy(a)  # Dask may hand the same object to another task
+    sums.merge(b)
+    return sums
 
 
 def _solve(
@@ -388,6 +560,11 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list
         messages.append(
             f"the low-rank kernel keeps less than half of the trace in {found}: sigma is too small for this accuracy, "
             "so raise sigma or rank, or choose accuracy='exact'"
+        )
+    if found := named(_core.MANIFEST_WARN_DIGITS):
+        messages.append(
+            f"some features are so close to each other, beside their size, in {found} that sums over rows leave hardly "
+            "a digit of their distance: subtract a typical value from each feature, or give X in memory"
         )
     flat = int(np.count_nonzero(fitted["problem_warnings"] & _core.MANIFEST_WARN_NO_CONTRAST))
     if flat:

@@ -1,6 +1,7 @@
 """X from anywhere, in blocks of rows: arrays, files, Dask arrays, functions and iterators."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -153,6 +154,29 @@ class Source:
         found = stack([block for _, block in self.blocks(ascending)])
         return found if np.array_equal(ascending, rows) else found[places]
 
+    def is_small(self, run: Run, n_labels: int | None = None) -> tuple[bool, Any]:
+        """Tell whether it takes no more than a quarter of the budget, and return what to read in its place.
+
+        Blocks that come one by one are read to find out, as far as there are labels.
+        """
+        most = run.available() // 4
+        if self.n_bytes is not None:
+            return self.n_bytes <= most, self
+        blocks, kept, taken, n = self.blocks(), deque[Any](), 0, 0
+        for _, block in blocks:
+            kept.append(block)
+            taken, n = taken + _bytes_of(block), n + n_rows(block)
+            if taken > most or (n_labels is not None and n > n_labels):
+                break
+
+        def again() -> Iterator[Any]:
+            while kept:
+                yield kept.popleft()
+            for _, block in blocks:
+                yield block
+
+        return taken <= most, self if self.can_repeat else again()
+
     def load(self, run: Run, name: str = "X", rows: Integers | None = None, columns: Array | None = None) -> Any:
         """Return these rows and columns, as an array, or a CSR or CSC container.
 
@@ -290,6 +314,8 @@ def _is_sparse_group(X: Any) -> bool:
 
 
 def _bytes_of(block: Any) -> int:
+    if is_genotypes(block):
+        return int(block.bits.nbytes)
     if hasattr(block, "tocsr"):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
     return int(np.asarray(block).nbytes)

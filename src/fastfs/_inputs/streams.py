@@ -307,6 +307,20 @@ def delayed_rows(X: Any) -> tuple[list[Any], list[int]]:
     return list(X.to_delayed().ravel()), np.cumsum(X.chunks[0]).tolist()
 
 
+def dask_parts(X: Any, rows: Integers | None, of_rows: Array) -> list[tuple[int, Any, Integers, Array]]:
+    """Return the row blocks of a Dask array, delayed, for states of some rows, ascending; default: all.
+
+    Of each block come its first row, the block, which of its rows are wanted, and their part of `of_rows`.
+    """
+    blocks, ends = delayed_rows(X)
+    rows = np.arange(ends[-1]) if rows is None else rows
+    parts = []
+    for block, begin, end in zip(blocks, [0, *ends[:-1]], ends, strict=True):
+        low, high = np.searchsorted(rows, (begin, end))
+        parts.append((begin, block, rows[low:high] - begin, of_rows[low:high]))
+    return parts
+
+
 def merge_pairwise(parts: list[Any], merge: Callable[..., Any]) -> Any:
     """Merge delayed states in the order of their blocks, so that the result doesn't depend on the workers."""
     while len(parts) > 1:
