@@ -1,4 +1,4 @@
-"""Files larger than memory: how fast cells are read, and how much ProjSe adds.
+"""Files larger than memory: how fast cells are read, how much ProjSe and ReliefF add.
 
     python -m benchmarks.bench_any_size [--tenth] [--keep FILE] [--repeats 3]
 
@@ -8,7 +8,12 @@ Writes 10^6 cells x 20,000 genes (10^5 with ``--tenth``), CSR at 3 %, as an unco
 * an empty pass over all blocks, against `adata.X[begin:end]` of anndata over a tenth of the rows, in stored bytes a CPU
   second;
 * `fastfs.tl.projse` on backed AnnData with two groups against an empty pass, and with ten groups against two;
+* ReliefF with 1000 of the cells as targets, of two groups, against an empty pass, and of ten groups against their rests
+  against two;
 * the peak memory with ten groups above that of the imports, with 1 GiB as ``max_memory``.
+
+Last, the Spearman correlation of ReliefF's scores from 1000 of 5000 targets with those from all, on digits that were
+enlarged and shifted at random (5000 x 676, 10 classes).
 
 The file is in the page cache after it was written, so the times are of the CPU, not of the disk. The thread that reads
 ahead needs a core of its own: on a loaded machine, read the CPU times.
@@ -87,6 +92,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         for _ in Source.of(adata.X).blocks():
             pass
 
+    targets = {"n_targets": 1000, "max_memory": min(4 * n_bytes - 1, 2 << 30)}  # too little to load the file
     times = harness.compare(
         {
             "anew": anew,
@@ -94,6 +100,8 @@ def cells(report: Report, path: Path, repeats: int) -> None:
             "blocks": blocks,
             "two": lambda: fastfs.tl.projse(adata, "two"),
             "ten": lambda: fastfs.tl.projse(adata, "ten"),
+            "targets": lambda: fastfs.tl.relieff(adata, "two", **targets),
+            "targets of ten": lambda: fastfs.tl.relieff(adata, "ten", **targets),
         },
         repeats,
     )
@@ -110,6 +118,11 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         what = f"ProjSe, two groups, against an empty pass, {clock}"
         report.times(what, times["two"], times["blocks"], clock=clock, **target)
         report.times(f"ProjSe, ten groups against two, {clock}", times["ten"], times["two"], clock=clock, at_most=1.3)
+    for clock in ("cpu", "wall"):
+        what = f"ReliefF, 1000 targets, two groups, against an empty pass, {clock}"
+        report.times(what, times["targets"], times["blocks"], clock=clock)
+        what = f"ReliefF, ten groups against two, {clock}"
+        report.times(what, times["targets of ten"], times["targets"], clock=clock, at_most=1.5)
     found = adata.uns["projse"]["names"]["9"][0]
     report.row("the best gene of group 9 is 8", str(found))
     adata.file.close()
@@ -117,6 +130,33 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     setup += f"adata = anndata.read_h5ad({str(path)!r}, 'r')"
     above = harness.peak_memory(setup, "fastfs.tl.projse(adata, 'ten', max_memory='1G')")[1]
     report.row("peak memory above the imports, max_memory='1G'", above / 2**30, at_most=1.1, unit=" GiB")
+
+
+def draws(report: Report) -> None:
+    from scipy.ndimage import zoom
+    from scipy.stats import spearmanr
+    from sklearn.datasets import load_digits
+
+    import fastfs
+
+    rng = np.random.default_rng(0)
+    images, digits = load_digits(return_X_y=True)
+    chosen = rng.integers(0, len(digits), 5000)
+    X = np.zeros((5000, 26, 26), np.float32)
+    for to, image in zip(X, images[chosen].reshape(-1, 8, 8), strict=True):
+        i, j = rng.integers(0, 5, 2)
+        to[i : i + 22, j : j + 22] = zoom(image, 22 / 8, order=1)
+    X = X.reshape(5000, -1) + rng.exponential(0.5, (5000, 676)).astype(np.float32)
+    y = digits[chosen]
+    report.heading("digits, 5000 x 676, 10 classes")
+    every = fastfs.relieff_scores(X, y)
+    some = [fastfs.relieff_scores(X, y, n_targets=1000, random_state=seed) for seed in range(5)]
+    found = float(np.median([spearmanr(every, scores).statistic for scores in some]))
+    report.row("Spearman correlation of 1000 targets with all 5000", found, at_least=0.985)
+    sample = [fastfs.MultiSURF(n_rows=2000, random_state=seed).fit(X, y).scores_ for seed in range(3)]
+    every = fastfs.multisurf_scores(X, y)
+    found = float(np.median([spearmanr(every, scores).statistic for scores in sample]))
+    report.row("the same of MultiSURF with n_rows=2000", found, at_least=0.985)
 
 
 def main() -> int:
@@ -133,6 +173,7 @@ def main() -> int:
         if not path.exists():
             write(path, 100_000 if args.tenth else 1_000_000)
         cells(report, path, args.repeats)
+    draws(report)
     return report.finish()
 
 
