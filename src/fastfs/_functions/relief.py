@@ -350,7 +350,7 @@ class InBlocks:
         passes = Passes(source, run, options.IN_BLOCKS, self.N_PASSES, rows=rows, columns=columns, see=see)
         given = options.core() | {"priors": priors}
         self._run = run
-        self._core: Any = None
+        self._core: Any = None  # until the width is known
         scaling = "range" if options.scaling == "auto" else options.scaling
 
         def update(first: int, block: Any, own: Run) -> None:
@@ -366,7 +366,8 @@ class InBlocks:
             update(first, block, own)
 
         passes.run(first_pass)
-        self._core.next(run)
+        made: Any = self._core
+        made.next(run)
         passes.run(update)
 
     def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
