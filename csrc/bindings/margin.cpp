@@ -7,6 +7,7 @@ namespace fastfs::bindings {
 namespace {
 
 using Doubles = py::array_t<double, py::array::c_style>;
+using Labels = py::array_t<std::int64_t, py::array::c_style>;
 
 const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
 const Words kKept{
@@ -56,6 +57,36 @@ struct Metric {
     fastfs::margin_metric view = fastfs::default_margin_metric();
 };
 
+// Of n rows.
+fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, std::int64_t n_classes) {
+    return read_options<fastfs_relief_options>(
+        fastfs::default_relief_options(), given,
+        {{"method", choice(&fastfs_relief_options::method, kMethods)},
+         {"closed_form", &fastfs_relief_options::closed_form},
+         {"n_neighbors", &fastfs_relief_options::n_neighbors},
+         {"n_targets", &fastfs_relief_options::n_targets},
+         {"seed", &fastfs_relief_options::seed},
+         {"far", &fastfs_relief_options::far},
+         {"radius", choice(&fastfs_relief_options::radius, kRadii)},
+         {"dead_band", &fastfs_relief_options::dead_band},
+         {"sigma", &fastfs_relief_options::sigma},
+         {"target", choice(&fastfs_relief_options::target, kTargets)},
+         {"y", array(&fastfs_relief_options::y, {n})},
+         {"events", array(&fastfs_relief_options::events, {n})},
+         {"priors", array(&fastfs_relief_options::priors, {static_cast<py::ssize_t>(n_classes)})}});
+}
+
+py::dict to_dict(const fastfs::relief_result& r) {
+    py::dict result;
+    result["scores"] = to_array(r.scores);
+    result["scores_sd"] = r.scores_sd.empty() ? py::none() : to_array(r.scores_sd);
+    result["warnings"] = r.warnings;
+    result["stored"] = r.stored;
+    result["n_alone"] = r.n_alone;
+    result["n_apart"] = r.n_apart;
+    return result;
+}
+
 // The label-free stage; keeps the arrays of X and of its options alive.
 class Margin {
   public:
@@ -94,31 +125,10 @@ class Margin {
                     const py::object& run_) const {
         const auto n = static_cast<py::ssize_t>(X_.view.n_rows());
         const auto* y = data_or_null<std::int64_t>(labels, "labels", {n});
-        const auto options = read_options<fastfs_relief_options>(
-            fastfs::default_relief_options(), given,
-            {{"method", choice(&fastfs_relief_options::method, kMethods)},
-             {"closed_form", &fastfs_relief_options::closed_form},
-             {"n_neighbors", &fastfs_relief_options::n_neighbors},
-             {"n_targets", &fastfs_relief_options::n_targets},
-             {"seed", &fastfs_relief_options::seed},
-             {"far", &fastfs_relief_options::far},
-             {"radius", choice(&fastfs_relief_options::radius, kRadii)},
-             {"dead_band", &fastfs_relief_options::dead_band},
-             {"sigma", &fastfs_relief_options::sigma},
-             {"target", choice(&fastfs_relief_options::target, kTargets)},
-             {"y", array(&fastfs_relief_options::y, {n})},
-             {"events", array(&fastfs_relief_options::events, {n})},
-             {"priors", array(&fastfs_relief_options::priors, {static_cast<py::ssize_t>(n_classes)})}});
+        const auto options = read_relief_options(given, n, n_classes);
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });
-        py::dict result;
-        result["scores"] = to_array(r.scores);
-        result["scores_sd"] = r.scores_sd.empty() ? py::none() : to_array(r.scores_sd);
-        result["warnings"] = r.warnings;
-        result["stored"] = r.stored;
-        result["n_alone"] = r.n_alone;
-        result["n_apart"] = r.n_apart;
-        return result;
+        return to_dict(r);
     }
 
     py::dict im4e(const py::object& labels, std::int64_t n_classes, const py::dict& given,
@@ -129,6 +139,8 @@ class Margin {
             {{"sigma", sigma<fastfs_im4e_options>()},
              {"max_iter", &fastfs_im4e_options::max_iter},
              {"tol", &fastfs_im4e_options::tol},
+             {"n_anchors", &fastfs_im4e_options::n_anchors},
+             {"seed", &fastfs_im4e_options::seed},
              {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})},
              {"start", array(&fastfs_im4e_options::start, {static_cast<py::ssize_t>(X_.view.n_cols())})}});
         Call call(run_);
@@ -276,6 +288,44 @@ void bind_margin(py::module_& m) {
              py::arg("run"))
         .def("explain", &Margin::explain, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
              py::arg("wanted"), py::arg("run"));
+    py::class_<fastfs::relief_stream>(m, "ReliefStream")
+        .def(py::init([](const Labels& labels, std::int64_t n_classes, std::int64_t n_cols, const std::string& scaling,
+                         const py::dict& given, const py::object& run_) {
+                 const auto options = read_relief_options(given, labels.size(), n_classes);
+                 const int scale = choose("scaling", scaling, kScalings);
+                 const std::int64_t *values = labels.data(), n_rows = labels.size();
+                 Call call(run_);
+                 return call([&](const fastfs::run& run) {
+                     return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
+                 });
+             }),
+             py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("n_cols"), py::arg("scaling"),
+             py::arg("options"), py::arg("run"))
+        .def("__copy__", &fastfs::relief_stream::copy)
+        .def(
+            "update",
+            [](fastfs::relief_stream& self, const py::object& X_, std::int64_t first_row, const py::object& run_) {
+                const Matrix X(X_);
+                Call call(run_);
+                call([&](const fastfs::run& run) { self.update(X.view, first_row, run); });
+            },
+            py::arg("X"), py::arg("first_row"), py::arg("run"))
+        .def("merge", &fastfs::relief_stream::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+        .def(
+            "next",
+            [](fastfs::relief_stream& self, const py::object& run_) {
+                Call call(run_);
+                call([&](const fastfs::run& run) { self.next(run); });
+            },
+            py::arg("run"))
+        .def(
+            "scores",
+            [](const fastfs::relief_stream& self, const Labels& merged_, const py::object& run_) {
+                const std::vector<std::int64_t> merged(merged_.data(), merged_.data() + merged_.size());
+                Call call(run_);
+                return to_dict(call([&](const fastfs::run& run) { return self.scores(merged, run); }));
+            },
+            py::arg("merged").noconvert(), py::arg("run"));
     m.def("immigrate_pairs", &immigrate_pairs, py::arg("values").noconvert(), py::arg("vectors").noconvert(),
           py::arg("without_leading"), py::arg("n_pairs"), py::arg("run"));
 }

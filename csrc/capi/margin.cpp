@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "capi/abi.hpp"
@@ -13,12 +14,18 @@
 #include "margin/margin.hpp"
 #include "margin/predict.hpp"
 #include "margin/relief.hpp"
+#include "margin/relief_stream.hpp"
 #include "margin/target.hpp"
 #include "support/classes.hpp"
 #include "support/errors.hpp"
 
 struct fastfs_margin {
     fastfs::core::Margin data;
+};
+
+struct fastfs_relief_stream {
+    fastfs::core::ReliefStream data;
+    mutable std::mutex mutex = {};
 };
 
 struct fastfs_immigrate {
@@ -180,6 +187,23 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     return o;
 }
 
+fastfs_relief_options read_stream_options(const fastfs_relief_options* given, std::int64_t n_rows,
+                                          std::int64_t n_classes, int scaling) {
+    const auto o = read(given, FASTFS_RELIEF_OPTIONS_INIT, "options");
+    require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
+            "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
+    require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
+    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
+            "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
+    require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is ", o.n_neighbors);
+    require(o.n_targets >= 0 && o.n_targets <= n_rows, "n_targets must be from 1 to the ", n_rows,
+            " samples, or not given for all, not ", o.n_targets);
+    require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
+            "scaling must be one of FASTFS_SCALE_*, not ", scaling);
+    if (o.priors) require_positive(o.priors, n_classes, "priors");
+    return o;
+}
+
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense");
@@ -248,6 +272,89 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
     });
 }
 
+fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_classes,
+                                       int32_t scaling, const fastfs_relief_options* options, const fastfs_run* run_,
+                                       fastfs_relief_stream** stream) {
+    return guarded([&] {
+        const Run run = read_run(run_);
+        require_output(run, stream != nullptr, "stream is null");
+        require_size(n_rows, 2, "n_rows");
+        require_size(n_cols, 1, "n_cols");
+        require(n_cols <= kMostFeatures, "n_cols must be at most ", kMostFeatures, ", but is ", n_cols);
+        require_labels(labels, n_rows, n_classes);
+        const auto o = read_stream_options(options, n_rows, n_classes, scaling);
+        run.require_memory(24 * n_rows + 48 * n_cols, {"the labels of ", n_rows, " rows"});
+        *stream =
+            new fastfs_relief_stream{ReliefStream(n_rows, n_cols, labels, n_classes, static_cast<Scaling>(scaling), o)};
+    });
+}
+
+fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy) {
+    return guarded([&] {
+        require(stream != nullptr && copy != nullptr, "stream or copy is null");
+        std::lock_guard lock(stream->mutex);
+        *copy = new fastfs_relief_stream{stream->data};
+    });
+}
+
+fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X_, int64_t first_row,
+                                          const fastfs_run* run_) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        Run run = read_run(run_);
+        const Matrix X = read_matrix(X_);
+        std::lock_guard lock(stream->mutex);
+        ReliefStream& data = stream->data;
+        require(X.is_dense() || X.is_csr(), "a block of X must be dense or CSR: convert it");
+        require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
+                X.n_cols());
+        require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
+                " rows, but this block ends with row ", first_row + X.n_rows() - 1);
+        data.require_like(X);
+        if (X.n_rows() > 0) data.update(X, first_row, run);
+    });
+}
+
+fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other) {
+    return guarded([&] {
+        require(stream != nullptr && other != nullptr, "stream or other is null");
+        require(stream != other, "a stream can't be merged with itself");
+        std::scoped_lock lock(stream->mutex, other->mutex);
+        require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
+        stream->data.merge(other->data);
+    });
+}
+
+fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run_) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        Run run = read_run(run_);
+        std::lock_guard lock(stream->mutex);
+        require(stream->data.pass() == 1, "the stream is in its second pass, which fastfs_relief_stream_scores ends");
+        stream->data.require_all_rows();
+        stream->data.next(run);
+    });
+}
+
+fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged, int64_t n_merged,
+                                          const fastfs_run* run_, fastfs_relief_result* result) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        Run run = read_run(run_);
+        require_output(run, result != nullptr, "result is null");
+        std::lock_guard lock(stream->mutex);
+        require(stream->data.pass() == 2, "the stream is in its first pass, which fastfs_relief_stream_next ends");
+        stream->data.require_all_rows();
+        if (merged) require_labels(merged, stream->data.n_classes(), n_merged);
+        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
+            require_output(run, r.scores != nullptr, "the scores of result are null");
+            stream->data.scores(merged, n_merged, run, r);
+        });
+    });
+}
+
+void fastfs_relief_stream_free(fastfs_relief_stream* stream) { std::unique_ptr<fastfs_relief_stream> owner(stream); }
+
 fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                           const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
     return guarded([&] {
@@ -257,6 +364,8 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
         require_iteration(o);
+        require(o.n_anchors >= 0 && o.n_anchors <= classes.n_samples(), "n_anchors must be from 1 to the ",
+                classes.n_samples(), " samples, or not given for all, not ", o.n_anchors);
         for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
             require(o.class_factors[c] > 0 && std::isfinite(o.class_factors[c]),
                     Message() << "the factor of each class must be a positive number, but that of " << Name::class_(c)

@@ -193,17 +193,28 @@ Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const
     return found;
 }
 
-// largest: kLargest of the type of X.
-FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling, const TableRules& rules,
-                        double largest, Run& run) {
+Columns describe(const Matrix& X, Scaling scaling, const TableRules& rules, Run& run) {
+    const Columns columns =
+        X.is_sparse()
+            ? visit_sparse(X.description(),
+                           [&](auto* values, auto* indptr, auto* indices) {
+                               return describe_sparse(X, values, indptr, indices, scaling, run);
+                           })
+            : visit_values(X.description(), [&](const auto& x) { return describe_dense(X, x, scaling, rules, run); });
     if (!columns.finite) X.row_maxima(run);
+    return columns;
+}
+
+FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32, Scaling scaling,
+                        const TableRules& rules) {
+    const double largest = is_float32 ? kLargest<float> : kLargest<double>;
     FeatureScales scales;
-    scales.shift.assign(at(X.n_cols()), 0.0);
-    scales.factor.assign(at(X.n_cols()), 0.0);
+    scales.shift.assign(columns.lowest.size(), 0.0);
+    scales.factor.assign(columns.lowest.size(), 0.0);
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
     for (std::size_t c = 0; c < scales.factor.size(); ++c) {
         const auto column = static_cast<std::int64_t>(c);
-        const double low = columns.lowest[c], high = columns.highest[c], origin = X.is_sparse() ? 0 : low;
+        const double low = columns.lowest[c], high = columns.highest[c], origin = is_sparse ? 0 : low;
         if (!(low < high)) {  // or no value is known
             if (low == high) scales.shift[c] = origin;
             continue;
@@ -233,7 +244,7 @@ FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling
         }
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all ", X.n_cols(), " are constant");
+            "X needs a feature that varies, but all ", columns.lowest.size(), " are constant");
     require(scaling != Scaling::kNone || largest_range >= 1 / largest,
             "features that aren't scaled must differ by at least ", 1 / largest, ", but none does by more than ",
             largest_range, ": scale them");
@@ -246,17 +257,55 @@ FeatureScales scales_of(const Matrix& X, const Columns& columns, Scaling scaling
 }  // namespace
 
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
-    const double largest = X.is_float32() ? kLargest<float> : kLargest<double>;
-    if (!X.is_sparse()) {
-        return visit_values(X.description(), [&](const auto& x) {
-            return scales_of(X, describe_dense(X, x, scaling, rules, run), scaling, rules, largest, run);
-        });
-    }
-    require(scaling != Scaling::kStandard,
+    require(!X.is_sparse() || scaling != Scaling::kStandard,
             "scaling to mean 0 would fill the zeros of a sparse X: scale it to [0, 1], or make it dense");
-    return visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
-        return scales_of(X, describe_sparse(X, values, indptr, indices, scaling, run), scaling, rules, largest, run);
-    });
+    return scales_of(describe(X, scaling, rules, run), X.is_sparse(), X.is_float32(), scaling, rules);
+}
+
+ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
+    : scaling_(scaling),
+      lowest_(at(n_cols), std::numeric_limits<double>::infinity()),
+      highest_(at(n_cols), -std::numeric_limits<double>::infinity()),
+      mean_(at(n_cols)),
+      deviation_(at(n_cols)) {}
+
+void ScalesOfBlocks::add(const Matrix& X, Run& run) {
+    is_sparse_ = X.is_sparse();
+    is_float32_ = X.is_float32();
+    const Columns found = describe(X, scaling_, {}, run);
+    add(X.n_rows(), found.lowest, found.highest, found.mean, found.deviation);
+}
+
+void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {
+    if (other.n_rows_ == 0) return;
+    is_sparse_ = other.is_sparse_;
+    is_float32_ = other.is_float32_;
+    add(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_);
+}
+
+// Chan, Golub and LeVeque (1983), of deviations: their squares could overflow.
+void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
+                         const Numbers& deviation) {
+    const auto n = static_cast<double>(n_rows_), more = static_cast<double>(n_rows), total = n + more;
+    const double share = std::sqrt(n / total), other = std::sqrt(more / total);
+    for (std::size_t c = 0; c < lowest.size(); ++c) {
+        lowest_[c] = std::min(lowest_[c], lowest[c]);
+        highest_[c] = std::max(highest_[c], highest[c]);
+        if (scaling_ == Scaling::kRange) continue;
+        const double apart = mean[c] - mean_[c];
+        mean_[c] = n_rows_ == 0 ? mean[c] : mean_[c] + apart * (more / total);
+        deviation_[c] = std::hypot(std::hypot(share * deviation_[c], other * deviation[c]), share * other * apart);
+    }
+    n_rows_ += n_rows;
+}
+
+FeatureScales ScalesOfBlocks::scales() const {
+    Columns columns(static_cast<std::int64_t>(lowest_.size()));
+    columns.lowest = lowest_;
+    columns.highest = highest_;
+    columns.mean = mean_;
+    columns.deviation = deviation_;
+    return scales_of(columns, is_sparse_, is_float32_, scaling_, {});
 }
 
 }  // namespace fastfs::core

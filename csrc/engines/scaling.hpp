@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
@@ -29,5 +30,29 @@ struct FeatureScales {
     bool uneven = false;                // not scaled, and standard deviations 1e3 apart
 };
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules = {});
+
+// The same of complete numbers that come in blocks of rows, all of one storage and dtype. Ranges are those of
+// find_scales to the bit, means and deviations within rounding.
+class ScalesOfBlocks {
+  public:
+    ScalesOfBlocks(std::int64_t n_cols, Scaling scaling);
+    void add(const Matrix& X, Run& run);
+    void merge(const ScalesOfBlocks& other);
+    // Whether X is of the storage and dtype of the others.
+    bool fits(const Matrix& X) const {
+        return n_rows_ == 0 || (X.is_sparse() == is_sparse_ && X.is_float32() == is_float32_);
+    }
+    FeatureScales scales() const;
+
+  private:
+    // Adds so many rows that were described.
+    void add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
+             const Numbers& deviation);
+
+    Scaling scaling_;
+    bool is_sparse_ = false, is_float32_ = false;
+    std::int64_t n_rows_ = 0;
+    Numbers lowest_, highest_, mean_, deviation_;
+};
 
 }  // namespace fastfs::core

@@ -8,6 +8,7 @@
 
 #include "engines/sample_pairs.hpp"
 #include "support/buffer.hpp"
+#include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
@@ -36,6 +37,10 @@ class SparseFeatures {
     // Where these are all samples in order, each pair is computed once and added to both places.
     void pair_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run) const;
+
+    // The same of the samples t0 .. t1 - 1 of `others`, of the same features; t0 is a multiple of kSide.
+    void pair_sums(const SparseFeatures& others, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
+                   Run& run) const;
 
     // sums[k] += sum over t and j of g[(t - t0) * ld + j] |x_nk - x_jk|. The diagonal of g isn't read where the rows
     // are all samples in order.
@@ -78,6 +83,9 @@ class SparseFeatures {
     std::vector<Block> other_blocks(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1,
                                     Run& run) const;
 
+    // Of n blocks `left` and all samples; same: those are all samples, too.
+    void add_pairs(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld, Run& run) const;
+
     template <class F>
     static void for_shared_parts(const Block& left, const Block& right, Run& run, F&& f);
     static void add_weighted(const Block& block, const double* weights, double* sums);
@@ -97,6 +105,9 @@ struct DensitySplit {
     std::vector<std::int64_t> sparse, dense;
 };
 DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& features, Run& run);
+// The same from the entries that are stored of each column, which add up over blocks of rows.
+DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, const std::vector<std::int64_t>& features);
+Numbers stored_by_column(const Matrix& X, Run& run);
 
 // Some columns of a sparse matrix as a dense row-major one: n_rows x columns.size().
 template <class T>

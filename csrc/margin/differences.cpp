@@ -55,7 +55,7 @@ std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
 // ---- which kernel takes which features -----------------------------------------------------------------------------
 
 Differences::Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
-                         std::vector<std::int64_t> columns, const double* weights, Run& run)
+                         std::vector<std::int64_t> columns, const double* weights, Run& run, const DensitySplit* split)
     : X_(&X),
       scales_(&scales),
       levels_(options.levels),
@@ -65,7 +65,7 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
       ramp_high_(options.ramp_high),
       columns_(std::move(columns)),
       dense_(&X) {
-    if (X.is_sparse()) split_sparse(weights, run);
+    if (X.is_sparse()) split_sparse(split ? *split : split_by_density(X, columns_, run), weights, run);
     if (weights) weights_.assign(weights, weights + columns_.size());
     if (computes_on_bits(X, options) && !weights) {
         add_genotypes(run);
@@ -109,8 +109,7 @@ void Differences::add_genotypes(Run& run) {
     }
 }
 
-void Differences::split_sparse(const double* weights, Run& run) {
-    const auto split = split_by_density(*X_, columns_, run);
+void Differences::split_sparse(const DensitySplit& split, const double* weights, Run& run) {
     dense_columns_.assign(columns_.size(), -1);
     const auto place = [&](std::int64_t c) {
         return std::lower_bound(columns_.begin(), columns_.end(), c) - columns_.begin();
@@ -210,6 +209,25 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
         (weighted_sparse_ ? *weighted_sparse_ : *sparse_).pair_sums(targets.rows(), t0, t1, out, ld, run);
     }
     if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, nullptr, run);
+}
+
+void Differences::distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
+                            Run& run) const {
+    // So many samples at once that panels, and with them the rounding of float sums, don't depend on their number.
+    constexpr std::int64_t kAtOnce = 4096;
+    const std::int64_t n = X_->n_rows();
+    for (std::size_t p = 0; p < for_distances_.size(); ++p) {
+        const Difference difference = squared ? Difference::kSquared : for_distances_[p].difference;
+        for (std::int64_t j = 0; j < n; j += kAtOnce) {
+            visit_dense(dense_->description(), [&]<class T>(const T*) {
+                pair_sums<T>(others.for_distances_[p].data, t0, t1, for_distances_[p].data, j, std::min(j + kAtOnce, n),
+                             difference, out + j, n, run, p > 0 ? Into::kAdd : Into::kEmpty);
+            });
+        }
+    }
+    if (!sparse_) return;
+    if (for_distances_.empty()) std::fill_n(out, (t1 - t0) * n, 0.0);
+    sparse_->pair_sums(*others.sparse_, t0, t1, out, n, run);
 }
 
 void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,

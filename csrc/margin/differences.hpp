@@ -47,9 +47,10 @@ class Targets {
 class Differences {
   public:
     // Of these columns, in any order, of which none is constant. weights: null, or by what the differences of each are
-    // multiplied in distances.
+    // multiplied in distances. split: of a sparse X, or null for that of its own zeros.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
-                std::vector<std::int64_t> columns, const double* weights, Run& run);
+                std::vector<std::int64_t> columns, const double* weights, Run& run,
+                const DensitySplit* split = nullptr);
     // gaps: values may be missing.
     static std::int64_t memory(const Matrix& X, const FeatureScales& scales, bool gaps, int n_threads);
     // Whether differences are computed on the bits of X, unless features have weights: genotypes without any option
@@ -72,6 +73,12 @@ class Differences {
     // squared: of the differences; only of complete numbers. Each pair is computed once if the targets are all samples.
     void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
                    Run& run, Into into = Into::kEmpty) const;
+
+    // The same between the samples t0..t1 - 1 of `others` and all of these, as rows of n_samples: of numbers without
+    // gaps that have the same columns, scales and split. Targets are taken in steps of kOthers.
+    static constexpr std::int64_t kOthers = SparseFeatures::kSide;
+    void distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
+                   Run& run) const;
 
     // sums[k] += sum of g |difference|, of features without gaps if `complete_only`, otherwise of all, a gap counting
     // 0. g: those of the targets t0..t1 - 1, row-major, n_samples apart.
@@ -101,7 +108,7 @@ class Differences {
         std::vector<std::int64_t> places;  // of its features, in columns_
         bool gaps;
     };
-    void split_sparse(const double* weights, Run& run);
+    void split_sparse(const DensitySplit& split, const double* weights, Run& run);
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;

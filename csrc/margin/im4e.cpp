@@ -10,6 +10,7 @@
 #include "margin/soft_neighbors.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -24,6 +25,9 @@ const Name kStart = Name::of_matrix(2, "start");
 // Up to this size IM4E keeps its samples packed: packing them twice in each iteration took a seventh of it at 300 x
 // 20,000 float32.
 constexpr std::int64_t kPackedBytes = std::int64_t{1} << 27;
+
+// Of what a draw of anchors says in the mean over draws, after the first ones.
+constexpr double kLeastShare = 0.25;
 
 // Equal weights, or the given ones of the features that vary, with sum 1.
 std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_cols, const double* start) {
@@ -42,30 +46,41 @@ std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_
     return w;
 }
 
+// The samples whose margins one step adds up: all, or a fresh draw for each step, whose weights are averaged.
 template <class T>
 void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
               fastfs_im4e_result& result) {
     const ScaledFeatures varying = margin.features();
     const std::int64_t n = varying.n_samples(), A = varying.n_features();
+    const bool drawn = options.n_anchors > 0 && options.n_anchors < n;
+    const std::int64_t n_anchors = drawn ? options.n_anchors : n;
     run.step("distances", 0.01);
     constexpr std::int64_t kBytes = 8 + static_cast<std::int64_t>(sizeof(T));  // of a pair
-    const std::int64_t packed_bytes = PackedPanels<T>::memory(n, A), others = 96 * margin.X().n_cols();
-    const bool pack = packed_bytes <= kPackedBytes && run.allows(kBytes * n * n + others + packed_bytes);
-    Blocks blocks(n, kBytes, others + (pack ? packed_bytes : 0), "IM4E", run);
+    const std::int64_t packed_bytes = PackedPanels<T>::memory(n, A);
+    const std::int64_t others = 96 * margin.X().n_cols() + Targets::memory(margin.X(), n_anchors);
+    const bool pack = !drawn && packed_bytes <= kPackedBytes && run.allows(kBytes * n * n + others + packed_bytes);
+    Blocks blocks(n_anchors, n, kBytes, others + (pack ? packed_bytes : 0), "IM4E", run);
     std::optional<PackedPanels<T>> packed;
     if (pack) packed.emplace(varying, run);
     const ScaledFeatures& all = pack ? packed->features() : varying;
-    const double *kept = margin.kept(Difference::kAbsolute), *f = blocks.f.data();
-    std::vector<double> w = first_weights(varying, margin.X().n_cols(), options.start), u(w.size()), cost;
+    const double *kept = drawn ? nullptr : margin.kept(Difference::kAbsolute), *f = blocks.f.data();
+    std::vector<double> w = first_weights(varying, margin.X().n_cols(), options.start), u(w.size()), mean(w.size()),
+                        cost;
+    Random random(options.seed);
+    std::optional<Targets> anchors;
+    const auto draw = [&] { anchors.emplace(&margin.X(), n, drawn ? random.subset(n, n_anchors) : up_to(n), run); };
+    draw();
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
         if (cost.empty() && kept && !options.start) {
             std::transform(kept + i0 * n, kept + i1 * n, blocks.f.data(), [&](double d) { return d * w[0]; });
             return;
         }
         const ScaledFeatures seen = weighted(all, w.data(), false);
-        pair_sums<T>(seen, i0, i1, seen, 0, n, Difference::kAbsolute, blocks.f.data(), n, run);
+        const ScaledFeatures left = drawn ? anchors->of(seen) : seen;
+        pair_sums<T>(drawn ? left : seen, i0, i1, seen, 0, n, Difference::kAbsolute, blocks.f.data(), n, run);
     };
-    result.sigma = softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, blocks, run, distances);
+    result.sigma = softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, anchors->rows(), blocks,
+                                 run, distances);
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
     result.converged = 0;
@@ -75,33 +90,40 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         Totals totals;
         std::fill(u.begin(), u.end(), 0.0);
         const bool made = cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
-        blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
+        if (!cost.empty() && drawn) draw();
+        const ScaledFeatures left = anchors->of(all);
+        blocks.for_each(n_anchors, run, [&](std::int64_t i0, std::int64_t i1) {
             if (!made) {
                 const Run::Part first(run, 0, 0.5);
                 distances(i0, i1);
             }
             const Run::Part second(run, 0.5, 1);
-            soften(classes, i0, i1, result.sigma, options.class_factors, kRounding<T> / static_cast<double>(2 * n),
-                   blocks.f.data(), totals, run);
+            soften(classes, anchors->rows(), i0, i1, result.sigma, options.class_factors,
+                   kRounding<T> / static_cast<double>(2 * n), blocks.f.data(), totals, run);
             // u = -v: hits count positive
-            feature_sums<T>(all, i0, i1, all, 0, n, Difference::kAbsolute, f, n, blocks.stored, u.data(), run);
+            feature_sums<T>(drawn ? left : all, i0, i1, all, 0, n, Difference::kAbsolute, f, n, blocks.stored && !drawn,
+                            u.data(), run);
         });
+        // A draw's part of the mean of all so far, which forgets the first ones.
+        const double share = drawn ? std::max(1 / static_cast<double>(cost.size() + 1), kLeastShare) : 1;
+        for (std::size_t a = 0; a < u.size(); ++a) mean[a] = (1 - share) * mean[a] + share * u[a];
         // (3.6)
         double sum = 0;
-        for (const double s : u) sum += std::max(-s, 0.0);
+        for (const double s : mean) sum += std::max(-s, 0.0);
         if (sum == 0) {
             result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
             break;
         }
         double linear = 0;
         for (std::size_t a = 0; a < w.size(); ++a) {
-            w[a] = std::max(-u[a], 0.0) / sum;
+            w[a] = std::max(-mean[a], 0.0) / sum;
             linear += w[a] * u[a];
         }
         // (3.4), without lambda, which (3.6) cancels
+        const double found = linear + result.sigma * totals.entropy, before = cost.empty() ? 0 : cost.back();
         if (result.objective) result.objective[cost.size()] = totals.objective;
-        if (result.cost) result.cost[cost.size()] = linear + result.sigma * totals.entropy;
-        cost.push_back(linear + result.sigma * totals.entropy);
+        if (result.cost) result.cost[cost.size()] = (1 - share) * before + share * found;
+        cost.push_back((1 - share) * before + share * found);
         require_finite_cost(cost.back());
         result.converged = settled(cost, options.tol);
     }

@@ -337,7 +337,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     // Without room for A x A, steps are in the space of pairs, which needs f whole.
     const bool dense_fits = run.allows(8 * std::min(kTaskRows, n) * n + by_features);
     const bool only_pairs = !whole && !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
-    Blocks blocks(n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
+    Blocks blocks(n, n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
     const PackedSamples<T> samples(features, run);
     const double negligible = std::max(options.negligible, kRounding<T> / static_cast<double>(n));
     double* f = blocks.f.data();
@@ -357,7 +357,9 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         pair_sums<T>(seen, i0, i1, seen, 0, n, Difference::kSquared, f, n, run);
     };
     if (weights.W.size()) form = QuadraticForm<T>(A, weights.W.data());
-    result.sigma = softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, blocks, run, distances);
+    const std::vector<std::int64_t> all = up_to(n);
+    result.sigma =
+        softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, all, blocks, run, distances);
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
 
@@ -376,7 +378,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
                 distances(i0, i1);
             }
             const Run::Part second(run, 0.5, 1);
-            soften(classes, i0, i1, result.sigma, nullptr, 0, f, totals, run);
+            soften(classes, all, i0, i1, result.sigma, nullptr, 0, f, totals, run);
             if (blocks.stored) {
                 fold(n, f, n, run);
                 if (!whole) in_pairs = choose_pairs(f, n, negligible, A, dense_fits, pairs, run);

@@ -191,7 +191,9 @@ void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, s
     }
     select(n, distances, groups, n_groups_);
     for (std::int64_t group = 0; group < n_groups_; ++group) {
-        for (const auto& [key, j, weight] : kept_[at(group)]) found.push_back({j, group, weight, weight});
+        auto& rows = kept_[at(group)];  // in an order that float sums can count on
+        std::sort(rows.begin(), rows.end(), [](const Kept& a, const Kept& b) { return a.j < b.j; });
+        for (const auto& [key, j, weight] : rows) found.push_back({j, group, weight, weight});
     }
 }
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "margin/neighbors.hpp"
+#include "margin/targets.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
-#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -60,11 +60,14 @@ class Scores {
           run_(run),
           n_(margin.X().n_rows()),
           rule_(options, target, margin.sample_weights()),
-          targets_(differences_.targets(chosen_targets(), run)),
+          chosen_(draw_targets(target.classes() ? target.classes()->labels.data() : nullptr, target.n_groups(), n_,
+                               options.n_targets, options.seed)),
+          targets_(differences_.targets(chosen_.rows, run)),
           expected_(target.classes() ? margin.expected(*target.classes()) : nullptr),
           kept_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())),
           listed_(!expected_ && (rule_.by_totals() || rule_.most() * 8 <= n_)),
           drawn_(!targets_.all()),
+          means_(chosen_, weights_of_targets(), drawn_),
           by_target_(drawn_ || differences_.ignores_gaps()),
           by_means_(!drawn_ && differences_.adds_means() && rule_.takes_means()) {}
 
@@ -83,10 +86,14 @@ class Scores {
     // Rows of parts_.
     std::int64_t n_parts() const {
         return !by_target_          ? 0
-               : !rule_.by_totals() ? (drawn_ ? 3 : 1)
+               : !rule_.by_totals() ? means_.n_rows()
                                     : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
     }
-    std::vector<std::int64_t> chosen_targets() const;
+    Numbers weights_of_targets() const {
+        Numbers weights;
+        for (const std::int64_t row : chosen_.rows) weights.push_back(margin_.sample_weights()[at(row)]);
+        return weights;
+    }
     void ask_for_memory();
     void find_all_pairs(double* rows, std::int64_t block);
     void compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows);
@@ -105,28 +112,22 @@ class Scores {
     Run& run_;
     std::int64_t n_;
     NeighborRule rule_;
+    const DrawnTargets chosen_;
     Targets targets_;
     const std::unique_ptr<const ExpectedDifferences> expected_;
     const double* kept_;
-    bool listed_, drawn_, by_target_;
+    bool listed_, drawn_;
+    const TargetMeans means_;
+    bool by_target_;
     bool by_means_;  // in the place of sums target by target
     bool found_few_ = false;
     bool stored_ = false;
-    std::int64_t block_ = 0;   // targets at once
-    double total_weight_ = 0;  // of the targets
-    double squared_weights_ = 0;
-    Numbers sums_;   // of features
-    Numbers parts_;  // rows by target, see add_by_target
+    std::int64_t block_ = 0;  // targets at once
+    Numbers sums_;            // of features
+    Numbers parts_;           // rows by target, see add_by_target
     NeighborBins bins_;
     std::int64_t n_parts_ = 0;
 };
-
-std::vector<std::int64_t> Scores::chosen_targets() const {
-    if (options_.n_targets > 0 && options_.n_targets < n_) return Random(options_.seed).subset(n_, options_.n_targets);
-    std::vector<std::int64_t> all(at(n_));
-    std::iota(all.begin(), all.end(), std::int64_t{0});
-    return all;
-}
 
 // Distances of the targets first..last - 1, given or made.
 void Scores::compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) {
@@ -253,15 +254,11 @@ std::vector<WeightedPair> Scores::weighted(const std::vector<Found>& found, cons
     return pairs;
 }
 
-// Rows of parts_: of the target n's part c_n = sum_j g_nj d_nj, sum w_n c_n and sum w_n c_n^2. Of a rule by totals the
-// sums over all targets of u_n, the sum and the weight of one group and then of the other, and of products of these.
+// Rows of parts_: those of TargetMeans. Of a rule by totals the sums over all targets of u_n, the sum and the weight of
+// one group and then of the other, and of products of these.
 void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
-    const std::int64_t n_groups = rule_.n_groups();
-    const Numbers& weights = margin_.sample_weights();
     const auto combine = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
                              const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
-        const std::int64_t n = targets_.row(t);
-        const double w = weights[at(n)];
         if (rule_.by_totals()) {
             for (std::int64_t k = 0; k < n_features; ++k) {
                 const double u[kTotals] = {sums[k], counts[k], sums[ld + k], counts[ld + k]};
@@ -273,19 +270,7 @@ void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, 
             }
             return;
         }
-        Numbers factors(at(n_groups * ld)), parts(at(n_features));
-        rule_.factors(n, counts, factors.data(), n_features, ld);
-        for (std::int64_t group = 0; group < n_groups; ++group) {
-            const double *factor = factors.data() + group * ld, *sum = sums + group * ld;
-            for (std::int64_t k = 0; k < n_features; ++k) parts[at(k)] += factor[k] * sum[k];
-        }
-        for (std::int64_t k = 0; k < n_features; ++k) {
-            const double part = parts[at(k)];
-            out[k] += w * part;
-            if (!drawn_) continue;
-            out[out_ld + k] += w * w * part;
-            out[2 * out_ld + k] += w * w * part * part;
-        }
+        means_.add(rule_, targets_.row(t), t, n_features, sums, counts, ld, out, out_ld);
     };
     differences_.sums(targets_, first, grouped(found, first, last), summed(), !drawn_, n_parts_, combine, parts_.data(),
                       run_);
@@ -342,11 +327,6 @@ void Scores::compute(fastfs_relief_result& result) {
         run_.require_memory(block * n_ * 8, "a block of distances",
                             "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
         rows = Buffer<double>(block * n_);
-    }
-    for (std::int64_t t = 0; t < n_targets; ++t) {
-        const double w = margin_.sample_weights()[at(targets_.row(t))];
-        total_weight_ += w;
-        squared_weights_ += w * w;
     }
     sums_ = numbers(differences_.n_features());
     n_parts_ = n_parts();
@@ -415,19 +395,15 @@ void Scores::compute(fastfs_relief_result& result) {
     finish(result);
 }
 
-// The score of feature k, and its standard deviation over draws of the targets, M out of N: of a weighted mean of their
-// parts, which is a ratio of sums. It is not known of a single target.
+// The score of feature k, and its standard deviation over draws of the targets, M out of N, which isn't known of a
+// single one.
 std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
     const std::int64_t n_features = differences_.n_features();
+    if (!rule_.by_totals()) return means_.of(parts_.data(), n_features, k);
     const auto part = [&](std::int64_t row) { return parts_[at(row * n_features + k)]; };
     const auto M = static_cast<double>(targets_.size());
     const double shrink =
         M > 1 ? std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1)) : std::numeric_limits<double>::quiet_NaN();
-    if (!rule_.by_totals()) {
-        const double mean = part(0) / total_weight_;
-        const double square = drawn_ ? part(2) - 2 * mean * part(1) + mean * mean * squared_weights_ : 0;
-        return {mean, std::sqrt(std::max(0.0, square) * M) / total_weight_ * shrink};
-    }
     // A difference of two ratios of sums, of which a target's part is a'u_n to first order.
     double score = 0, a[kTotals] = {}, square = 0;
     for (std::int64_t group = 0; group < 2; ++group) {
@@ -448,7 +424,7 @@ void Scores::finish(fastfs_relief_result& result) {
     const auto& columns = differences_.columns();
     std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
     if (result.scores_sd) std::fill_n(result.scores_sd, margin_.X().n_cols(), 0.0);
-    const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : total_weight_;
+    const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : means_.total_weight();
     for (std::int64_t k = 0; k < differences_.n_features(); ++k) {
         double& score = result.scores[columns[at(k)]];
         if (!by_target_ || (!drawn_ && !differences_.incomplete(k))) {
@@ -456,12 +432,13 @@ void Scores::finish(fastfs_relief_result& result) {
             continue;
         }
         const auto [found, deviation] = score_by_target(k);
-        score = options_.closed_form ? found * total_weight_ : found;
+        score = options_.closed_form ? found * means_.total_weight() : found;
         if (result.scores_sd && drawn_) result.scores_sd[columns[at(k)]] = deviation;
     }
 }
 
-// w = max(-u, 0) / |max(-u, 0)|, with -u = sum of misses less hits.
+}  // namespace
+
 void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
     double squares = 0;
     for (std::int64_t c = 0; c < n; ++c) {
@@ -471,8 +448,6 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
     if (squares == 0) result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
     for (std::int64_t c = 0; c < n && squares > 0; ++c) result.scores[c] /= std::sqrt(squares);
 }
-
-}  // namespace
 
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             fastfs_relief_result& result) {

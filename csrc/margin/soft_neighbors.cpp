@@ -49,17 +49,17 @@ Softmax softmax(double* f, std::int64_t n, double sigma, double* z) {
     return {least + sigma * mean, -mean - log_sum, least - sigma * log_sum};
 }
 
-void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sigma, const double* factors,
-            double negligible, double* f, Totals& totals, Run& run) {
+void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, std::int64_t i0, std::int64_t i1,
+            double sigma, const double* factors, double negligible, double* f, Totals& totals, Run& run) {
     const std::int64_t n = classes.n_samples();
     std::vector<Buffer<double>> scratch;
     for (int t = 0; t < run.n_threads(); ++t) scratch.emplace_back(2 * n);
     std::vector<Totals> of_row(at(i1 - i0));
     parallel_for(run, (i1 - i0 + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int slot) {
         double *p = scratch[at(slot)].data(), *z = p + n;
-        for (std::int64_t i = i0 + task * kTaskRows; i < std::min(i0 + (task + 1) * kTaskRows, i1); ++i) {
-            double* row = f + (i - i0) * n;
-            const std::int64_t c = classes.of(i), n_hits = classes.size(c) - 1;
+        for (std::int64_t a = i0 + task * kTaskRows; a < std::min(i0 + (task + 1) * kTaskRows, i1); ++a) {
+            double* row = f + (a - i0) * n;
+            const std::int64_t i = anchors[at(a)], c = classes.of(i), n_hits = classes.size(c) - 1;
             const std::int64_t *order = classes.order.data(), *first = order + classes.begins[at(c)],
                                *last = order + classes.begins[at(c) + 1], *end = order + n;
             double* to = p;
@@ -78,7 +78,7 @@ void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sig
             for (const auto* j = first; j < last; ++j) row[*j] = *j == i ? 0 : *to++;
             for (const auto* j = order; j < first; ++j) row[*j] = *to++;
             for (const auto* j = last; j < end; ++j) row[*j] = *to++;
-            of_row[at(i - i0)] = {factor * (hits.mean - misses.mean), factor * (hits.entropy - misses.entropy),
+            of_row[at(a - i0)] = {factor * (hits.mean - misses.mean), factor * (hits.entropy - misses.entropy),
                                   factor * (hits.soft_minimum - misses.soft_minimum)};
         }
     });
@@ -89,31 +89,35 @@ void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sig
     }
 }
 
-Blocks::Blocks(std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what, const Run& run)
-    : stored(run.allows(stored_distances_memory(n) + (bytes - 8) * n * n + others)), rows(n) {
-    if (!stored) rows = std::min(std::max(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows), n);
+Blocks::Blocks(std::int64_t n_anchors, std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what,
+               const Run& run)
+    : stored(run.allows(stored_distances_memory(n) / n * n_anchors + (bytes - 8) * n * n_anchors + others)),
+      rows(n_anchors) {
+    if (!stored) rows = std::min(std::max(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows), n_anchors);
     while (rows > kTaskRows && !run.allows(bytes * rows * n + others)) {
         rows = (rows / 2 + kTaskRows - 1) / kTaskRows * kTaskRows;
     }
-    stored = rows >= n;
+    stored = rows >= n_anchors;
     run.require_memory(bytes * rows * n + others, what, kAdvice);
     f = Buffer<double>(rows * n);
 }
 
-double softmax_scale(double sigma, int rule, double automatic, const Classes& classes, Blocks& blocks, Run& run,
+double softmax_scale(double sigma, int rule, double automatic, const Classes& classes,
+                     const std::vector<std::int64_t>& anchors, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances) {
     if (rule == FASTFS_MARGIN_SIGMA_GIVEN) return sigma;
     const double factor = rule == FASTFS_MARGIN_SIGMA_AUTO ? automatic : sigma;
     const std::int64_t n = classes.n_samples();
     std::vector<double> nearest;
-    blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
+    blocks.for_each(static_cast<std::int64_t>(anchors.size()), run, [&](std::int64_t i0, std::int64_t i1) {
         distances(i0, i1);
-        for (std::int64_t i = i0; i < i1; ++i) {
+        for (std::int64_t a = i0; a < i1; ++a) {
+            const std::int64_t i = anchors[at(a)];
             const auto c = at(classes.of(i));
             double least = std::numeric_limits<double>::infinity();
             for (auto k = classes.begins[c]; k < classes.begins[c + 1]; ++k) {
                 const std::int64_t j = classes.order[at(k)];
-                if (j != i) least = std::min(least, blocks.f[(i - i0) * n + j]);
+                if (j != i) least = std::min(least, blocks.f[(a - i0) * n + j]);
             }
             if (least > 0 && std::isfinite(least)) nearest.push_back(least);
         }

@@ -35,19 +35,20 @@ struct Totals {
     double linear = 0, entropy = 0, objective = 0;
 };
 
-// Rows i0..i1 of f (ld = n_samples) become alpha on hits, -beta on misses, 0 on the diagonal, times the factor of the
-// row's class. What is `negligible` in either becomes 0.
-void soften(const Classes& classes, std::int64_t i0, std::int64_t i1, double sigma, const double* factors,
-            double negligible, double* f, Totals& totals, Run& run);
+// Rows of f (ld = n_samples), those of the samples anchors[i0..i1 - 1], become alpha on hits, -beta on misses, 0 for
+// the anchor itself, times the factor of its class. What is `negligible` in either becomes 0.
+void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, std::int64_t i0, std::int64_t i1,
+            double sigma, const double* factors, double negligible, double* f, Totals& totals, Run& run);
 
-// f (samples x samples) as a whole, if the budget allows that and `others`, or rows of it at a time. bytes: for each of
+// f (anchors x samples) as a whole, if the budget allows that and `others`, or rows of it at a time. bytes: for each of
 // its values, with what is made of them besides.
 struct Blocks {
     bool stored;
     std::int64_t rows;
     Buffer<double> f;
 
-    Blocks(std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what, const Run& run);
+    Blocks(std::int64_t n_anchors, std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what,
+           const Run& run);
 
     // body(first, last) for each block in turn.
     template <class F>
@@ -61,9 +62,10 @@ struct Blocks {
     }
 };
 
-// sigma itself, or that factor of the median distance to the nearest hit, duplicates apart; distances(i0, i1) fills the
-// block. automatic: the factor of FASTFS_MARGIN_SIGMA_AUTO.
-double softmax_scale(double sigma, int rule, double automatic, const Classes& classes, Blocks& blocks, Run& run,
+// sigma itself, or that factor of the median distance of anchors to the nearest hit, duplicates apart; distances(i0,
+// i1) fills the block with those of anchors[i0..i1 - 1]. automatic: the factor of FASTFS_MARGIN_SIGMA_AUTO.
+double softmax_scale(double sigma, int rule, double automatic, const Classes& classes,
+                     const std::vector<std::int64_t>& anchors, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances);
 
 void require_finite_cost(double cost);

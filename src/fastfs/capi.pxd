@@ -336,6 +336,15 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_alone
         int64_t n_apart
     fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
+    ctypedef struct fastfs_relief_stream:
+        pass
+    fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_classes, int32_t scaling, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_stream **stream)
+    fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream *stream, fastfs_relief_stream **copy)
+    fastfs_status fastfs_relief_stream_update(fastfs_relief_stream *stream, const fastfs_matrix *X, int64_t first_row, const fastfs_run *run)
+    fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream *stream, const fastfs_relief_stream *other)
+    fastfs_status fastfs_relief_stream_next(fastfs_relief_stream *stream, const fastfs_run *run)
+    fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result)
+    void fastfs_relief_stream_free(fastfs_relief_stream *stream)
     enum:
         FASTFS_MARGIN_SIGMA_GIVEN
         FASTFS_MARGIN_SIGMA_NEAREST
@@ -348,6 +357,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double tol
         const double *class_factors
         const double *start
+        int64_t n_anchors
+        uint64_t seed
     ctypedef struct fastfs_im4e_result:
         size_t struct_size
         int32_t warnings

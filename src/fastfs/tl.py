@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from scipy.stats import false_discovery_control
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +23,7 @@ from fastfs._inference.permutation import permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.streams import sum_groups
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._methods import METHODS
 from fastfs._types import Array, Progress
@@ -52,6 +52,10 @@ _LABEL_FREE = 0.5
 
 _ONCE = "All groups against their rests come from one fit."
 _DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
+_TARGETS = (
+    "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them or give `n_targets`. With "
+    "``n_targets``, data on disk that don't fit are read twice, which serves all groups against their rests."
+)
 
 # The scores of a group.
 _OWN = """its own, `class_scores_`, from the fit of all
@@ -215,10 +219,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
     if method.sparse:
         data = "Sparse values stay sparse" + ("; data on disk are read in one pass." if method.streams else ".")
     if not method.streams:
-        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`"
-        if hasattr(getattr(fastfs, method.estimator), "_sum_groups"):
-            data += "; larger ones are read in one\n        pass, without permutations"
-        data += "."
+        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`."
     tool.__doc__ = _DOC.format(
         summary=method.genes,
         estimator=method.estimator,
@@ -410,8 +411,13 @@ def _compare(
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     names, numbers = np.unique(labels, return_inverse=True)
-    X, sums = _read(model, source, cells, numbers, len(names), test)
-    if sums is not None:
+    # What is kept of the groups serves all comparisons, and only permutations need the cells.
+    serve = hasattr(model, "_sum_groups") and model._sums_serve(source.X, pairs[0][1] is None)
+    X = source.of(cells, Run.of(model)) if test.n_permutations or not serve else None
+    sums = None
+    if serve:
+        every = len(cells) == source.X.shape[0]
+        sums = model._sum_groups(source.X, numbers, len(names), None if every else cells, source.genes)
         means, whole = sums.means, clone(model)._fit_groups(sums, np.arange(len(names)), names)
     else:
         means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
@@ -453,25 +459,6 @@ def _compare(
     return {"whole": whole, "groups": by_group}
 
 
-def _read(model: Any, source: _Source, cells: Array, numbers: Array, n_groups: int, test: _Test) -> tuple[Any, Any]:
-    """Return X, if it is needed in memory, and sums over the groups, if these do, from a pass for all comparisons.
-
-    Sums serve ProjSe in any case, other methods where X is too large; permutations need the cells.
-    """
-    can_sum = hasattr(model, "_sum_groups")
-    X = sums = None
-    if test.n_permutations or not can_sum or not isinstance(model, fastfs.ProjSe):
-        try:
-            X = source.of(cells, Run.of(model))
-        except MemoryError:
-            if test.n_permutations or not can_sum:
-                raise
-    if can_sum and (X is None or isinstance(model, fastfs.ProjSe)):
-        every = len(cells) == source.X.shape[0]
-        sums = model._sum_groups(source.X, numbers, n_groups, None if every else cells, source.genes)
-    return X, sums
-
-
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
     messages = []
     few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
@@ -494,9 +481,7 @@ def _means(X: Any, groups: Array, n_groups: int) -> Array:
     """Means of the genes in each group."""
     total = np.zeros((n_groups, X.shape[1]))
     for first, rows in Source.of(X).blocks():
-        n = rows.shape[0]
-        part = csr_matrix((np.ones(n), (groups[first : first + n], np.arange(n))), shape=(n_groups, n)) @ rows
-        total += part.toarray() if hasattr(part, "tocsr") else part
+        total += sum_groups(rows, groups[first : first + rows.shape[0]], n_groups)
     found: Array = total / np.bincount(groups)[:, None]
     return found
 
@@ -600,10 +585,10 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
     adata.uns[key] = results
 
 
-manifest = _tool("manifest", notes=_ONCE)
+manifest = _tool("manifest", notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass.")
 projse = _tool("projse", notes="One pass over the cells serves all groups.")
-relief = _tool("relief", notes=_DISTANCES)
-relieff = _tool("relieff", notes=_DISTANCES)
+relief = _tool("relief", notes=_TARGETS)
+relieff = _tool("relieff", notes=_TARGETS)
 surf = _tool("surf", notes=_DISTANCES)
 multisurf = _tool("multisurf", notes=_DISTANCES)
 swrf = _tool("swrf", notes=_DISTANCES)

@@ -271,6 +271,8 @@ PARAMETERS = {
     "max_iter": [(0, ValueError, "max_iter must be at least 1, but is 0")],
     "n_neighbors": [(0, ValueError, "n_neighbors must be at least 1, but is 0")],
     "n_targets": [(0, ValueError, "n_targets must be at least 1, but is 0")],
+    "n_rows": [(0, ValueError, "n_rows must be at least 1, but is 0")],
+    "n_anchors": [(0, ValueError, "n_anchors must be at least 1, but is 0")],
     "rank": [(0, ValueError, "rank must be at least 1, but is 0")],
 }
 

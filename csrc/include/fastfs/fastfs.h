@@ -646,7 +646,8 @@ typedef struct fastfs_relief_options {
     int32_t method;        /* FASTFS_RELIEF to FASTFS_RRELIEFF */
     int32_t closed_form;   /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
     int64_t n_neighbors;   /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
-    int64_t n_targets;     /* number of samples, drawn at random, whose neighbours are used; 0: all */
+    int64_t n_targets;     /* number of samples whose neighbours are used, drawn at random, at least 50 of each class
+                              if that has them, and weighted back to the shares of the classes; 0: all */
     uint64_t seed;         /* of that draw */
     int32_t far;           /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
     int32_t radius;        /* SWRF: FASTFS_RADIUS_* */
@@ -689,6 +690,32 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
                                        const fastfs_relief_options* options, const fastfs_run* run,
                                        fastfs_relief_result* result);
 
+/* FASTFS_RELIEF and FASTFS_RELIEFF of more rows than memory holds: n_targets of the options, drawn from their labels,
+ * against all rows, which come twice, in blocks. In the first pass a handle keeps the ranges of the columns and the
+ * targets; in the second one the nearest n_neighbors rows in each class, for each target, with their values. Ties go to
+ * the lowest row, so that the blocks don't matter; scores are those of fastfs_relief with the same draw. */
+typedef struct fastfs_relief_stream fastfs_relief_stream;
+/* labels: one for each of all rows, as for fastfs_relief. scaling: FASTFS_SCALE_*. */
+FASTFS_API fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels,
+                                                  int64_t n_classes, int32_t scaling,
+                                                  const fastfs_relief_options* options, const fastfs_run* run,
+                                                  fastfs_relief_stream** stream);
+/* As it is now. Copies from the start of a pass take shares of the rows and are merged at its end. */
+FASTFS_API fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy);
+/* Rows first_row, first_row + 1, .. of X: complete numbers, dense or CSR (then not for RELIEF), all of one dtype and
+ * storage. After an update that fails, only fastfs_relief_stream_free is left. */
+FASTFS_API fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X,
+                                                     int64_t first_row, const fastfs_run* run);
+FASTFS_API fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other);
+/* Ends the first pass, which must have seen all rows. */
+FASTFS_API fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run);
+/* Ends the second pass, and may be called again. merged: NULL, or for each class the class, 0..n_merged - 1, that it is
+ * a part of in these scores, each at least once: so one pass serves each class against the rest. */
+FASTFS_API fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged,
+                                                     int64_t n_merged, const fastfs_run* run,
+                                                     fastfs_relief_result* result);
+FASTFS_API void fastfs_relief_stream_free(fastfs_relief_stream* stream); /* NULL is fine */
+
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
     FASTFS_MARGIN_SIGMA_NEAREST = 1, /* sigma times the median of the positive distances of samples to their nearest hit
@@ -704,8 +731,12 @@ typedef struct fastfs_im4e_options {
     double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
     const double* start;         /* n_cols, >= 0: the weights to start from, normalised; NULL: all equal */
+    int64_t n_anchors;           /* samples whose margins a step adds up, drawn anew for each step, whose weights are
+                                    averaged: step t has the share max(1 / t, 1 / 4); 0: all */
+    uint64_t seed;               /* of these draws */
 } fastfs_im4e_options;
-#define FASTFS_IM4E_OPTIONS_INIT {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL, NULL}
+#define FASTFS_IM4E_OPTIONS_INIT \
+    {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL, NULL, 0, 0}
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;

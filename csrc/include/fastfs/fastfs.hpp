@@ -550,6 +550,45 @@ struct relief_result {
     std::int64_t n_alone, n_apart;
 };
 
+class relief_stream {
+  public:
+    relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
+                  int scaling, const relief_options& options, const run& how = default_run())
+        : n_cols_(n_cols), handle_([&](auto** made) {
+              return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
+          }) {}
+    relief_stream copy() const { return relief_stream(*this, 0); }
+    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
+        check(fastfs_relief_stream_update(handle_.get(), X.get(), first_row, &how));
+    }
+    void merge(const relief_stream& other) { check(fastfs_relief_stream_merge(handle_.get(), other.handle_.get())); }
+    void next(const run& how = default_run()) { check(fastfs_relief_stream_next(handle_.get(), &how)); }
+    // merged: the class that each class is a part of, or empty.
+    relief_result scores(const std::vector<std::int64_t>& merged, const run& how = default_run()) const {
+        relief_result result{};
+        result.scores.resize(static_cast<std::size_t>(n_cols_));
+        result.scores_sd.resize(result.scores.size());
+        fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
+        out.scores = result.scores.data();
+        out.scores_sd = result.scores_sd.data();
+        std::int64_t n_merged = 0;
+        for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
+        check(
+            fastfs_relief_stream_scores(handle_.get(), merged.empty() ? nullptr : merged.data(), n_merged, &how, &out));
+        result.warnings = out.warnings;
+        result.n_alone = out.n_alone;
+        return result;
+    }
+    std::int64_t n_cols() const { return n_cols_; }
+
+  private:
+    relief_stream(const relief_stream& of, int)
+        : n_cols_(of.n_cols_),
+          handle_([&](auto** made) { return fastfs_relief_stream_copy(of.handle_.get(), made); }) {}
+    std::int64_t n_cols_;
+    owned<fastfs_relief_stream, fastfs_relief_stream_free> handle_;
+};
+
 using im4e_options = fastfs_im4e_options;
 inline im4e_options default_im4e_options() { return FASTFS_IM4E_OPTIONS_INIT; }
 

@@ -7,9 +7,10 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, check_start, fit, make_kernels, read
+from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, check_start, drawn, fit, make_kernels, read
 from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats, Progress
 
@@ -72,9 +73,15 @@ class IKDR(_Selector):
         result with the lowest `objective_`.
     scaling : {"standard"} or None
         "standard": each feature is scaled to mean 0 and standard deviation 1. None: as it is. For "rbf" only.
+    n_rows : int or None
+        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
+        than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator. `embed` takes
+        all rows, block by block. On 1500 digits, fits of 50, 100, 200 and 400 rows came to an objective over all that
+        was 1.19, 1.10, 1.045 and 1.013 times as large, but selected features of which only 0.26 to 0.75 were the same
+        (Jaccard index): compare several draws.
     random_state : int, Generator, RandomState or None
-        Of the features that make the first kernel when there are very many. The same int gives the same result, to the
-        bit.
+        Of the features that make the first kernel when there are very many, and of the rows. The same int gives the
+        same result, to the bit.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -103,7 +110,9 @@ class IKDR(_Selector):
     dual_coef_ : ndarray of shape (n_samples, n_components)
         A: each column is a dimension, a mixture of samples: not negative, with sum 1.
     support_samples_ : ndarray of int
-        Rows of X of which some dimension is made.
+        Rows of X, with `n_rows` of the `rows_` of X, of which some dimension is made.
+    rows_ : ndarray of shape (n_rows,)
+        With `n_rows`: the rows of X that were fitted, in the order of `embedding_`.
     embedding_ : ndarray of shape (n_samples, n_components)
         K A: what `embed` returns for the training data.
     class_profile_ : ndarray of shape (n_classes, n_components)
@@ -195,6 +204,7 @@ class IKDR(_Selector):
         tol: float = 1e-4,
         start: Any = None,
         scaling: str | None = "standard",
+        n_rows: int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
@@ -216,6 +226,7 @@ class IKDR(_Selector):
         self.tol = tol
         self.start = start
         self.scaling = scaling
+        self.n_rows = n_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_memory = max_memory
@@ -240,15 +251,19 @@ class IKDR(_Selector):
         options, of_kernels = IKDROptions.of(self), KernelOptions.of(self)
         lam, run = as_float("lam", self.lam), Run.of(self)
         with self._all_or_nothing():
-            data = self._read(X, of_kernels.kernel, run)
-            classes, labels = encode_labels(y, *data.shape[-2:])
-            require_classes(classes)
-            if self._selects() and self.n_features_to_select is not None:
-                count_selected(self.n_features_to_select, data.shape[1])
-            kernels = make_kernels(data, of_kernels, run)
-            start = check_start(self.start, len(labels), options.n_components or len(classes), kernels.n_kernels)
-            (found,) = fit(kernels, classes, labels, [lam], options, run, start).deliver()
+            X, y, rows = drawn(X, y, options, of_kernels, run)
+            with in_rows(rows):
+                data = self._read(X, of_kernels.kernel, run)
+                classes, labels = encode_labels(y, *data.shape[-2:])
+                require_classes(classes)
+                if self._selects() and self.n_features_to_select is not None:
+                    count_selected(self.n_features_to_select, data.shape[1])
+                kernels = make_kernels(data, of_kernels, run)
+                start = check_start(self.start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+                (found,) = fit(kernels, classes, labels, [lam], options, run, start).deliver()
             self._keep(found)
+            if rows is not None:
+                self.rows_ = rows
         return self
 
     def _keep(self, found: IKDRResult) -> None:

@@ -38,9 +38,19 @@ class IM4E(_MarginClassifier):
     w0 : array-like of shape (n_features,) or None
         The weights to start from: not negative; they are normalised. None: equal weights. Random ones, such as
         ``numpy.random.default_rng(0).dirichlet(numpy.ones(n_features))``, show how much the start matters.
+    n_rows : int or None
+        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
+        than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator.
+    n_anchors : int or None
+        Number of samples whose margins a step adds up, drawn anew for each step; None: all. Weights are averaged over
+        steps, the newest counting 1/t in step t, and 1/4 from the fourth on, so more steps are worth it: `max_iter`
+        of 12 or more. On 1500 samples and 100 features, 75 and 300 anchors gave weights whose correlation with those of
+        all was 0.93 to 0.98; fits of 75 and 300 rows alone 0.11 to 0.68.
     scaling : {"standard", "range"} or None
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
+    random_state : int, Generator, RandomState or None
+        Of the rows and anchors.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -119,7 +129,10 @@ class IM4E(_MarginClassifier):
         max_iter: int = 10,
         tol: float = 1e-4,
         w0: Any = None,
+        n_rows: int | None = None,
+        n_anchors: int | None = None,
         scaling: str | None = "standard",
+        random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         verbose: bool | Progress = False,
@@ -130,7 +143,10 @@ class IM4E(_MarginClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.w0 = w0
+        self.n_rows = n_rows
+        self.n_anchors = n_anchors
         self.scaling = scaling
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.verbose = verbose

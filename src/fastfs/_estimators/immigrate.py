@@ -48,9 +48,16 @@ class Immigrate(_MarginClassifier):
     W0 : array-like of shape (n_features, n_features) or None
         Where to start: symmetric, positive semidefinite unless `clip`; it is normalised. None: equal weights on the
         diagonal.
+    n_rows : int or None
+        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
+        than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator.
+        A sample is another fit, not an estimate of that of all: one step from 100, 250 and 500 of 1000 samples was
+        0.77, 0.58 and 0.39 away from that of all, in the norm in which W has length 1.
     scaling : {"standard", "range"} or None
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
+    random_state : int, Generator, RandomState or None
+        Of the rows.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -152,7 +159,9 @@ class Immigrate(_MarginClassifier):
         smallest: float | str | None = None,
         negligible: float = 0.0,
         W0: Any = None,
+        n_rows: int | None = None,
         scaling: str | None = "standard",
+        random_state: Any = 0,
         n_jobs: int | None = None,
         max_memory: int | str | None = None,
         verbose: bool | Progress = False,
@@ -166,7 +175,9 @@ class Immigrate(_MarginClassifier):
         self.smallest = smallest
         self.negligible = negligible
         self.W0 = W0
+        self.n_rows = n_rows
         self.scaling = scaling
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.verbose = verbose

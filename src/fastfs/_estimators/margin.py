@@ -11,14 +11,16 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fastfs._estimators.selector import _Selector
 from fastfs._functions.explanation import Explanation, explain
-from fastfs._functions.margin import Labels, MarginOptions, Stage
+from fastfs._functions.margin import IterationOptions, Labels, Stage
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense, not_finite, take_columns
 from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.streams import sample_rows
+from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 
 class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
@@ -29,7 +31,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     """
 
     sigma_: float
-    _OPTIONS: ClassVar[type[MarginOptions]]
+    _OPTIONS: ClassVar[type[IterationOptions]]
     _KEEP: ClassVar[str]  # the distances that fits with different labels have in common
     _fit: ClassVar[Any]  # stage, labels, classes, options -> Outcome
 
@@ -49,9 +51,10 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         """
         with self._all_or_nothing():
             options, run = self._OPTIONS.of(self), Run.of(self)
-            data, self.classes_, labels = self._read(X, y, run)
+            data, self.classes_, labels, rows = self._read(X, y, options, run)
             stage = Stage(data, options.stage(), run)
-            outcome = self._fit(stage, labels, self.classes_, options)
+            with in_rows(rows):
+                outcome = self._fit(stage, labels, self.classes_, options)
             self.scores_ = outcome.result.scores
             self.ranking_ = rank_features(self.scores_)
             self.algorithm_ = outcome.result.algorithm
@@ -59,15 +62,18 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             outcome.deliver()
         return self
 
-    def _read(self, X: Any, y: Any, run: Run) -> tuple[Array, Array, Labels]:
-        """Return X as of `as_dense`, the classes and the label of each sample."""
+    def _read(
+        self, X: Any, y: Any, options: IterationOptions, run: Run
+    ) -> tuple[Array, Array, Labels, Integers | None]:
+        """Return X as of `as_dense`, the classes, the label of each sample, and the rows as of `sample_rows`."""
+        X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
         data = self._dense(X, run)
         classes, labels = encode_labels(y, *data.shape)
         require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
         if getattr(y, "ndim", 1) == 2:
             column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
-        return data, classes, labels
+        return data, classes, labels, rows
 
     def _dense(self, X: Any, run: Run, reset: bool = True) -> Any:
         if not hasattr(X, "__next__"):
@@ -77,7 +83,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         run = Run.of(self)
         run.progress = None
-        data, classes, labels = self._read(X, y, run)
+        data, classes, labels, _ = self._read(X, y, self._OPTIONS.of(self), run)
         stage = Stage(data, self._OPTIONS.of(self).stage(), run, self._KEEP)
 
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:

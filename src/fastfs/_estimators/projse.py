@@ -288,6 +288,10 @@ class ProjSe(_KernelSelector):
 
         return scorer
 
+    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
+        """Whether `_sum_groups` is to read X: any, whatever groups are compared with."""
+        return True
+
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
     ) -> _projse.GroupSums:

@@ -12,7 +12,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, decoded, not_finite, take_columns, take_rows
-from fastfs._machine.errors import naming
+from fastfs._inputs.streams import sample_rows
+from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -45,6 +46,10 @@ class IKDROptions(Options):
     max_inner: int = option(as_int)
     tol: float = option(as_float)
     random_state: int = option(lambda _, value: as_seed(value), key="seed")
+    n_rows: int = option(as_count)
+
+    def core(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core().items() if key != "n_rows"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +162,7 @@ def ikdr(
     rho: float = 1.0,
     start: Any = None,
     scaling: str | None = "standard",
+    n_rows: int | None = None,
     random_state: Any = 0,
     n_threads: int = 0,
     max_memory: int | str | None = None,
@@ -259,12 +265,23 @@ def _solve(
     X: Any, y: Any, lams: list[float], options: FunctionOptions, of_kernels: KernelOptions, start: Any, run: Run
 ) -> list[IKDRResult]:
     lams = [as_float("lam", lam) for lam in lams]
-    data = read(X, of_kernels.kernel, run)
-    classes, labels = encode_labels(y, *data.shape[-2:])
-    require_classes(classes)
-    kernels = make_kernels(data, of_kernels, run)
-    first = check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
-    return fit(kernels, classes, labels, lams, options, run, first).deliver()
+    X, y, rows = drawn(X, y, options, of_kernels, run)
+    with in_rows(rows):
+        data = read(X, of_kernels.kernel, run)
+        classes, labels = encode_labels(y, *data.shape[-2:])
+        require_classes(classes)
+        kernels = make_kernels(data, of_kernels, run)
+        first = check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+        return fit(kernels, classes, labels, lams, options, run, first).deliver()
+
+
+def drawn(
+    X: Any, y: Any, options: IKDROptions, of_kernels: KernelOptions, run: Run
+) -> tuple[Any, Any, Integers | None]:
+    """Return the rows of X and y to fit, and their numbers, as of `sample_rows`."""
+    if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
+        raise ValueError("n_rows draws rows of features, which kernel='precomputed' has none of: leave it out")
+    return sample_rows(X, y, options.n_rows, options.random_state, run)
 
 
 Start = tuple[Floats | None, Floats | None]

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
-from fastfs._inputs.checks import as_float, some_of
+from fastfs._inputs.checks import as_count, as_float, some_of
 from fastfs._inputs.matrix import as_floats
-from fastfs._machine.errors import naming
+from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
@@ -37,6 +37,7 @@ def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
 class IM4EOptions(IterationOptions):
     class_weight: Mapping[Any, Any] | None = option(as_class_weight, key="class_factors")
     w0: Array | None = option(as_start, key="start")
+    n_anchors: int = option(as_count)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,10 @@ def im4e(
     max_iter: int = 10,
     tol: float = 1e-4,
     w0: npt.ArrayLike | None = None,
+    n_rows: int | None = None,
+    n_anchors: int | None = None,
     scaling: str | None = "standard",
+    random_state: Any = 0,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -106,7 +110,7 @@ def im4e(
         Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    sigma, class_weight, max_iter, tol, w0, scaling, max_memory
+    sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, max_memory
         As for :class:`fastfs.IM4E`.
     n_threads : int
         0: all cores that this process may use.
@@ -132,8 +136,9 @@ def im4e(
     (3, 1.0)
     """
     options, run = IM4EOptions.of(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels = read(X, y, run)
-    return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
+    data, classes, labels, rows = read(X, y, options, run)
+    with in_rows(rows):
+        return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
 @like(im4e)
@@ -142,7 +147,9 @@ def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    X, y, sigma, class_weight, max_iter, tol, w0, scaling, n_threads, max_memory, progress
+    X, y, sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, n_threads, max_memory
+        As for :func:`fastfs.im4e`.
+    progress
         As for :func:`fastfs.im4e`.
 
     Returns

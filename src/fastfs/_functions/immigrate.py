@@ -15,7 +15,7 @@ from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
 from fastfs._inputs.matrix import as_floats
-from fastfs._machine.errors import naming
+from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
@@ -44,6 +44,9 @@ class ImmigrateOptions(IterationOptions):
     smallest: float | str = option(as_smallest)
     negligible: float = option(as_not_negative)
     W0: Array | None = option(as_start_matrix, key="start_matrix")
+
+    def core(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core().items() if key != "seed"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,9 @@ def immigrate(
     smallest: float | str | None = None,
     negligible: float = 0.0,
     W0: npt.ArrayLike | None = None,
+    n_rows: int | None = None,
     scaling: str | None = "standard",
+    random_state: Any = 0,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -136,7 +141,7 @@ def immigrate(
         Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, scaling, max_memory
+    sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.Immigrate`.
     n_threads, progress
         As for :func:`fastfs.im4e`.
@@ -160,8 +165,9 @@ def immigrate(
     ([1, 3], (5, 5))
     """
     options, run = ImmigrateOptions.of(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels = read(X, y, run)
-    return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
+    data, classes, labels, rows = read(X, y, options, run)
+    with in_rows(rows):
+        return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
 @like(immigrate)
@@ -170,7 +176,9 @@ def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, scaling, n_threads, max_memory, progress
+    X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_rows, scaling, random_state
+        As for :func:`fastfs.immigrate`.
+    n_threads, max_memory, progress
         As for :func:`fastfs.immigrate`.
 
     Returns

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.options import Options, option
-from fastfs._inputs.checks import as_float, as_int, as_not_negative, choose, some_of
+from fastfs._inputs.checks import as_count, as_float, as_int, as_not_negative, as_seed, choose, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
+from fastfs._inputs.streams import sample_rows
 from fastfs._machine.run import Run, core
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 Labels = npt.NDArray[np.int64]
 
@@ -60,14 +61,20 @@ class IterationOptions(MarginOptions):
     sigma: float | str = option(as_sigma)
     max_iter: int = option(lambda name, value: as_int(name, value, low=1, high=1_000_000))
     tol: float = option(as_not_negative)
+    n_rows: int = option(as_count)
+    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+
+    def core(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core().items() if key != "n_rows"}
 
 
-def read(X: Any, y: Any, run: Run) -> tuple[Array, Array, Labels]:
-    """Return X as of `as_dense`, the classes and the label of each sample."""
+def read(X: Any, y: Any, options: IterationOptions, run: Run) -> tuple[Array, Array, Labels, Integers | None]:
+    """Return X as of `as_dense`, the classes, the label of each sample, and the rows as of `sample_rows`."""
+    X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
     data = as_dense(X, run)
     classes, labels = encode_labels(y, *data.shape)
     require_classes(classes)
-    return data, classes, labels
+    return data, classes, labels, rows
 
 
 class Stage:

@@ -18,11 +18,12 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import places, renumber
-from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._machine.run import Run, core
+from fastfs._types import Array, Integers, Progress
 
 
 def as_count(name: str, value: Any) -> int:
@@ -55,6 +56,8 @@ class FamilyOptions(MarginOptions):
 
     METHOD: ClassVar[str]
     KEEP: ClassVar[str]  # the distances that fits with different targets have in common
+    IN_BLOCKS: ClassVar[str] = ""  # its name, if draws of targets can be compared with rows that come in blocks
+    FOR_STREAMS: ClassVar[str] = "use ReliefF with n_targets=2000, which reads blocks"  # that are too large to load
     scaling: str = option(lambda name, value: as_scaling(name, value, ("auto", "range", "standard")))
     n_targets: int = option(lambda name, n: 0 if n is None else as_count(name, n))
     random_state: int = option(lambda _, value: as_seed(value), key="seed")
@@ -84,6 +87,8 @@ class FamilyOptions(MarginOptions):
 class ReliefOptions(FamilyOptions):
     METHOD = "relief"
     KEEP = "sqeuclidean"
+    IN_BLOCKS = "Relief"
+    FOR_STREAMS = "give n_targets=2000, which reads blocks"
     closed_form: bool = option(as_bool)
 
 
@@ -129,12 +134,14 @@ class TableOptions(FamilyOptions):
 
 
 # What is used before the core is called.
-_READ = ("categorical_features", "target_type", "ramp", "priors")
+_READ = ("categorical_features", "target_type", "ramp", "priors", "n_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReliefFOptions(TableOptions):
     METHOD = "relieff"
+    IN_BLOCKS = "ReliefF"
+    FOR_STREAMS = "give n_targets=2000, which reads blocks"
     n_neighbors: int = option(as_count)
     priors: str | Mapping[Any, Any] | None = option(as_priors)
 
@@ -142,12 +149,16 @@ class ReliefFOptions(TableOptions):
 @dataclass(frozen=True, kw_only=True)
 class MuReliefOptions(ReliefFOptions):
     METHOD = "murelief"
+    IN_BLOCKS = ""
+    FOR_STREAMS = FamilyOptions.FOR_STREAMS
 
 
 @dataclass(frozen=True, kw_only=True)
 class SURFOptions(TableOptions):
     METHOD = "surf"
+    FOR_STREAMS = "give n_rows=2000, which draws a sample"
     far: bool = option(as_bool)
+    n_rows: int = option(lambda name, n: 0 if n is None else as_count(name, n))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +189,7 @@ class FamilyResult:
     scores: npt.NDArray[np.float64]
     scores_sd: npt.NDArray[np.float64] | None
     algorithm: str
+    n_passes: int | None = None  # over blocks of X
 
 
 @dataclass(frozen=True)
@@ -221,16 +233,21 @@ def read_samples(
     check: Callable[[Any, Any], Any] = lambda X, values: values,
 ) -> Samples:
     """Read the data of a fit; ``check(X, values)`` returns the values, if they will do."""
-    if hasattr(X, "__next__"):
+    if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
         )
-    X = loaded(X, run)
+    n_rows = options.n_rows if isinstance(options, SURFOptions) else 0
+    if n_rows:
+        if sample_weight is not None or distances is not None:
+            raise ValueError("n_rows draws samples, without weights and distances: leave n_rows or these out")
+        X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
+    else:
+        X, rows = loaded(X, run, advice=options.FOR_STREAMS), None
     require_table(X)
     n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
     distances = None if distances is None else as_distances(distances, n_samples, run)
-    rows = None
     if weights is not None and not weights.all():
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
@@ -281,6 +298,155 @@ def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptio
         found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
     result = FamilyResult(found["scores"], found["scores_sd"], algorithm(found))
     return Outcome(result, family_messages(found, response, samples.weights, options))
+
+
+def in_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None:
+    """Return X as a source if it is to be read in blocks: `n_targets` was given, and X isn't known to fit in memory."""
+    if not (options.IN_BLOCKS and options.n_targets and is_stream(X)) or is_genotypes(X := opened(X)):
+        return None
+    source = Source.of(X)
+    return None if _fits(source, options, run) else source
+
+
+def _fits(source: Source, options: FamilyOptions, run: Run) -> bool:
+    """Whether X is known to fit in a quarter of the budget, as the method takes it."""
+    n, d = source.shape
+    if source.n_bytes is None or n is None or d is None:
+        return False
+    makes_dense = source.is_sparse and isinstance(options, ReliefOptions)
+    n_bytes = n * d * source.dtype.itemsize if makes_dense else source.n_bytes
+    return bool(n_bytes <= run.available() // 4)
+
+
+class InBlocks:
+    """Targets drawn from the rows of a source, and the nearest of all rows to them, found in two passes.
+
+    `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is, `watch` each block of the
+    first pass with its first row.
+    """
+
+    N_PASSES = 2
+
+    def __init__(
+        self,
+        source: Source,
+        labels: Integers,
+        n_classes: int,
+        options: FamilyOptions,
+        run: Run,
+        *,
+        priors: Array | None = None,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+        see: Callable[[Any], Any] | None = None,
+        watch: Callable[[int, Any], Any] | None = None,
+    ) -> None:
+        for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none")):
+            if getattr(options, name, plain) != plain:
+                raise ValueError(
+                    f"X is {source.kind} that is read in blocks, for which {name} must be left out: raise max_memory, "
+                    "so that X is loaded"
+                )
+        passes = Passes(source, run, options.IN_BLOCKS, self.N_PASSES, rows=rows, columns=columns, see=see)
+        given = options.core() | {"priors": priors}
+        self._run = run
+        self._core: Any = None  # until the width is known
+        scaling = "range" if options.scaling == "auto" else options.scaling
+
+        def update(first: int, block: Any, own: Run) -> None:
+            if hasattr(block, "tocsr"):
+                block = as_dense(block, own) if isinstance(options, ReliefOptions) else block.tocsr()
+            if self._core is None:
+                self._core = core().ReliefStream(labels, n_classes, block.shape[1], scaling, given, run)
+            self._core.update(block, first, own)
+
+        def first_pass(first: int, block: Any, own: Run) -> None:
+            if watch is not None:
+                watch(first, block)
+            update(first, block, own)
+
+        passes.run(first_pass)
+        made: Any = self._core
+        made.next(run)
+        passes.run(update)
+
+    def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
+        """Score the features; `merged` are the classes of the response that the classes are parts of."""
+        found = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
+        result = FamilyResult(found["scores"], found["scores_sd"], "targets", self.N_PASSES)
+        return Outcome(result, family_messages(found, response, None, options))
+
+
+class GroupTargets:
+    """The same for groups of rows, which serve any comparison of some groups with all others.
+
+    `groups` are the groups, from 0, of the rows that are read.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        groups: Integers,
+        n_groups: int,
+        options: FamilyOptions,
+        run: Run,
+        rows: Integers | None,
+        columns: Integers | None,
+    ) -> None:
+        sums: list[Array] = []
+
+        def watch(first: int, block: Any) -> None:
+            sums.append(sum_groups(block, groups[first : first + block.shape[0]], n_groups))
+            sums[:] = [np.sum(sums, axis=0)]
+
+        self._groups = groups
+        given = getattr(options, "priors", None)
+        self._found = InBlocks(
+            source,
+            groups,
+            n_groups,
+            options,
+            run,
+            priors=None if given is None else class_priors(given, np.arange(n_groups)),
+            rows=rows,
+            columns=columns,
+            watch=watch,
+        )
+        self.means = sums[0] / np.bincount(groups)[:, None]
+
+    def fit(self, labels: Integers, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
+        """Score the features with these labels of the groups, from 0."""
+        response = Response("class", labels[self._groups], classes)
+        return self._found.fit(response, options, np.ascontiguousarray(labels, dtype=np.int64))
+
+
+def fit_in_blocks(
+    source: Source,
+    y: Any,
+    options: FamilyOptions,
+    run: Run,
+    *,
+    others: tuple[Any, ...] = (),
+    see: Callable[[Any], Any] | None = None,
+) -> tuple[Outcome[FamilyResult], Response]:
+    """Score the features of a source, read in blocks; `others` are sample weights and distances."""
+    if any(other is not None for other in others):
+        raise ValueError(
+            f"X is {source.kind} that is read in blocks, without sample_weight and distances: leave them out"
+        )
+    if hasattr(y, "__next__") or (callable(y) and not hasattr(y, "shape")):
+        raise ValueError("y must be an array of the labels of all rows if X is read in blocks")
+    n_known = len(y) if source.shape[0] is None and hasattr(y, "__len__") else source.shape[0]
+    response = options.response(y, n_known or 0, source.shape[1] or 0)
+    if response.labels is None:
+        raise ValueError(
+            f"X is {source.kind} that is read in blocks, for which y must hold classes, but it holds numbers: raise "
+            "max_memory, so that X is loaded, or bin the numbers"
+        )
+    priors = getattr(options, "priors", None)
+    priors = None if priors is None else class_priors(priors, response.classes)
+    found = InBlocks(source, response.labels, response.n_classes, options, run, priors=priors, see=see)
+    return found.fit(response, options), response
 
 
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
@@ -345,6 +511,9 @@ def family_messages(
 def _scores(
     X: Any, y: Any, options: FamilyOptions, run: Run, sample_weight: Any, distances: Any = None
 ) -> npt.NDArray[np.float64]:
+    source = in_blocks(X, options, run)
+    if source is not None:
+        return fit_in_blocks(source, y, options, run, others=(sample_weight, distances))[0].deliver().scores
     samples = read_samples(X, y, sample_weight, distances, options, run)
     return fit(samples.stage(options, run), samples, samples.response, options).deliver().scores
 
@@ -474,6 +643,7 @@ def surf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
+    n_rows: int | None = None,
     scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -492,7 +662,7 @@ def surf_scores(
         Sparse X stays sparse.
     y : array-like of shape (n_samples,)
         Labels of any sortable type, or numbers.
-    far, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
+    far, categorical_features, missing, target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.SURF`.
     sample_weight, distances
         As for :meth:`fastfs.SURF.fit`.
@@ -532,6 +702,7 @@ def multisurf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
+    n_rows: int | None = None,
     scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -550,7 +721,7 @@ def multisurf_scores(
         Sparse X stays sparse.
     y : array-like of shape (n_samples,)
         Labels of any sortable type, or numbers.
-    far, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
+    far, categorical_features, missing, target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.MultiSURF`.
     sample_weight, distances
         As for :meth:`fastfs.MultiSURF.fit`.
@@ -592,6 +763,7 @@ def swrf_scores(
     target_type: str = "auto",
     ramp: str | tuple[float, float] | None = None,
     n_targets: int | None = None,
+    n_rows: int | None = None,
     scaling: str | None = "auto",
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -612,7 +784,7 @@ def swrf_scores(
         Labels of any sortable type, or numbers.
     far, radius, dead_band, categorical_features, missing
         As for :class:`fastfs.SWRF`.
-    target_type, ramp, n_targets, scaling, random_state, max_memory
+    target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.SWRF`.
     sample_weight, distances
         As for :meth:`fastfs.SWRF.fit`.

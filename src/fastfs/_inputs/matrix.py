@@ -106,10 +106,10 @@ def as_array(
     return values
 
 
-def loaded(X: Any, run: Run, name: str = "X") -> Any:
+def loaded(X: Any, run: Run, name: str = "X", **given: Any) -> Any:
     """Return X whole, as of `Source.load`, if it is on disk, a Dask array or a function; an array as it is."""
     X = opened(X)
-    return Source.of(X).load(run, name) if is_stream(X) and not hasattr(X, "__next__") else X
+    return Source.of(X).load(run, name, **given) if is_stream(X) and not hasattr(X, "__next__") else X
 
 
 def require_table(X: Any, name: str = "X") -> None:

@@ -177,10 +177,17 @@ class Source:
 
         return taken <= most, self if self.can_repeat else again()
 
-    def load(self, run: Run, name: str = "X", rows: Integers | None = None, columns: Array | None = None) -> Any:
+    def load(
+        self,
+        run: Run,
+        name: str = "X",
+        rows: Integers | None = None,
+        columns: Array | None = None,
+        advice: str = "use ProjSe without permutations, which reads blocks",
+    ) -> Any:
         """Return these rows and columns, as an array, or a CSR or CSC container.
 
-        Raises MemoryError if they take more than a quarter of the budget.
+        Raises MemoryError, which ends with `advice`, if they take more than a quarter of the budget.
         """
         available = run.available()
 
@@ -189,7 +196,7 @@ class Source:
                 raise MemoryError(
                     f"{name} is {self.kind}, of which {n_bytes} bytes{more} must be in memory, more than a quarter of "
                     f"the memory budget of {available} bytes: raise max_memory (or FASTFS_MAX_MEMORY), give fewer rows "
-                    "or features, or use ProjSe without permutations, which reads blocks"
+                    f"or features, or {advice}"
                 )
 
         if self.n_bytes is not None and rows is None and columns is None:
@@ -197,7 +204,7 @@ class Source:
             run.take(self.n_bytes, f"{name} needs", "give fewer rows or features")
             return self.read(0, self.shape[0])  # type: ignore[misc, arg-type]
         if self.by_columns:
-            whole = self.load(run, name)
+            whole = self.load(run, name, advice=advice)
             some = whole if rows is None else whole.tocsr()[rows]
             return some if columns is None else some[:, columns]
         blocks, taken = [], 0

@@ -10,8 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._inputs.source import BLOCK_BYTES, Source, is_dask, is_genotypes, is_on_disk, n_rows
+from fastfs._inputs.labels import as_labels
+from fastfs._inputs.matrix import as_matrix, column_names, take_rows
+from fastfs._inputs.source import (
+    BLOCK_BYTES,
+    Source,
+    is_dask,
+    is_genotypes,
+    is_on_disk,
+    is_stream,
+    n_rows,
+    opened,
+    stack,
+)
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
 from fastfs._machine.run import Run, inside_joblib
@@ -230,6 +241,74 @@ def _checksum(block: Any) -> int:
     for part in parts:
         found = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, found)
     return found
+
+
+def reservoir(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, int]:
+    """Return rows of X, drawn at random in one pass, their numbers, ascending, and how many rows there are.
+
+    A row's number makes its random key, and the `size` rows with the smallest keys are taken: so it doesn't matter in
+    which blocks X comes. All are taken if there are no more.
+    """
+    X = opened(X)
+    if not is_stream(X):
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        rows = _smallest_keys(np.arange(X.shape[0]), size, seed)
+        return take_rows(X, rows), rows, X.shape[0]
+    source = Source.of(X)
+    if source.shape[0] is not None:
+        rows = _smallest_keys(np.arange(source.shape[0]), size, seed)
+        return source.load(run, rows=rows), rows, source.shape[0]
+    parts: list[Any] = []
+    rows, n = np.empty(0, np.int64), 0
+    for first, block in source.blocks():
+        n = first + n_rows(block)
+        # What isn't among the smallest keys of its own block isn't among those of all.
+        some = _smallest_keys(np.arange(first, n), size, seed)
+        parts.append(take_rows(block, some - first))
+        rows = np.append(rows, some)
+        if len(rows) > 2 * size:
+            parts, rows = _smallest_rows(parts, rows, size, seed)
+    if n == 0:
+        raise ValueError("X yielded no rows: has the iterator been used up before?")
+    parts, rows = _smallest_rows(parts, rows, size, seed)
+    return parts[0], rows, n
+
+
+def sample_rows(X: Any, y: Any, size: int, seed: int, run: Run) -> tuple[Any, Any, Integers | None]:
+    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; or X and y and None if size is 0."""
+    if not size:
+        return X, y, None
+    X, rows, n = reservoir(X, size, seed, run)
+    as_labels(y, n, X.shape[1])  # its checks
+    return X, take_rows(y, rows), rows
+
+
+def _smallest_rows(parts: list[Any], rows: Integers, size: int, seed: int) -> tuple[list[Any], Integers]:
+    kept = _smallest_keys(rows, size, seed)
+    return [take_rows(stack(parts), np.searchsorted(rows, kept))], kept
+
+
+def _smallest_keys(rows: Integers, size: int, seed: int) -> Integers:
+    """Return those of the rows that have the smallest keys, ascending; a key is made by splitmix64."""
+    if len(rows) <= size:
+        return rows
+    keys = rows.astype(np.uint64) + np.uint64(1) + np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    keys *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
+    keys ^= keys >> np.uint64(31)
+    kept: Integers = np.sort(rows[np.argpartition(keys, size)[:size]])
+    return kept
+
+
+def sum_groups(block: Any, groups: Integers, n_groups: int) -> Array:
+    """Return the sums of the rows of each group."""
+    from scipy.sparse import csr_matrix
+
+    n = block.shape[0]
+    found = csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n)) @ block
+    sums: Array = found.toarray() if hasattr(found, "tocsr") else found
+    return sums
 
 
 class TargetRows:

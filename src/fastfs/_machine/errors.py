@@ -71,12 +71,13 @@ def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]])
 
 
 @contextmanager
-def in_rows(rows: Sequence[int] | npt.NDArray[np.int64]) -> Iterator[None]:
-    """Let errors about a block of rows count as the caller does: row k of the block is row ``rows[k]``."""
+def in_rows(rows: Sequence[int] | npt.NDArray[np.int64] | None) -> Iterator[None]:
+    """Let errors about some rows count as the caller does: row k of these is row ``rows[k]``; None: they are all."""
     try:
         yield
     except (ValueError, LinAlgError) as error:
-        _rewrite(error, ("row",), lambda place: (int(rows[place.number]), f"row {rows[place.number]}"))
+        if rows is not None:
+            _rewrite(error, ("row",), lambda place: (int(rows[place.number]), f"row {rows[place.number]}"))
         raise
 
 

@@ -328,6 +328,29 @@ def test_drawn_targets():
     np.testing.assert_allclose(everything, fastfs.relief_scores(X, y), rtol=0, atol=1e-14)
 
 
+def test_targets_are_drawn_from_each_class():
+    """Two of each class or more, and the mean of a class counts by its share."""
+    X, y = classes_that_differ(12, 4)
+    y[:9], y[9:] = 0, 1
+    terms = oracle.relief_terms(X, y)[0]
+    means = {}
+    for common in itertools.combinations(range(9), 3):
+        for rare in itertools.combinations(range(9, 12), 2):
+            means[common + rare] = (9 * terms[list(common)].mean(axis=0) + 3 * terms[list(rare)].mean(axis=0)) / 12
+    for common in itertools.combinations(range(9), 2):
+        means[(*common, 9, 10, 11)] = (9 * terms[list(common)].mean(axis=0) + terms[9:].sum(axis=0)) / 12
+    drawn = []
+    for seed in range(200):
+        found = fastfs.relief_scores(X, y, n_targets=5, random_state=seed)
+        (subset,) = [s for s, mean in means.items() if np.allclose(found, mean, rtol=0, atol=1e-12)]
+        drawn.append(subset)
+    # Of 7 common rows and one rare one that are left, the fifth target is any: 25 of 200 draws take the rare one.
+    assert 8 <= sum(len(s) > 2 and s[-3] >= 9 for s in drawn) <= 45
+    common = np.bincount(np.concatenate([[i for i in s if i < 9] for s in drawn]), minlength=9)
+    assert common.min() > 35  # of 64 on average, standard deviation 6.6
+    assert common.max() < 95
+
+
 def test_drawn_targets_in_closed_form_and_by_blocks():
     X, y = classes_that_differ(700, 4)
     absolute = oracle.relief_terms(X, y)[1]

@@ -1,0 +1,285 @@
+#include "margin/relief_stream.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "margin/relief.hpp"
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// Targets whose scores are added up at once, with the rows of their neighbors in one table.
+constexpr std::int64_t kTargetsAtOnce = 64;
+
+constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or use fewer targets";
+
+}  // namespace
+
+ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
+                           Scaling scaling, const fastfs_relief_options& options)
+    : scales_(n_cols, scaling) {
+    auto plan = std::make_shared<Plan>();
+    plan->n_rows = n_rows;
+    plan->n_cols = n_cols;
+    plan->scaling = scaling;
+    plan->labels.assign(labels, labels + n_rows);
+    plan->sizes.assign(at(n_classes), 0);
+    for (std::int64_t r = 0; r < n_rows; ++r) ++plan->sizes[at(labels[r])];
+    plan->priors = options.priors ? Numbers(options.priors, options.priors + n_classes)
+                                  : Numbers(plan->sizes.begin(), plan->sizes.end());
+    plan->targets = draw_targets(labels, n_classes, n_rows, options.n_targets, options.seed);
+    plan->options = options;
+    plan->options.n_neighbors = std::min(options.n_neighbors, n_rows);
+    plan->options.priors = nullptr;
+    plan_ = std::move(plan);
+}
+
+void ReliefStream::require_all_rows() const {
+    require(n_seen_ == n_rows(), "X must have ", n_rows(), " rows, but pass ", pass(), " had ", n_seen_);
+}
+
+void ReliefStream::require_like(const Matrix& X) const {
+    require(scales_.fits(X),
+            "all blocks of X must have the dtype of the first, and be sparse if that is: convert them");
+    require(!X.is_sparse() || (!plan_->squared() && plan_->scaling != Scaling::kStandard),
+            "a sparse X is for ReliefF, scaled by range or not at all: make it dense");
+}
+
+void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
+    run.step("reading rows", 1.0);
+    if (search_) {
+        find_nearest(X, first_row, run);
+    } else {
+        run.require_memory(64 * n_cols(), "the ranges of the features", kHint);
+        scales_.add(X, run);
+        if (X.is_sparse()) {
+            const Numbers more = stored_by_column(X, run);
+            n_stored_.resize(more.size());
+            for (std::size_t c = 0; c < more.size(); ++c) n_stored_[c] += more[c];
+        }
+        const auto& targets = plan_->targets.rows;
+        for (auto t = std::lower_bound(targets.begin(), targets.end(), first_row);
+             t != targets.end() && *t < first_row + X.n_rows(); ++t) {
+            target_rows_.keep(X, *t - first_row, *t);
+        }
+        run.require_memory(target_rows_.memory(), "the targets", kHint);
+    }
+    n_seen_ += X.n_rows();
+}
+
+Differences ReliefStream::differences(const Matrix& X, const Search& search, Run& run) const {
+    const fastfs_margin_options plain = FASTFS_MARGIN_OPTIONS_INIT;
+    return Differences(X, search.scales, plain, search.columns, nullptr, run, &search.split);
+}
+
+void ReliefStream::next(Run& run) {
+    const std::int64_t n_lists = plan_->targets.size() * n_classes();
+    run.require_memory(n_lists * (plan_->k() * 16 + 24) + 3 * target_rows_.memory(),
+                       {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
+    auto search = std::make_shared<Search>();
+    search->scales = scales_.scales();
+    for (std::int64_t c = 0; c < n_cols(); ++c) {
+        if (search->scales.factor[at(c)] != 0) search->columns.push_back(c);
+    }
+    if (!n_stored_.empty()) search->split = split_by_density(n_stored_, n_rows(), search->columns);
+    search->targets = target_rows_.matrix(n_cols());
+    search->differences.reset(new Differences(differences(*search->targets.matrix, *search, run)));
+    search_ = std::move(search);
+    nearest_.resize(at(n_lists));
+    n_seen_ = 0;
+}
+
+void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& run) {
+    const std::int64_t n = X.n_rows(), n_targets = plan_->targets.size();
+    run.require_memory(Differences::kOthers * n * 8, "a block of distances",
+                       "give smaller blocks, or raise max_memory");
+    const Differences block = differences(X, *search_, run);
+    Buffer<double> distances(Differences::kOthers * n);
+    const std::size_t k = at(plan_->k());
+    const std::int32_t* labels = plan_->labels.data() + first_row;
+    for (std::int64_t first = 0; first < n_targets; first += Differences::kOthers) {
+        const std::int64_t last = std::min(first + Differences::kOthers, n_targets);
+        block.distances(*search_->differences, first, last, plan_->squared(), distances.data(), run);
+        if (std::any_of(distances.data(), distances.data() + (last - first) * n,
+                        [](double d) { return !std::isfinite(d); })) {
+            X.row_maxima(run);  // which has changed since the first pass
+        }
+        parallel_for(run, last - first, [&](std::int64_t t, int) {
+            const std::int64_t own = plan_->targets.rows[at(first + t)] - first_row;
+            const double* from = distances.data() + t * n;
+            Nearest* lists = nearest_.data() + (first + t) * n_classes();
+            for (std::int64_t j = 0; j < n; ++j) {
+                Nearest& list = lists[labels[j]];
+                const Near one{from[j], first_row + j};
+                if (j == own || (list.size() == k && !(one < list.front()))) continue;
+                if (list.size() == k) {
+                    std::pop_heap(list.begin(), list.end());
+                    list.back() = one;
+                } else {
+                    list.push_back(one);
+                }
+                std::push_heap(list.begin(), list.end());
+            }
+        });
+    }
+    keep_neighbors(&X, first_row);
+    run.require_memory(neighbors_.memory(), {"the neighbors of ", n_targets, " targets"}, kHint);
+}
+
+// Those that are in lists: from X, if they are new.
+void ReliefStream::keep_neighbors(const Matrix* X, std::int64_t first_row) {
+    std::vector<std::int64_t> rows;
+    for (const Nearest& list : nearest_) {
+        for (const Near& one : list) rows.push_back(one.row);
+    }
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    neighbors_.keep_only(rows);
+    for (const std::int64_t row : rows) {
+        if (X && row >= first_row && row < first_row + X->n_rows()) neighbors_.keep(*X, row - first_row, row);
+    }
+}
+
+void ReliefStream::merge(const ReliefStream& other) {
+    n_seen_ += other.n_seen_;
+    if (!search_) {
+        scales_.merge(other.scales_);
+        target_rows_.merge(other.target_rows_);
+        n_stored_.resize(std::max(n_stored_.size(), other.n_stored_.size()));
+        for (std::size_t c = 0; c < other.n_stored_.size(); ++c) n_stored_[c] += other.n_stored_[c];
+        return;
+    }
+    const std::size_t k = at(plan_->k());
+    for (std::size_t l = 0; l < nearest_.size(); ++l) {
+        Nearest& list = nearest_[l];
+        list.insert(list.end(), other.nearest_[l].begin(), other.nearest_[l].end());
+        std::sort(list.begin(), list.end());
+        if (list.size() > k) list.resize(k);
+        std::make_heap(list.begin(), list.end());
+    }
+    neighbors_.merge(other.neighbors_);
+    keep_neighbors(nullptr, 0);
+}
+
+std::vector<ReliefStream::Neighbors> ReliefStream::neighbors(std::int64_t first, std::int64_t last,
+                                                             const std::vector<std::int64_t>& of_class,
+                                                             std::int64_t n_merged) const {
+    std::vector<Neighbors> found;
+    for (std::int64_t t = first; t < last; ++t) {
+        const std::int64_t own = of_class[at(plan_->labels[at(plan_->targets.rows[at(t)])])];
+        Neighbors& groups = found.emplace_back(at(plan_->squared() ? 2 : n_merged));
+        std::vector<Nearest> lists(groups.size());
+        for (std::int64_t c = 0; c < n_classes(); ++c) {
+            const std::int64_t of = of_class[at(c)];
+            Nearest& list = lists[at(plan_->squared() ? of != own : of)];
+            const Nearest& more = nearest_[at(t * n_classes() + c)];
+            list.insert(list.end(), more.begin(), more.end());
+        }
+        for (std::size_t group = 0; group < groups.size(); ++group) {
+            std::sort(lists[group].begin(), lists[group].end());
+            for (const Near& one : lists[group]) {
+                if (std::ssize(groups[group]) < plan_->k()) groups[group].push_back(one.row);
+            }
+            std::sort(groups[group].begin(), groups[group].end());  // as in memory, for float sums
+        }
+        // A miss alone would only tell how far samples are apart.
+        if (plan_->squared() && groups[0].empty()) groups[1].clear();
+    }
+    return found;
+}
+
+void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run& run,
+                          fastfs_relief_result& result) const {
+    const auto& options = plan_->options;
+    const auto& targets = plan_->targets;
+    std::vector<std::int64_t> of_class = up_to(n_classes());
+    if (merged) {
+        of_class.assign(merged, merged + n_classes());
+    } else {
+        n_merged = n_classes();
+    }
+    std::vector<std::int64_t> sizes(at(n_merged));
+    Numbers priors(at(n_merged));
+    for (std::int64_t c = 0; c < n_classes(); ++c) {
+        sizes[at(of_class[at(c)])] += plan_->sizes[at(c)];
+        priors[at(of_class[at(c)])] += plan_->priors[at(c)];
+    }
+    fastfs_relief_options rules = options;
+    rules.priors = priors.data();
+
+    const bool drawn = targets.size() < n_rows();
+    const TargetMeans means(targets, Numbers(at(targets.size()), 1.0), drawn);
+    const auto n_features = static_cast<std::int64_t>(search_->columns.size());
+    Numbers sums(at(means.n_rows() * n_features));
+    KeptRows rows = target_rows_;
+    rows.merge(neighbors_);
+    bool few = false;
+    std::int64_t n_alone = 0;
+    run.step("scores", 1.0);
+    for (std::int64_t first = 0; first < targets.size(); first += kTargetsAtOnce) {
+        const std::int64_t last = std::min(first + kTargetsAtOnce, targets.size());
+        const Run::Part part(run, share(first, targets.size()), share(last, targets.size()));
+        const std::vector<Neighbors> found = neighbors(first, last, of_class, n_merged);
+        std::vector<std::int64_t> numbers(targets.rows.begin() + first, targets.rows.begin() + last);
+        for (const Neighbors& of_target : found) {
+            for (const auto& group : of_target) numbers.insert(numbers.end(), group.begin(), group.end());
+        }
+        std::sort(numbers.begin(), numbers.end());
+        numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+        const auto place = [&](std::int64_t row) {
+            return std::lower_bound(numbers.begin(), numbers.end(), row) - numbers.begin();
+        };
+
+        GroupedNeighbors grouped{static_cast<std::int64_t>(found.front().size()), {0}, {}, {}, {}};
+        for (const Neighbors& of_target : found) {
+            const std::int64_t before = grouped.begins.back();
+            for (const auto& group : of_target) {
+                few = few || std::ssize(group) < plan_->k();
+                for (const std::int64_t row : group) grouped.samples.push_back(place(row));
+                grouped.begins.push_back(std::ssize(grouped.samples));
+            }
+            n_alone += grouped.begins.back() == before;
+        }
+        grouped.strengths.assign(grouped.samples.size(), 1.0);
+        grouped.weights.assign(grouped.samples.size(), 1.0);
+
+        KeptRows some = rows;
+        some.keep_only(numbers);
+        run.require_memory(5 * some.memory() + means.n_rows() * n_features * 24, "targets and their neighbors", kHint);
+        const OwnedMatrix table = some.matrix(n_cols());
+        const Differences of_table = differences(*table.matrix, *search_, run);
+        std::vector<std::int64_t> labels, places;
+        for (const std::int64_t row : numbers) labels.push_back(of_class[at(plan_->labels[at(row)])]);
+        for (std::int64_t t = first; t < last; ++t) places.push_back(place(targets.rows[at(t)]));
+        const Target target(Classes(labels.data(), std::ssize(numbers), n_merged));
+        const Numbers ones(numbers.size(), 1.0);
+        const NeighborRule rule(rules, target, ones);
+        const auto add = [&](std::int64_t t, std::int64_t, std::int64_t n, const double* of_groups,
+                             const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
+            means.add(rule, places[at(t)], first + t, n, of_groups, counts, ld, out, out_ld);
+        };
+        const Summed of = plan_->squared() && !options.closed_form ? Summed::kSquares : Summed::kDifferences;
+        of_table.sums(of_table.targets(places, run), 0, grouped, of, false, means.n_rows(), add, sums.data(), run);
+    }
+
+    std::fill_n(result.scores, n_cols(), 0.0);
+    if (result.scores_sd) std::fill_n(result.scores_sd, n_cols(), 0.0);
+    for (std::int64_t k = 0; k < n_features; ++k) {
+        const std::int64_t c = search_->columns[at(k)];
+        const auto [mean, deviation] = means.of(sums.data(), n_features, k);
+        result.scores[c] = options.closed_form ? mean * means.total_weight() : mean;
+        if (result.scores_sd && drawn) result.scores_sd[c] = deviation;
+    }
+    if (options.closed_form) normalize_closed_form(n_cols(), result);
+    const bool one_sample = *std::min_element(sizes.begin(), sizes.end()) == 1;
+    result.warnings |= (search_->scales.uneven ? FASTFS_MARGIN_UNEVEN : 0) |
+                       (one_sample ? FASTFS_MARGIN_ONE_SAMPLE : 0) |
+                       (few && !plan_->squared() ? FASTFS_MARGIN_FEW_NEIGHBORS : 0) |
+                       (n_alone == targets.size() ? FASTFS_MARGIN_NO_NEIGHBORS : 0);
+    result.n_alone = n_alone;
+}
+
+}  // namespace fastfs::core

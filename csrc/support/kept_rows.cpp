@@ -1,0 +1,103 @@
+#include "support/kept_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/index.hpp"
+
+namespace fastfs::core {
+
+void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
+    if (rows_.empty()) {
+        is_sparse_ = X.is_sparse();
+        is_float32_ = X.is_float32();
+    }
+    const fastfs_matrix& m = X.description();
+    auto kept = std::make_shared<Row>();
+    const auto resize = [&]<class T>(const T*, std::int64_t n) {
+        kept->values.resize(at(n) * sizeof(T));
+        return reinterpret_cast<T*>(kept->values.data());
+    };
+    if (X.is_sparse()) {
+        visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
+            const std::int64_t begin = indptr[row], n = indptr[row + 1] - begin;
+            std::copy_n(values + begin, n, resize(values, n));
+            for (std::int64_t e = 0; e < n; ++e) {
+                kept->columns.push_back(static_cast<std::int32_t>(indices[begin + e]));
+            }
+        });
+    } else {
+        visit_dense(m, [&](auto* values) {
+            auto* to = resize(values, m.n_cols);
+            for (std::int64_t c = 0; c < m.n_cols; ++c) to[c] = values[row * m.row_stride + c * m.col_stride];
+        });
+    }
+    const std::int64_t n_bytes = kept->memory();
+    if (rows_.try_emplace(number, std::move(kept)).second) memory_ += n_bytes;
+}
+
+void KeptRows::keep_only(const std::vector<std::int64_t>& numbers) {
+    std::erase_if(rows_, [&](const auto& row) {
+        const bool gone = !std::binary_search(numbers.begin(), numbers.end(), row.first);
+        if (gone) memory_ -= row.second->memory();
+        return gone;
+    });
+}
+
+void KeptRows::merge(const KeptRows& other) {
+    if (rows_.empty()) {
+        is_sparse_ = other.is_sparse_;
+        is_float32_ = other.is_float32_;
+    }
+    for (const auto& [number, row] : other.rows_) {
+        if (rows_.try_emplace(number, row).second) memory_ += row->memory();
+    }
+}
+
+std::vector<std::int64_t> KeptRows::numbers() const {
+    std::vector<std::int64_t> found;
+    for (const auto& [number, row] : rows_) found.push_back(number);
+    return found;
+}
+
+OwnedMatrix KeptRows::matrix(std::int64_t n_cols) const {
+    OwnedMatrix made;
+    fastfs_matrix m = FASTFS_MATRIX_INIT;
+    m.dtype = is_float32_ ? FASTFS_FLOAT32 : FASTFS_FLOAT64;
+    m.n_rows = std::ssize(rows_);
+    m.n_cols = n_cols;
+    std::int64_t n_bytes = 0, n_stored = 0;
+    for (const auto& [number, row] : rows_) {
+        n_bytes += std::ssize(row->values);
+        n_stored += std::ssize(row->columns);
+    }
+    made.values = Buffer<char>(n_bytes);
+    char* to = made.values.data();
+    for (const auto& [number, row] : rows_) to = std::copy(row->values.begin(), row->values.end(), to);
+    m.values = made.values.data();
+    if (is_sparse_) {
+        const auto fill = [&]<class I>(I) {
+            made.indptr = Buffer<char>((m.n_rows + 1) * std::int64_t{sizeof(I)});
+            made.indices = Buffer<char>(n_stored * std::int64_t{sizeof(I)});
+            I *ends = reinterpret_cast<I*>(made.indptr.data()), *columns = reinterpret_cast<I*>(made.indices.data());
+            const I* const first = columns;
+            *ends = 0;
+            for (const auto& [number, row] : rows_) {
+                columns = std::copy(row->columns.begin(), row->columns.end(), columns);
+                *++ends = static_cast<I>(columns - first);
+            }
+            m.index_bits = 8 * sizeof(I);
+        };
+        m.storage = FASTFS_CSR;
+        n_stored <= std::numeric_limits<std::int32_t>::max() ? fill(std::int32_t{}) : fill(std::int64_t{});
+        m.indptr = made.indptr.data();
+        m.indices = made.indices.data();
+    } else {
+        m.row_stride = n_cols;
+        m.col_stride = 1;
+    }
+    made.matrix.emplace(m);
+    return made;
+}
+
+}  // namespace fastfs::core

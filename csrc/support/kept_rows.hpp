@@ -1,0 +1,47 @@
+// Some rows of a matrix that comes in blocks, which are gone when the next one comes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "support/buffer.hpp"
+#include "support/matrix.hpp"
+
+namespace fastfs::core {
+
+// A matrix that has its values.
+struct OwnedMatrix {
+    Buffer<char> values, indptr, indices;
+    std::optional<Matrix> matrix;
+};
+
+class KeptRows {
+  public:
+    // A row of X, dense or CSR, under a number. All have the storage and dtype of the first.
+    void keep(const Matrix& X, std::int64_t row, std::int64_t number);
+    bool has(std::int64_t number) const { return rows_.contains(number); }
+    // Keeps these only, which ascend.
+    void keep_only(const std::vector<std::int64_t>& numbers);
+    void merge(const KeptRows& other);
+
+    std::int64_t memory() const { return memory_; }
+    std::vector<std::int64_t> numbers() const;  // ascending
+    // All of them in that order.
+    OwnedMatrix matrix(std::int64_t n_cols) const;
+
+  private:
+    struct Row {
+        std::vector<char> values;
+        std::vector<std::int32_t> columns;  // of the values of a CSR matrix
+        std::int64_t memory() const { return std::ssize(values) + 4 * std::ssize(columns) + 128; }
+    };
+
+    std::map<std::int64_t, std::shared_ptr<const Row>> rows_;  // shared by copies
+    std::int64_t memory_ = 0;
+    bool is_sparse_ = false, is_float32_ = false;
+};
+
+}  // namespace fastfs::core
