@@ -48,6 +48,9 @@ class Features {
     T largest_value() const;                                               // of dense data, in magnitude
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
+    // The values of a dense feature, one for each sample, kPanel<T> apart.
+    const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
+
     // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
     void add_original_norms(double* norms, Run& run) const;
 
@@ -88,8 +91,6 @@ class Features {
     std::vector<double> row_shifts_;
     Buffer<T> squared_norms_;
     T largest_squared_norm_ = 0;
-    // The values of a dense feature, one for each sample.
-    const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
     std::int64_t panel_stride() const { return n_samples_ * kPanel<T>; }
     Buffer<T> dense_;  // panels of n_samples x kPanel; zeros where the last one has no features
 
