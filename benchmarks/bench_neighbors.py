@@ -1,6 +1,7 @@
 """The nearest features of each feature: `fastfs.nearest_features` against Faiss, scikit-learn and its floor.
 
     python -m benchmarks.bench_neighbors [--features 20000] [--samples 100] [--repeats 5] [--large 50000]
+        [--lists 8000 20000]
 
 The floor of n features from N samples is made of ceilings measured in the same run: n^2 N flops, half of the product
 of all pairs, at the gemm rate of large squares, and n^2 comparisons, one for each side of each of the n^2 / 2 pairs, at
@@ -11,9 +12,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
+import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -153,6 +157,43 @@ def other_data(report: Report, n: int) -> None:
         report.row(name, t.text())
 
 
+def modules(n: int, N: int, seed: int) -> np.ndarray:
+    """25 factors, modules of 40 features that load on some of them with strengths from 0 to 1.5, and noise."""
+    rng = np.random.default_rng(seed)
+    factors = rng.standard_normal((N, 25)).astype("f")
+    X = np.empty((N, n), "f")
+    for first in range(0, n, 40):
+        size = min(40, n - first)
+        own = factors @ (rng.standard_normal(25) * (rng.random(25) < 0.2)) + rng.standard_normal(N)
+        X[:, first : first + size] = np.outer(own, rng.uniform(0, 1.5, size)) + rng.standard_normal((N, size))
+    return X
+
+
+def by_lists(report: Report, n: int, N: int, *, exact: bool) -> None:
+    """DiSC's graph="lists": its search of two sets, the recall, and what misses change."""
+    report.heading(f'DiSC(graph="lists"), modules, two sets of n = {n}, N = {N}, two threads')
+    sets = [modules(n, N, seed) for seed in (0, 1)]
+    found = {}
+    for graph in ("lists", "knn") if exact else ("lists",):
+        steps: list[tuple[str, float]] = []
+
+        def note(step: str, _: float, steps: list[tuple[str, float]] = steps) -> None:
+            steps.append((step, time.process_time()))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastfs.DataWarning)
+            begin, wall = time.process_time(), time.perf_counter()
+            found[graph] = fastfs.disc(sets, graph=graph, n_threads=2, progress=note)
+        search = sum(later - at for (step, at), (_, later) in itertools.pairwise(steps) if step == "nearest features")
+        note_of = f"wall {harness.seconds(time.perf_counter() - wall)}, {harness.load()}"
+        report.row(f"{graph}: all, CPU", harness.seconds(time.process_time() - begin), note=note_of)
+        report.row(f"{graph}: nearest features, CPU", harness.seconds(search))
+    report.row("recall", float(found["lists"].graph_recall.min()), at_least=0.95)
+    if exact:
+        change = np.abs(found["lists"].significance - found["knn"].significance).max()
+        report.row("largest change of a significance", float(change), at_most=0.03)
+
+
 TIMED = f"""
 import time
 import numpy as np
@@ -199,6 +240,7 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--cells", type=int, default=5000, help="samples of the second size, with 2/5 of the features")
     parser.add_argument("--large", type=int, default=50_000, help="features of the third size")
+    parser.add_argument("--lists", type=int, nargs="*", default=[8000, 20_000], help="features of DiSC's lists")
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     harness.machine()
@@ -211,6 +253,8 @@ def main() -> int:
     other_data(report, args.features)
     instruction_sets(report, args.features, args.samples)
     large(report, args.large, args.samples)
+    for n in args.lists:
+        by_lists(report, n, args.samples, exact=n <= 100_000)
     return report.finish()
 
 

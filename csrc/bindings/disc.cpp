@@ -53,7 +53,10 @@ struct Set {
     fastfs_disc_set core = FASTFS_DISC_SET_INIT;
 };
 
-const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"auto", FASTFS_GRAPH_AUTO}};
+const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE},
+                    {"knn", FASTFS_GRAPH_KNN},
+                    {"auto", FASTFS_GRAPH_AUTO},
+                    {"lists", FASTFS_GRAPH_LISTS}};
 const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY}};
 
 py::dict to_dict(const fastfs::disc_result& r) {
@@ -76,6 +79,7 @@ py::dict to_dict(const fastfs::disc_result& r) {
     result["scores"] = to_array(r.scores, {p});
     result["mean"] = to_array(r.mean, {p});
     result["scale"] = to_array(r.scale, {p});
+    result["graph_recall"] = r.graph_recall;
     result["indptr"] = to_array(r.indptr, {p + 1});
     result["indices"] = to_array(r.indices, {stored});
     result["weights"] = to_array(r.weights, {stored});
@@ -162,6 +166,7 @@ void bind_disc(py::module_& m) {
     m.attr("DISC_NOT_CONVERGED") = int{FASTFS_DISC_NOT_CONVERGED};
     m.attr("DISC_IDENTICAL") = int{FASTFS_DISC_IDENTICAL};
     m.attr("DISC_FLAT") = int{FASTFS_DISC_FLAT};
+    m.attr("DISC_LOW_RECALL") = int{FASTFS_DISC_LOW_RECALL};
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));

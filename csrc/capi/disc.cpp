@@ -70,8 +70,8 @@ void require_count(std::int64_t value, const char* name) {
 
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
     const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
-    require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_AUTO,
-            "graph must be FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN or FASTFS_GRAPH_AUTO, not ", o.graph);
+    require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_LISTS, "graph must be one of FASTFS_GRAPH_*, not ",
+            o.graph);
     require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
             "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
     require_count(o.n_vectors, "n_vectors");
@@ -127,15 +127,16 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .diffusion = f.diffusion.data(),
                  .bandwidths = data_or_null(f.bandwidths),
                  .scores = f.scores.data(),
-                 .n_stored = static_cast<int64_t>(f.weights.size()),
-                 .indptr = data_or_null(f.indptr),
-                 .indices = data_or_null(f.indices),
-                 .weights = data_or_null(f.weights),
+                 .n_stored = f.weights.size(),
+                 .indptr = f.indptr.data(),
+                 .indices = f.indices.data(),
+                 .weights = f.weights.data(),
                  .graph = f.graph,
                  .graph_reason = f.graph_reason,
                  .dense_bytes = f.dense_bytes,
                  .mean = data_or_null(f.mean),
-                 .scale = data_or_null(f.scale)};
+                 .scale = data_or_null(f.scale),
+                 .graph_recall = f.graph_recall};
         });
     });
 }

@@ -60,8 +60,9 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
             square += u[i] * u[i];
         }
         for (std::int64_t i = 0; i < p; ++i) u[i] /= std::sqrt(square);
-        fix_sign(p, u);
     }
+    U = graph.by_feature(std::move(U));
+    for (std::int64_t j = 0; j <= d; ++j) fix_sign(p, U.data() + j * p);
     result.diffusion.assign(U.begin() + p, U.end());
     return U;
 }
@@ -119,8 +120,8 @@ struct Triplets {
     Numbers sigma, V;  // descending, V one after the other
 };
 
-// The largest singular values and right singular vectors of A = P Q, Q = I - B B', from the eigenpairs of A'A - B B':
-// its eigenvalues -1 keep the range of B apart from what A makes small.
+// The largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the graph, from the
+// eigenpairs of A'A - B B': its eigenvalues -1 keep the range of B apart from what A makes small.
 Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
                               std::int64_t count, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
@@ -162,6 +163,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
             triplets.sigma[at(j)] = std::sqrt(square);
         }
     }
+    triplets.V = graph.by_feature(std::move(triplets.V));
     return triplets;
 }
 
@@ -207,6 +209,45 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     }
 }
 
+// The entries of a sparse W, by feature, in place of the graph.
+void hand_over_entries(Graph graph, Run& run, DiscResult& result) {
+    const std::int64_t p = graph.p;
+    SparseSymmetric& W = graph.sparse;
+    result.indices = Buffer<std::int64_t>(W.columns.size());
+    if (graph.features.empty()) {
+        std::copy_n(W.columns.data(), W.columns.size(), result.indices.data());
+        result.indptr = std::move(W.begins);
+        result.weights = std::move(W.values);
+        return;
+    }
+    result.weights = Buffer<double>(W.values.size());
+    result.indptr = Buffer<std::int64_t>(p + 1);
+    result.indptr[0] = 0;
+    std::vector<std::int64_t> row_of(at(p));
+    for (std::int64_t row = 0; row < p; ++row) row_of[at(graph.features[at(row)])] = row;
+    for (std::int64_t i = 0; i < p; ++i) {
+        const std::int64_t row = row_of[at(i)];
+        result.indptr[i + 1] = result.indptr[i] + W.begins[row + 1] - W.begins[row];
+    }
+    constexpr std::int64_t kRows = 1024;
+    parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
+        std::vector<std::pair<std::int64_t, double>> entries;
+        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+            const std::int64_t row = row_of[at(i)];
+            entries.clear();
+            for (std::int64_t e = W.begins[row]; e < W.begins[row + 1]; ++e) {
+                entries.emplace_back(graph.features[at(W.columns[e])], W.values[e]);
+            }
+            std::sort(entries.begin(), entries.end());
+            std::int64_t to = result.indptr[i];
+            for (const auto& [column, weight] : entries) {
+                result.indices[to] = column;
+                result.weights[to++] = weight;
+            }
+        }
+    });
+}
+
 // ---- all of it ------------------------------------------------------------------------------------------------------
 
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
@@ -228,7 +269,9 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         require(!set.custom || set.X, "the kernel of ", name,
                 " needs X besides neighbors, for the norms of the features");
         if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
-        const bool knn = set.neighbors || options.graph == FASTFS_GRAPH_KNN;
+        const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
+        require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || !set.X->is_sparse(),
+                "graph lists needs a dense X, but that of ", name, " is sparse: give a dense one, or take graph knn");
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
         const std::int64_t widest = std::max({std::min(knn && !set.W ? lists
                                                        : set.W       ? 1
@@ -250,17 +293,17 @@ struct Needs {
 
 Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
-    std::int64_t kept = 0, least = 0, making = 0, vectors = 0, most_components = 0;
+    std::int64_t kept = 0, least = 0, passing = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
         if (!is_dense(set, options)) least += graph;
-        making = std::max(making, making_memory(set, options, run));
+        passing = std::max({passing, making_memory(set, options, run), handing_over_memory(set, options)});
         const std::int64_t n_components = std::min(set.n_components, p);  // not checked yet if the graph is chosen
         vectors += 8 * p * (3 * n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, n_components);
     }
-    vectors += std::max(making,
+    vectors += std::max(passing,
                         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
     if (least < kept) least += 8 * p * p;
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) vectors += scaled_memory(sets);
@@ -293,7 +336,12 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
     DiscResult empty;
     fastfs_disc_options options = given;
     options.graph = empty.graph = choose_graph(unscaled, given, run, empty);
-    std::vector<DiscResult> results(C, empty);
+    std::vector<DiscResult> results(C);
+    for (DiscResult& result : results) {
+        result.graph = empty.graph;
+        result.graph_reason = empty.graph_reason;
+        result.dense_bytes = empty.dense_bytes;
+    }
     check_sets(unscaled, options, results);
 
     const Needs needs = memory(unscaled, options, run);
@@ -327,17 +375,12 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         Graph graph = make_graph(sets[s], options, name, begin + 0.5 * share, run);
         result.warnings |= graph.warnings;
         result.bandwidths = graph.bandwidths;
+        result.graph_recall = graph.recall;
         result.n_connected = count_components(graph, run);
         if (result.n_connected > 1) result.warnings |= FASTFS_DISC_DISCONNECTED;
         run.step("diffusion vectors", begin + share);
         U[s] = diffusion_vectors(graph, sets[s].n_components, options.seed, run, result);
-        probes[s] = graph.times(graph.c, probe, graph.c, run);
-        if (graph.dense.n() == 0) {
-            const SparseSymmetric& W = graph.sparse;
-            result.indptr.assign(W.begins.data(), W.begins.data() + p + 1);
-            result.indices.assign(W.columns.data(), W.columns.data() + W.columns.size());
-            result.weights.assign(W.values.data(), W.values.data() + W.values.size());
-        }
+        probes[s] = graph.by_feature(graph.times(graph.c, graph.by_row(probe), graph.c, run));
         if (keep || graph.dense.n() == 0) graphs[s] = std::move(graph);
     }
 
@@ -350,7 +393,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
             // Where eigenvalue 1 is repeated, which vector is the constant one is arbitrary, but not their span.
             const bool project = options.constant == FASTFS_CONSTANT_PROJECT || results[t].n_connected > 1;
             for (std::int64_t j = project ? 0 : 1; j <= sets[t].n_components; ++j) {
-                others.emplace_back(U[t].begin() + j * p, U[t].begin() + (j + 1) * p);
+                others.push_back(graphs[s].by_row({U[t].begin() + j * p, U[t].begin() + (j + 1) * p}));
             }
             double difference = 0, size = 0;
             for (std::size_t i = 0; i < probe.size(); ++i) {
@@ -371,7 +414,9 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);
+        Graph graph = std::move(graphs[s]);
         graphs[s] = Graph();
+        if (graph.dense.n() == 0) hand_over_entries(std::move(graph), run, result);
     }
     return results;
 }
@@ -397,12 +442,12 @@ void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& 
         for (std::int64_t k = 0; k < n_groups; ++k) {
             const std::int64_t* inside = groups + k * p;
             Numbers outside(at(p));
-            for (std::int64_t i = 0; i < p; ++i) outside[at(i)] = inside[i] ? 0 : 1;
+            for (std::int64_t r = 0; r < p; ++r) outside[at(r)] = inside[graph.feature(r)] ? 0 : 1;
             const Numbers away = graph.times(graph.c, outside, graph.c, run);
             double cut = 0, volume = 0;
-            for (std::int64_t i = 0; i < p; ++i) {
-                cut += inside[i] ? away[at(i)] : 0;
-                volume += inside[i] ? graph.g[at(i)] : 0;
+            for (std::size_t r = 0; r < away.size(); ++r) {
+                cut += outside[r] == 0 ? away[r] : 0;
+                volume += outside[r] == 0 ? graph.g[r] : 0;
             }
             cuts[at(k) * C + s] = cut / volume + cut / (all - volume);
         }

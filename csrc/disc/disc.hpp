@@ -7,6 +7,7 @@
 
 #include "disc/graph.hpp"
 #include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -17,11 +18,11 @@ struct DiscResult {
     std::int32_t graph = FASTFS_GRAPH_DENSE, graph_reason = FASTFS_BECAUSE_ASKED;
     std::int64_t dense_bytes = 0;
     std::int64_t n_connected = 0, n_differential = 0;
-    double gap = 0, ratio = 0;
+    double gap = 0, ratio = 0, graph_recall = 0;
     std::vector<double> significance, vectors, eigenvalues, diffusion, bandwidths, scores, mean, scale;
     std::vector<std::int32_t> trivial;
-    std::vector<std::int64_t> indptr, indices;
-    std::vector<double> weights;
+    Buffer<std::int64_t> indptr, indices;
+    Buffer<double> weights;
 };
 
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);

@@ -18,6 +18,9 @@ namespace {
 
 constexpr double kHuge = std::numeric_limits<double>::max();
 
+// Neighbours by lists of a lower recall change the largest significances by more than .01 to .03 (docs/disc.md).
+constexpr double kLowRecall = 0.9;
+
 void scale_rows(const Numbers& factors, double* X) {
     for (double factor : factors) {
         for (std::int64_t a = 0; a < kBlock; ++a) *X++ *= factor;
@@ -243,14 +246,15 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
 }
 
 // E_ij for the n_neighbors nearest j of i, W = I + (E + E') / 2.
-void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighbors, const Name& name, double end,
-                       Run& run, Graph& graph) {
+void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, std::int64_t k, const Name& name,
+                       double end, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
-    std::int64_t stride = set.n_neighbors;
+    std::int64_t n_neighbors = std::min(options.n_neighbors, p - 1), stride = set.n_neighbors;
     const std::int64_t* neighbors = set.neighbors;
     const double* distances = set.distances;
     Buffer<std::int64_t> found;
     Buffer<double> their_distances;
+    std::vector<std::int64_t> row_of = up_to(p);
     if (neighbors) {
         check_neighbors(set, k, name);
         n_neighbors = std::min(n_neighbors, stride);
@@ -259,7 +263,16 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
         const Samples X(*set.X);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
-        nearest_features(X, stride, run, found.data(), their_distances.data(), end);
+        if (options.graph == FASTFS_GRAPH_LISTS) {
+            ListedNeighbors listed =
+                nearest_features_by_lists(X, stride, options.seed, run, found.data(), their_distances.data(), end);
+            for (std::int64_t row = 0; row < p; ++row) row_of[at(listed.order[at(row)])] = row;
+            graph.features = std::move(listed.order);
+            graph.recall = listed.recall;
+            if (graph.recall < kLowRecall) graph.warnings |= FASTFS_DISC_LOW_RECALL;
+        } else {
+            nearest_features(X, stride, run, found.data(), their_distances.data(), end);
+        }
         neighbors = found.data();
         distances = their_distances.data();
     }
@@ -290,15 +303,16 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
         std::vector<std::pair<std::int32_t, double>> row(at(n_neighbors));
         Numbers near(set.custom ? row.size() : 0);
-        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+        for (std::int64_t r = task * kRows; r < std::min((task + 1) * kRows, p); ++r) {
+            const std::int64_t i = graph.feature(r);
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
                 const double d = distances[i * stride + e];
-                row[at(e)] = {static_cast<std::int32_t>(neighbors[i * stride + e]), d};
+                row[at(e)] = {static_cast<std::int32_t>(row_of[at(neighbors[i * stride + e])]), d};
             }
             std::sort(row.begin(), row.end());
-            double* values = E.values.data() + i * n_neighbors;
+            double* values = E.values.data() + r * n_neighbors;
             for (std::int64_t e = 0; e < n_neighbors; ++e) {
-                E.columns[at(i * n_neighbors + e)] = row[at(e)].first;
+                E.columns[at(r * n_neighbors + e)] = row[at(e)].first;
                 // In units of the bandwidth, so that no square overflows. If that is 0, so are the distances.
                 const double eps = set.custom ? 1 : graph.bandwidths[at(i)];
                 const double d = row[at(e)].second / (eps > 0 ? eps : 1);
@@ -309,14 +323,17 @@ void make_of_neighbors(const DiscSet& set, std::int64_t k, std::int64_t n_neighb
                 continue;
             }
             const double norm = norms[at(i)];
-            for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[at(row[e].first)];
+            for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[at(graph.feature(row[e].first))];
             set.custom(values, n_neighbors, 1, n_neighbors, &norm, near.data(), sigma, set.user);
-            double& self = diagonal[at(i)] = 0;
+            double& self = diagonal[at(r)] = 0;
             set.custom(&self, 1, 1, 1, &norm, &norm, sigma, set.user);
             require_affinity(self, i, i, name);
-            for (std::size_t e = 0; e < row.size(); ++e) require_affinity(values[e], i, row[e].first, name);
+            for (std::size_t e = 0; e < row.size(); ++e)
+                require_affinity(values[e], i, graph.feature(row[e].first), name);
         }
     });
+    found = {};
+    their_distances = {};
     graph.sparse = symmetric_mean(E, transpose(E), diagonal, run);
 }
 
@@ -378,8 +395,9 @@ void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         // Below, 1 / q isn't finite.
-        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ", i, " of ", name,
-                " has affinities that add up to ", q[i], ", but a random walk needs a positive, finite sum: ",
+        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ",
+                graph.feature(static_cast<std::int64_t>(i)), " of ", name, " has affinities that add up to ", q[i],
+                ", but a random walk needs a positive, finite sum: ",
                 q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first");
         graph.c[i] = std::pow(q[i], -alpha);
     }
@@ -387,6 +405,28 @@ void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
 }
 
 }  // namespace
+
+Numbers Graph::by_feature(Numbers of_rows) const {
+    if (features.empty()) return of_rows;
+    Numbers result(of_rows.size());
+    for (std::size_t first = 0; first < result.size(); first += features.size()) {
+        for (std::size_t row = 0; row < features.size(); ++row) {
+            result[first + at(features[row])] = of_rows[first + row];
+        }
+    }
+    return result;
+}
+
+Numbers Graph::by_row(Numbers of_features) const {
+    if (features.empty()) return of_features;
+    Numbers result(of_features.size());
+    for (std::size_t first = 0; first < result.size(); first += features.size()) {
+        for (std::size_t row = 0; row < features.size(); ++row) {
+            result[first + row] = of_features[first + at(features[row])];
+        }
+    }
+    return result;
+}
 
 void Graph::multiply(const Numbers& left, double* X, const Numbers& right, double* Y, Run& run) const {
     scale_rows(right, X);
@@ -415,10 +455,10 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
     const std::int64_t k = std::min(options.bandwidth_neighbors, graph.p - 1);
     if (set.W) {
         graph.sparse = given_graph(*set.W, name, run);
-    } else if (set.neighbors || options.graph == FASTFS_GRAPH_KNN) {
-        make_of_neighbors(set, k, std::min(options.n_neighbors, graph.p - 1), name, end, run, graph);
-    } else {
+    } else if (is_dense(set, options)) {
         make_dense(set, k, name, run, graph);
+    } else {
+        make_of_neighbors(set, options, k, name, end, run, graph);
     }
     normalize(graph, options.density, name, run);
     return graph;
@@ -469,7 +509,12 @@ std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options
     if (is_dense(set, options)) return 8 * p * p;
     if (set.W) return 64 * set.W->n_stored();
     const std::int64_t K = std::min(options.n_neighbors, p - 1);
-    return p * (28 * (2 * K + 1) + 16);
+    return p * (16 * (2 * K + 1) + 40);
+}
+
+std::int64_t handing_over_memory(const DiscSet& set, const fastfs_disc_options& options) {
+    const std::int64_t p = set.n_features, K = std::min(options.n_neighbors, p - 1);
+    return set.W || is_dense(set, options) ? 0 : p * (12 * (2 * K + 1) + 8);
 }
 
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run) {
@@ -483,7 +528,9 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
     const std::int64_t lists = 24 * p * K;
     if (set.neighbors) return lists;
-    return std::max(nearest_features_memory(Samples(*set.X), stride, run.n_threads()), lists) + 16 * p * stride;
+    const auto search =
+        options.graph == FASTFS_GRAPH_LISTS ? nearest_features_by_lists_memory : nearest_features_memory;
+    return std::max(search(Samples(*set.X), stride, run.n_threads()), lists) + 8 * p * (2 * stride + 1);
 }
 
 }  // namespace fastfs::core

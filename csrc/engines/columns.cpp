@@ -106,11 +106,14 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
     } else {
         dense_ = Buffer<T>(n_panels<T>(n_features_) * panel_stride());
         std::fill_n(dense_.data(), dense_.size(), T(0));
-        for (std::int64_t i = 0; i < n_features_; ++i) {
-            const From* from = all.feature(columns[at(i)]);
-            T* to = dense_.data() + i / kPanel<T> * panel_stride() + i % kPanel<T>;
-            for (std::int64_t n = 0; n < n_samples_; ++n) to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
-        }
+        parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
+            for (std::int64_t i = panel * kPanel<T>; i < std::min((panel + 1) * kPanel<T>, n_features_); ++i) {
+                const From* from = all.feature(columns[at(i)]);
+                T* to = dense_.data() + panel * panel_stride() + i % kPanel<T>;
+                for (std::int64_t n = 0; n < n_samples_; ++n)
+                    to[n * kPanel<T>] = static_cast<T>(from[n * kPanel<From>]);
+            }
+        });
     }
     for (std::int64_t c : columns) {
         if (all.own_.empty()) break;

@@ -56,6 +56,8 @@ class Features {
     // Gives each dense feature another component, of this square in units of x, that no other one shares: as many rows
     // of X would, with one value each.
     void add_own(const std::vector<double>& squares);
+    // The values of a dense feature, one for each sample, kPanel<T> apart.
+    const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
 
     // norms[i] += |x_i|^2 / unit()^2, of the columns as they were before the shifts.
     void add_original_norms(double* norms, Run& run) const;
@@ -103,8 +105,6 @@ class Features {
     T largest_squared_norm_ = 0;
     std::vector<double> own_;          // of add_own, in units of unit_^2, or empty
     std::vector<std::int64_t> names_;  // then: which features of the first object these are
-    // The values of a dense feature, one for each sample.
-    const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
     std::int64_t panel_stride() const { return n_samples_ * kPanel<T>; }
     Buffer<T> dense_;  // panels of n_samples x kPanel; zeros where the last one has no features
 

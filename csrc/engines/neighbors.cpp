@@ -9,9 +9,12 @@
 //     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
 //
 // Counts and other whole numbers have exact products up to 2^24; there e_i is 0 and ties are decided at once.
+//
+// The search by lists multiplies each list with the features that probe it only, in two rounds.
 #include "engines/neighbors.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -21,9 +24,11 @@
 #include <vector>
 
 #include "engines/columns.hpp"
+#include "engines/feature_lists.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -35,7 +40,13 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
 
 // Features that are searched again at a time, each of which may have all others as candidates.
-constexpr std::ptrdiff_t kSearchedAgain = 32;
+constexpr std::int64_t kSearchedAgain = 32;
+
+// Candidates that are compared at a time: 128 MB of them.
+constexpr std::int64_t kCompared = std::int64_t{1} << 23;
+
+// Features that are searched exactly to see what lists have missed.
+constexpr std::int64_t kRecallSample = 1000;
 
 std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
 
@@ -50,16 +61,18 @@ struct Candidate {
 // Scratch of a thread besides its tile.
 struct Scratch {
     std::vector<float> uppers;
-    std::vector<std::int32_t> ties;
+    std::vector<std::int64_t> ties;
 };
 
-// The candidates of all features.
+// The candidates of all features; ids: their columns of X, which decide ties.
 class Candidates {
   public:
-    Candidates(std::int64_t d, std::int64_t k, std::vector<float> norms, std::vector<float> errors)
+    Candidates(std::int64_t d, std::int64_t k, const std::vector<std::int64_t>& ids, std::vector<float> norms,
+               std::vector<float> errors)
         : k_(k),
           capacity_(capacity(k, d)),
           all_(capacity_ == d - 1),
+          ids_(ids),
           norms_(std::move(norms)),
           errors_(std::move(errors)),
           sizes_(at(d), 0),
@@ -79,6 +92,7 @@ class Candidates {
 
     const float* floors() const { return floors_.data(); }
     const float* limits() const { return limits_.data(); }
+    float limit(std::int64_t i) { return std::atomic_ref(limits_[at(i)]).load(std::memory_order_relaxed); }
     const Candidate* list(std::int64_t i) const { return &lists_[i * capacity_]; }
     std::int64_t size(std::int64_t i) const { return sizes_[at(i)]; }
     bool overflowed(std::int64_t i) const { return overflowed_[at(i)] != 0; }
@@ -115,19 +129,21 @@ class Candidates {
         std::int64_t nearer = 0;
         std::for_each_n(list(i), size(i), [&](const Candidate& c) {
             nearer += c.upper < upper;
-            if (exact_tie(c)) scratch.ties.push_back(c.other);
+            if (exact_tie(c)) scratch.ties.push_back(ids_[at(c.other)]);
         });
         if (static_cast<std::int64_t>(scratch.ties.size()) <= k_ - nearer) return;
         const auto last = scratch.ties.begin() + (k_ - nearer - 1);
         std::nth_element(scratch.ties.begin(), last, scratch.ties.end());
-        keep(i, [&, highest = *last](const Candidate& c) { return c.other <= highest || !exact_tie(c); });
+        keep(i, [&, highest = *last](const Candidate& c) { return ids_[at(c.other)] <= highest || !exact_tie(c); });
     }
 
   private:
     // What the lower bound of a candidate may be, if some n_neighbors uppers are at most `upper`.
     float lower_limit(std::int64_t i, float upper) {
         const float lower = upper + 2 * errors_[at(i)];
-        limits_[at(i)] = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
+        // Others may read it without the lock that guards the candidates of i.
+        const float limit = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
+        std::atomic_ref(limits_[at(i)]).store(limit, std::memory_order_relaxed);
         return lower;
     }
 
@@ -171,6 +187,7 @@ class Candidates {
 
     const std::int64_t k_, capacity_;
     const bool all_;  // there is room for all other features
+    const std::vector<std::int64_t>& ids_;
     const std::vector<float> norms_, errors_;
     std::vector<std::int32_t> sizes_;
     std::vector<std::uint8_t> overflowed_;
@@ -406,15 +423,67 @@ class Sparse {
     const Features<double>& features_;
 };
 
+// What features have been compared with so far: the lists that they probed in each round, no list twice.
+struct Probed {
+    const FeatureLists& lists;
+    std::vector<const Ragged*> rounds;
+
+    // Whether i has probed the list of j, or j that of i.
+    bool meet(std::int64_t i, std::int64_t j) const {
+        return std::any_of(rounds.begin(), rounds.end(), [&](const Ragged* round) {
+            return round->has(i, lists.list_of[at(j)]) || round->has(j, lists.list_of[at(i)]);
+        });
+    }
+
+    // Of an i that probes the list of j in the last round, whether they are to be compared: they haven't been, and the
+    // other will not be for probing the list of i.
+    bool meets_now(std::int64_t i, std::int64_t j) const {
+        if (i == j) return false;
+        for (const Ragged* round : rounds) {
+            if (round->has(j, lists.list_of[at(i)])) return round == rounds.back() && i < j;
+        }
+        return true;
+    }
+};
+
+// Places of features, and what they have in tiles, for one thread.
+struct Bounds {
+    void set(Candidates& candidates, const std::int64_t* places, std::int64_t n) {
+        for (std::int64_t a = 0; a < n; ++a) {
+            floors[a] = candidates.floors()[places[a]];
+            limits[a] = candidates.limit(places[a]);
+        }
+        std::fill(floors + n, floors + kTile, kInfinity);
+        std::fill(limits + n, limits + kTile, -kInfinity);
+    }
+    float floors[kTile], limits[kTile];
+};
+
+constexpr std::int64_t kGathered = 2 * kTile;  // columns, for which the rows are packed once
+
+template <class T>
+struct Gathered {
+    explicit Gathered(std::int64_t n_samples) : left(kTile * n_samples), right(kGathered * n_samples) {}
+    std::vector<std::int64_t> rows, columns;
+    Buffer<T> left, right;
+    Bounds row_bounds, column_bounds;
+};
+
+// Mutexes that guard the candidates of all features, when those of one tile are anywhere.
+constexpr std::int64_t kOwners = 1024;
+
+// features: the columns `ids` of X.
 template <class T>
 class Search {
   public:
-    Search(const Features<T>& features, std::int64_t k, std::vector<float> errors, Run& run)
+    Search(const Features<T>& features, const std::vector<std::int64_t>& ids, std::int64_t k, std::vector<float> errors,
+           Run& run)
         : features_(features),
+          ids_(ids),
           d_(features.n_features()),
           k_(k),
           run_(run),
-          candidates_(d_, k, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
+          candidates_(d_, k, ids, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
                       std::move(errors)) {
         for (int t = 0; t < run.n_threads(); ++t) {
             // Rows are searched up to the next multiple of a panel, beyond what is written.
@@ -439,59 +508,144 @@ class Search {
         std::vector<std::mutex> owners(at(blocks));
         parallel_for(run_, n_pairs(blocks), [&](std::int64_t index, int slot) {
             const auto [I, J] = pair_of_blocks(index, blocks);
-            if (J == blocks) return;
-            const float* tile = multiply(I * kTile, kTile, J, slot);
-            std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
-            if (I != J) second.lock();
-            search(I, J, tile, slot);
+            if (J < blocks) collect(I, J, owners, slot);
         });
-        parallel_for(run_, blocks, [&](std::int64_t block, int slot) {
+        cut();
+    }
+
+    // The same of features and the lists that they probe in the last round, but for pairs that have met already.
+    void collect(const Probed& probed) {
+        const FeatureLists& lists = probed.lists;
+        const Ragged probers = inverse(*probed.rounds.back(), lists.n_lists());
+        std::vector<std::mutex> owners(kOwners);
+        std::vector<Gathered<T>> gathered;
+        for (int t = 0; t < run_.n_threads(); ++t) gathered.emplace_back(features_.n_samples());
+        parallel_for(run_, lists.n_lists(), [&](std::int64_t list, int slot) {
+            Gathered<T>& own = gathered[at(slot)];
+            const std::int64_t end = lists.begins[at(list + 1)];
+            for (std::int64_t begin = lists.begins[at(list)]; begin < end; begin += kGathered) {
+                own.columns.clear();
+                for (std::int64_t j = begin; j < std::min(begin + kGathered, end); ++j) own.columns.push_back(j);
+                pack(own.columns, own.right);
+                for (const std::int32_t* q = probers.begin_of(list); q < probers.end_of(list); q += own.rows.size()) {
+                    run_.checkpoint();
+                    own.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
+                    pack(own.rows, own.left);
+                    search(own, probed, owners, slot);
+                }
+            }
+        });
+        cut();
+    }
+
+    // Compares the candidates and writes the nearest. probed: of the last collect; null if all pairs have
+    // met.
+    template <class Compare>
+    void decide(Compare& compare, const Probed* probed, std::int64_t* neighbors, double* distances) {
+        std::vector<std::int64_t> again;
+        for (std::int64_t first = 0, last = 0; first < d_; first = last) {
+            std::int64_t total = 0;
+            for (; last < d_ && total < kCompared; ++last) {
+                if (candidates_.overflowed(last)) again.push_back(last);
+                total += candidates_.overflowed(last) ? 0 : candidates_.size(last);
+            }
+            Buffer<Other> others(total);
+            std::vector<Query> queries;
+            Other* next = others.data();
+            for (std::int64_t i = first; i < last; ++i) {
+                if (candidates_.overflowed(i)) continue;
+                const Candidate* list = candidates_.list(i);
+                Other* begin = next;
+                for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, ids_[at(list[c].other)]};
+                queries.push_back({ids_[at(i)], begin, next});
+            }
+            write(compare, queries, neighbors, distances);
+        }
+        search_again(again, probed, compare, neighbors, distances);
+    }
+
+    // Searches some features among all, and returns which share of their neighbours had been found.
+    template <class Compare>
+    double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
+                  double* distances) {
+        Numbers found;
+        for (std::int64_t i : sample) {
+            const double* row = distances + ids_[at(i)] * k_;
+            found.insert(found.end(), row, row + k_);
+        }
+        search_again(sample, nullptr, compare, neighbors, distances);
+        std::int64_t right = 0;
+        for (std::size_t s = 0; s < sample.size(); ++s) {
+            const double farthest = distances[ids_[at(sample[s])] * k_ + k_ - 1];
+            right += std::count_if(&found[s * at(k_)], &found[s * at(k_)] + k_,
+                                   [&](double distance) { return distance <= farthest; });
+        }
+        return share(right, static_cast<std::int64_t>(found.size()));
+    }
+
+  private:
+    void collect(std::int64_t I, std::int64_t J, std::vector<std::mutex>& owners, int slot) {
+        const float* tile = multiply(features_, I * kTile, block_size(I), J, slot);
+        std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
+        if (I != J) second.lock();
+        search(I, J, tile, slot);
+    }
+
+    // Puts features side by side into panels: sample by sample, as neighbouring ones share cache lines.
+    void pack(const std::vector<std::int64_t>& places, Buffer<T>& panels) const {
+        const std::int64_t n = features_.n_samples(), all = std::ssize(places);
+        const T* from[kPanel<T>];
+        for (std::int64_t first = 0; first < all; first += kPanel<T>) {
+            const std::int64_t width = std::min(kPanel<T>, all - first);
+            for (std::int64_t a = 0; a < width; ++a) from[a] = features_.feature(places[at(first + a)]);
+            T* to = panels.data() + first * n;
+            for (std::int64_t s = 0; s < n * kPanel<T>; s += kPanel<T>) {
+                for (std::int64_t a = 0; a < width; ++a) to[s + a] = from[a][s];
+            }
+        }
+    }
+
+    void search(Gathered<T>& own, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
+        const auto slot = at(slot_);
+        const std::int64_t n = features_.n_samples(), ni = std::ssize(own.rows);
+        T* tile = tiles_[slot].data();
+        Hit* hits = hits_[slot].data();
+        auto offer = [&](const Hit& hit, std::int64_t first, bool to_row) {
+            const std::int64_t i = own.rows[hit.row], j = own.columns[at(first + hit.col)];
+            if (!probed.meets_now(i, j)) return;
+            const std::int64_t of = to_row ? i : j, other = to_row ? j : i;
+            const std::scoped_lock lock(owners[at(of % kOwners)]);
+            candidates_.offer(of, other, hit.value, scratch_[slot]);
+        };
+        const std::int64_t columns = std::ssize(own.columns);
+        for (std::int64_t first = 0; first < columns; first += kTile) {
+            const std::int64_t nj = std::min(kTile, columns - first);
+            tile_kernels<T>().gram(own.left.data(), own.right.data() + first * n, n * kPanel<T>, n, false, tile, kTile,
+                                   ni, nj);
+            own.row_bounds.set(candidates_, own.rows.data(), ni);
+            own.column_bounds.set(candidates_, own.columns.data() + first, nj);
+            Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
+            isa().select(tile, kTile, ni, nj, own.row_bounds.floors, own.row_bounds.limits, own.column_bounds.floors,
+                         own.column_bounds.limits, &of_rows, &of_cols);
+            for (const Hit& hit : std::span(of_rows.begin, of_rows.end)) offer(hit, first, true);
+            for (const Hit& hit : std::span(of_cols.begin, of_cols.end)) offer(hit, first, false);
+        }
+    }
+
+    void cut() {
+        parallel_for(run_, n_blocks(d_), [&](std::int64_t block, int slot) {
             for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
                 candidates_.cut(i, scratch_[at(slot)]);
             }
         });
     }
 
-    // Compares the candidates and writes the nearest.
-    template <class Compare>
-    void decide(Compare& compare, std::int64_t* neighbors, double* distances) {
-        std::vector<std::int64_t> again;
-        std::int64_t total = 0;
-        for (std::int64_t i = 0; i < d_; ++i) {
-            if (candidates_.overflowed(i)) again.push_back(i);
-            total += candidates_.overflowed(i) ? 0 : candidates_.size(i);
-        }
-        {
-            Buffer<Other> others(total);
-            std::vector<Query> queries;
-            Other* next = others.data();
-            for (std::int64_t i = 0; i < d_; ++i) {
-                if (candidates_.overflowed(i)) continue;
-                const Candidate* list = candidates_.list(i);
-                Other* begin = next;
-                for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, list[c].other};
-                queries.push_back({i, begin, next});
-            }
-            write(compare, queries, neighbors, distances);
-        }
-        for (auto begin = again.begin(); begin != again.end();) {
-            // Some features that stand in the same rows of a tile.
-            const std::int64_t i0 = *begin / features_.alignment() * features_.alignment();
-            auto end = begin;
-            while (end != again.end() && end - begin < kSearchedAgain && *end < i0 + features_.alignment()) ++end;
-            search_again(i0, {begin, end}, compare, neighbors, distances);
-            begin = end;
-        }
-    }
-
-  private:
-    // The products of features i0.. with those of block J, in float.
-    const float* multiply(std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
+    // The products of features i0.. of `left` with those of block J, in float.
+    const float* multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);
         const std::int64_t nj = block_size(J);
-        ni = std::min(ni, d_ - i0);
         T* tile = tiles_[slot].data();
-        features_.gram_tile(i0, ni, features_, J * kTile, nj, tile, run_);
+        left.gram_tile(i0, ni, features_, J * kTile, nj, tile, run_);
         if constexpr (sizeof(T) == sizeof(float)) {
             return tile;
         } else {
@@ -521,21 +675,34 @@ class Search {
         }
     }
 
+    // Searches features anew, when limits are known, among those that they have met.
     template <class Compare>
-    void search_again(std::int64_t i0, const std::vector<std::int64_t>& wanted, Compare& compare,
+    void search_again(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                       std::int64_t* neighbors, double* distances) {
-        const std::int64_t blocks = n_blocks(d_);
+        const auto all = static_cast<std::int64_t>(wanted.size());
+        for (std::int64_t first = 0; first < all; first += kSearchedAgain) {
+            const auto from = wanted.begin() + first;
+            search_some({from, from + std::min(kSearchedAgain, all - first)}, probed, compare, neighbors, distances);
+        }
+    }
+
+    template <class Compare>
+    void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
+                     std::int64_t* neighbors, double* distances) {
+        const std::int64_t blocks = n_blocks(d_), size = static_cast<std::int64_t>(wanted.size());
+        const Features<T> left(features_, wanted, run_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         std::vector<std::vector<Other>> parts(wanted.size() * at(blocks));
         parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
-            const float* tile = multiply(i0, features_.alignment(), J, slot);
+            const float* tile = multiply(left, 0, size, J, slot);
             for (std::size_t w = 0; w < wanted.size(); ++w) {
                 const std::int64_t i = wanted[w];
-                const float* row = tile + (i - i0) * kTile;
+                const float* row = tile + static_cast<std::int64_t>(w) * kTile;
                 auto& part = parts[w * at(blocks) + at(J)];
                 for (std::int64_t b = 0; b < block_size(J); ++b) {
                     const std::int64_t j = J * kTile + b;
-                    if (j != i && row[b] >= floors[j] - limits[i]) part.push_back({0, j});
+                    if (j == i || row[b] < floors[j] - limits[i] || (probed && !probed->meet(i, j))) continue;
+                    part.push_back({0, ids_[at(j)]});
                 }
             }
         });
@@ -548,7 +715,7 @@ class Search {
                 mine.insert(mine.end(), part.begin(), part.end());
                 part = {};
             }
-            queries.push_back({wanted[w], mine.data(), mine.data() + mine.size()});
+            queries.push_back({ids_[at(wanted[w])], mine.data(), mine.data() + mine.size()});
         }
         write(compare, queries, neighbors, distances);
     }
@@ -578,6 +745,7 @@ class Search {
     std::int64_t block_size(std::int64_t block) const { return std::min(kTile, d_ - block * kTile); }
 
     const Features<T>& features_;
+    const std::vector<std::int64_t>& ids_;
     const std::int64_t d_, k_;
     Run& run_;
     Candidates candidates_;
@@ -591,14 +759,14 @@ class Search {
 
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end) {
-    const std::vector<std::int64_t> rows = up_to(X.n_rows());
+    const std::vector<std::int64_t> rows = up_to(X.n_rows()), columns = up_to(X.n_cols());
     const double unit = common_unit(X.row_maxima(run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
-        Search<T> s(features, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
+        Search<T> s(features, columns, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
         run.step("nearest features", end);
         s.collect();
-        s.decide(compare, neighbors, distances);
+        s.decide(compare, nullptr, neighbors, distances);
     };
     if (X.is_sparse()) {
         const Features<double> features(X, rows, unit, Shift::kNone, run);
@@ -608,13 +776,44 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
     }
 }
 
+ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neighbors, std::uint64_t seed, Run& run,
+                                          std::int64_t* neighbors, double* distances, double end) {
+    const std::vector<std::int64_t> rows = up_to(X.n_rows());
+    const double unit = common_unit(X.row_maxima(run), rows);
+    run.step("nearest features", end);
+    Features<float> features(X, rows, unit, Shift::kRow, run);
+    const Grid grid = grid_of(X, rows, features, run);
+    FeatureLists lists = feature_lists(features, n_neighbors, seed, run);
+    features = Features<float>(features, lists.order, run);
+    Search<float> s(features, lists.order, n_neighbors, errors_of(features, grid), run);
+    Dense compare(X, rows, unit);
+    Probed probed{lists, {&lists.probes}};
+    s.collect(probed);
+    s.decide(compare, &probed, neighbors, distances);
+    const Ragged more = lists_of_neighbors(lists, neighbors, n_neighbors);
+    probed.rounds.push_back(&more);
+    s.collect(probed);
+    s.decide(compare, &probed, neighbors, distances);
+    Random random(seed, 3);
+    const std::int64_t d = X.n_cols();
+    const double recall = s.recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
+    return {std::move(lists.order), recall};
+}
+
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
-    const std::int64_t d = X.n_cols(), n = X.n_rows();
-    const std::int64_t candidates = Search<double>::memory(d, n_neighbors, n_threads) + 32 * d +
-                                    static_cast<std::int64_t>(sizeof(Other)) * d *
-                                        std::max<std::int64_t>(capacity(n_neighbors, d), 2 * kSearchedAgain);
+    const std::int64_t d = X.n_cols(), n = X.n_rows(), room = capacity(n_neighbors, d);
+    const std::int64_t others = std::max(std::min(d * room, kCompared + room), d * 2 * kSearchedAgain);
+    const std::int64_t candidates =
+        Search<double>::memory(d, n_neighbors, n_threads) + 64 * d + static_cast<std::int64_t>(sizeof(Other)) * others;
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
     return Features<float>::memory(X, n) + candidates + 8 * n + 8 * d * samples_compared(n, d);
+}
+
+std::int64_t nearest_features_by_lists_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
+    const std::int64_t d = X.n_cols(), n = X.n_rows();
+    return nearest_features_memory(X, n_neighbors, n_threads) + Features<float>::memory(X, n) +
+           feature_lists_memory(d, n, n_neighbors, n_threads) + n_threads * 4 * n * (kTile + kGathered) +
+           8 * kRecallSample * n_neighbors;
 }
 
 }  // namespace fastfs::core

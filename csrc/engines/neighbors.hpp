@@ -1,7 +1,8 @@
-// Engine: the nearest features of each feature, exactly.
+// Engine: the nearest features of each feature.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "support/matrix.hpp"
 #include "support/run.hpp"
@@ -13,5 +14,17 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
                       double end = 1);
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads);
+
+struct ListedNeighbors {
+    std::vector<std::int64_t> order;  // of the features: similar ones stand together
+    double recall;                    // share of the nearest features that was found, estimated on a sample
+};
+
+// The same of a dense X, with distances that are exact and neighbours that may miss some of the nearest: features are
+// compared with those in lists near theirs, and with those in the lists of their neighbours' neighbours.
+ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neighbors, std::uint64_t seed, Run& run,
+                                          std::int64_t* neighbors, double* distances, double end);
+
+std::int64_t nearest_features_by_lists_memory(const Samples& X, std::int64_t n_neighbors, int n_threads);
 
 }  // namespace fastfs::core

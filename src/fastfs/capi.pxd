@@ -440,6 +440,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_GRAPH_DENSE
         FASTFS_GRAPH_KNN
         FASTFS_GRAPH_AUTO
+        FASTFS_GRAPH_LISTS
     enum:
         FASTFS_DISC_MOST_DENSE
     enum:
@@ -469,6 +470,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_DISC_NOT_CONVERGED
         FASTFS_DISC_IDENTICAL
         FASTFS_DISC_FLAT
+        FASTFS_DISC_LOW_RECALL
     ctypedef struct fastfs_disc:
         pass
     ctypedef struct fastfs_disc_result:
@@ -498,6 +500,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t dense_bytes
         const double *mean
         const double *scale
+        double graph_recall
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)

@@ -200,7 +200,7 @@ int main() {
         return 77;
     }
     fastfs::check(fastfs_link_blas());
-    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO}) {
+    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
         test_routes<float>(graph);
         test_routes<double>(graph);
     }

@@ -238,7 +238,7 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
 
     test("nearest_features" + shape, 160 * d,
          [&](auto& how) { return fastfs_nearest_features(X, 10, &how, lists.data(), out.data()); });
-    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO}) {
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
         const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 5));

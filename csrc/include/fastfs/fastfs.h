@@ -901,7 +901,8 @@ typedef struct fastfs_disc_set {
 enum {
     FASTFS_GRAPH_DENSE = 0,
     FASTFS_GRAPH_KNN = 1,
-    FASTFS_GRAPH_AUTO = 2 /* dense for up to FASTFS_DISC_MOST_DENSE features if the budget allows it, else knn */
+    FASTFS_GRAPH_AUTO = 2, /* dense for up to FASTFS_DISC_MOST_DENSE features if the budget allows it, else knn */
+    FASTFS_GRAPH_LISTS = 3 /* knn of a dense X, from lists of similar features: for many features, misses a few */
 };
 enum { FASTFS_DISC_MOST_DENSE = 5000 };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
@@ -912,11 +913,11 @@ typedef struct fastfs_disc_options {
     int32_t graph;               /* FASTFS_GRAPH_*, of X: all pairs of features, or each one's n_neighbors nearest */
     int32_t constant;            /* FASTFS_CONSTANT_*: whether the constant vector is among those projected out */
     int64_t bandwidth_neighbors; /* k >= 1: eps_i is the distance to the k-th nearest other feature */
-    int64_t n_neighbors;         /* of the graph knn, >= 1 */
+    int64_t n_neighbors;         /* of the graphs knn and lists, >= 1 */
     double density;              /* alpha in [0, 1]: affinities are divided by (q_i q_j)^alpha, q the row sums */
     int64_t n_vectors;           /* differential vectors of each set, >= 1 */
     int64_t n_differential;      /* of these, how many make the scores; 0: up to the largest ratio of significances */
-    uint64_t seed;               /* of the start vectors of eigensolvers */
+    uint64_t seed;               /* of the start vectors of eigensolvers, and of lists */
     int32_t scaling;             /* FASTFS_DISC_SCALING_*: STANDARD subtracts the mean of each feature over the samples
                                     of all sets, which have a dense X, and divides by its standard deviation */
     int32_t reserved;            /* 0 */
@@ -941,8 +942,9 @@ enum { /* warnings of a set, added up */
        FASTFS_DISC_DISCONNECTED = 8, /* the graph falls apart: all its constant vectors are projected out */
        FASTFS_DISC_SMALL_GAP = 16,   /* n_components splits a cluster of eigenvalues: another number is as good */
        FASTFS_DISC_NOT_CONVERGED = 32,
-       FASTFS_DISC_IDENTICAL = 64, /* this set's graph is also that of another set: nothing is differential */
-       FASTFS_DISC_FLAT = 128      /* no clear gap after n_differential vectors: where to cut is arbitrary */
+       FASTFS_DISC_IDENTICAL = 64,  /* this set's graph is also that of another set: nothing is differential */
+       FASTFS_DISC_FLAT = 128,      /* no clear gap after n_differential vectors: where to cut is arbitrary */
+       FASTFS_DISC_LOW_RECALL = 256 /* graph_recall is below .9 */
 };
 
 typedef struct fastfs_disc fastfs_disc;
@@ -970,11 +972,12 @@ typedef struct fastfs_disc_result {
     const int64_t* indptr;
     const int64_t* indices;
     const double* weights;
-    int32_t graph;        /* FASTFS_GRAPH_DENSE or FASTFS_GRAPH_KNN: the graph of the sets that have only X */
+    int32_t graph;        /* FASTFS_GRAPH_DENSE, _KNN or _LISTS: the graph of the sets that have only X */
     int32_t graph_reason; /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
     int64_t dense_bytes;  /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
     const double* mean;   /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
     const double* scale;  /* n_features, of all sets: divided by */
+    double graph_recall;  /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
 } fastfs_disc_result;
 #define FASTFS_DISC_RESULT_INIT  \
     {sizeof(fastfs_disc_result), \
@@ -1002,10 +1005,12 @@ typedef struct fastfs_disc_result {
      0,                          \
      0,                          \
      NULL,                       \
-     NULL}
+     NULL,                       \
+     0.0}
 
 /* Find features whose graph differs between sets: an array of two or more, struct_size bytes apart. Dense: O(p^2 n)
- * time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes. */
+ * time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes; lists: a few per cent of the
+ * time of knn, and 4 p n bytes more. */
 FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
                                          const fastfs_disc_options* options, const fastfs_run* run,
                                          fastfs_disc** fitted);

@@ -36,14 +36,15 @@ class DiSC(_KernelSelector):
         Number or fraction of the features to keep; None: half of them.
     n_components : int or sequence of int
         Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure.
-    graph : {"auto", "dense", "knn", "approximate"}
+    graph : {"auto", "dense", "knn", "lists", "approximate"}
         "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
-        `n_neighbors` nearest, exactly. "approximate": the same from the package pynndescent (extra ``[approximate]``),
-        with `graph_recall_` measured. "auto": dense for up to 5000 features if that fits the memory, else knn; `graph_`
-        and `graph_reason_` tell. A graph of few neighbours is another method, with other results: name the graph if
-        results are to be compared.
+        `n_neighbors` nearest, exactly. "lists": most of them, for hundreds of thousands of features, which are sorted
+        into lists of similar ones; dense X only. "approximate": the same from the package pynndescent (extra
+        ``[approximate]``). Both measure their `graph_recall_`. "auto": dense for up to 5000 features if that fits the
+        memory, else knn; `graph_` and `graph_reason_` tell. A graph of few neighbours is another method, with other
+        results: name the graph if results are to be compared.
     n_neighbors : int
-        For "knn" and "approximate".
+        For "knn", "lists" and "approximate".
     bandwidth_neighbors : int
         A feature's bandwidth is the distance to this nearest other feature.
     density : float
@@ -68,7 +69,7 @@ class DiSC(_KernelSelector):
         "standard": each feature is centred and scaled by its mean and standard deviation over all samples. None:
         as it is.
     random_state : int, Generator, RandomState or None
-        Of start vectors, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
+        Of start vectors, lists, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
         "approximate").
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
@@ -114,7 +115,7 @@ class DiSC(_KernelSelector):
     graph_, graph_reason_ : str
         The kind of graph that was used, and why.
     graph_recall_ : ndarray of shape (n_classes,)
-        ``graph="approximate"``: which share of the nearest features it found, on a sample of features.
+        ``graph="lists"`` or "approximate": which share of the nearest features it found, on a sample of features.
     mean_, scale_ : ndarray of shape (n_features,)
         With `scaling`.
     classes_ : ndarray of shape (n_classes,)
@@ -127,7 +128,7 @@ class DiSC(_KernelSelector):
     ValueError
         Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); so many `n_components` that
         the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its range;
-        more than 20,000 features with ``graph="dense"``.
+        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     ModuleNotFoundError
@@ -138,15 +139,17 @@ class DiSC(_KernelSelector):
     fastfs.DataWarning
         One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
         would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
-        among the significances.
+        among the significances; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
+        more than 300,000 features, before it starts.
     sklearn.exceptions.ConvergenceWarning
         An eigensolver gave up.
 
     Notes
     -----
     Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a class, or once if the budget has no room for more.
-    "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. The result doesn't depend on the number of
-    threads. For sets that are no classes of one table, and for graphs of your own, see :func:`fastfs.disc`.
+    "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. "lists": the same for a twentieth of the
+    pairs. The result doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs
+    of your own, see :func:`fastfs.disc`.
 
     References
     ----------

@@ -12,11 +12,14 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.matrix import as_matrix, column_names, decoded
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 # graph="dense" is refused for more features: their graphs take 8 p^2 bytes each.
 DENSE_AT_MOST = 20_000
+
+# With more features, graph="auto" says before it starts that there is a faster graph: an exact search takes minutes.
+EXACT_AT_MOST = 300_000
 
 
 def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int | tuple[int, ...]]:
@@ -35,7 +38,7 @@ class DiSCOptions(Options):
     """Options of DiSC, as of :func:`fastfs.disc`."""
 
     n_components: int | tuple[int, ...] = option(_one_or_each(as_int))
-    graph: str = option(one_of("auto", "dense", "knn", "approximate"))
+    graph: str = option(one_of("auto", "dense", "knn", "lists", "approximate"))
     n_neighbors: int = option(as_int)
     bandwidth_neighbors: int = option(as_int)
     density: float = option(as_float)
@@ -224,6 +227,8 @@ def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, 
     else:
         used = options.graph if options.graph == "approximate" else results[0]["graph"]
         reason = _reason(results[0], n_features)
+        if used == "lists":
+            recall = np.array([found["graph_recall"] for found in results])
     messages, not_converged = _messages(results, names, options, used, n_features)
     return Outcome(_collect(results, recall, used, reason), messages, not_converged)
 
@@ -245,6 +250,13 @@ def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Flo
         raise ValueError(
             f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
             "which for few neighbors is another method with other results"
+        )
+    if "X" in sets[0] and options.graph == "auto" and n_features > EXACT_AT_MOST:
+        warn(
+            [
+                f"graph='auto' searches the nearest of {n_features} features exactly, which takes long: graph='lists' "
+                "takes a fraction of the time and misses a few of them; name graph='knn' if all are needed"
+            ]
         )
     if "W" in sets[0] or options.graph != "approximate":
         return None
@@ -395,6 +407,12 @@ def _messages(
         messages.append(
             f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {gap:.1e}): the result depends on "
             "where, so try other numbers"
+        )
+    if where(_core.DISC_LOW_RECALL):
+        least = min(results[s]["graph_recall"] for s in where(_core.DISC_LOW_RECALL))
+        messages.append(
+            f"graph='lists' found only {least:.0%} of the nearest features in {named(_core.DISC_LOW_RECALL)}: "
+            "significances may be off by some .03, and graph='knn' finds all"
         )
     if who := named(_core.DISC_IDENTICAL):
         messages.append(f"the graph of {who} is that of another set too: nothing is differential between these")
