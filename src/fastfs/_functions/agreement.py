@@ -90,7 +90,7 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     -------
     ndarray
         A correlation for each pair of directions, in the order in which they were fitted; as many as the table of lower
-        rank has. Those of other samples (`test`) may be negative.
+        rank has. Those of other samples (`test`) may be negative, and are 0 for a direction in which these don't vary.
 
     Raises
     ------
@@ -130,7 +130,8 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
             )
         tables = [_centred(Z, f"{name} of test", run)[0] for Z, name in zip(given, "XY", strict=True)]
     a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
-    correlations: Floats = (a / np.linalg.norm(a, axis=0) * (b / np.linalg.norm(b, axis=0))).sum(axis=0)
+    a, b = (Z / np.where(found > 0, found, 1.0) for Z in (a, b) for found in [np.linalg.norm(Z, axis=0)])
+    correlations: Floats = (a * b).sum(axis=0)
     return correlations
 
 

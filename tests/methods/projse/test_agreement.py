@@ -193,3 +193,13 @@ def test_bad_parameters(call, part):
 def test_other_samples_are_two_tables(test):
     with pytest.raises(TypeError, match="test must be a tuple of two tables"):
         fastfs.canonical_correlations(*tables(), test=test)
+
+
+def test_a_direction_without_variance_in_other_samples():
+    X = np.kron([[1.0, 1], [1, -1], [-1, 1], [-1, -1]], np.ones((3, 1)))  # orthogonal columns, which are the directions
+    Y = X * [1, 2] + np.array([[0.1, 0.1], [0.1, -0.1], [-0.2, 0.0]] * 4)
+    there = X[:6] * [0, 1] + [1, 0]  # only the second column varies
+    found = fastfs.canonical_correlations(X, Y, ridge=0.0, test=(there, Y[:6]))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.sort(np.abs(found)), [0, np.abs(found).max()], atol=1e-12)
+    assert np.abs(found).max() > 0.9
