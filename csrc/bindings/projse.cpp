@@ -104,6 +104,15 @@ void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y
     }
 }
 
+void update_groups(const py::list& sums_, const py::object& X_, const py::object& groups_, const py::object& run_) {
+    std::vector<fastfs::projse_sums*> sums;
+    for (const py::handle& one : sums_) sums.push_back(one.cast<fastfs::projse_sums*>());
+    const Matrix X(X_);
+    Call call(run_);
+    const auto* groups = labels_of(groups_, X.view.n_rows());
+    call([&](const fastfs::run& run) { fastfs::projse_sums::update_groups(sums, X.view, groups, run); });
+}
+
 }  // namespace
 
 void bind_projse(py::module_& m) {
@@ -127,6 +136,7 @@ void bind_projse(py::module_& m) {
              }),
              py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("run"))
         .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
+        .def_static("update_groups", &update_groups, py::arg("sums"), py::arg("X"), py::arg("groups"), py::arg("run"))
         .def("merge", &fastfs::projse_sums::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def("merge_class", &fastfs::projse_sums::merge_class, py::arg("other"), py::arg("label"),
              py::call_guard<py::gil_scoped_release>())

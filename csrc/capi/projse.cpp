@@ -1,10 +1,12 @@
 // The C interface of ProjSe.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
@@ -74,6 +76,11 @@ struct TargetRows {
     }
     const Matrix* y() const { return Y ? &*Y : nullptr; }
 };
+
+void require_class(const ProjseSums& sums) {
+    require(sums.columns(ProjseSums::kY).n == 1 && sums.of_labels() && !sums.has_xx(),
+            "rows of one class come as sums with n_y = 1 and labels");
+}
 
 }  // namespace
 
@@ -164,6 +171,33 @@ fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix
     });
 }
 
+fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64_t n_groups, const fastfs_matrix* X_,
+                                          const int64_t* groups, const fastfs_run* run_) {
+    return guarded([&] {
+        require_size(n_groups, 1, "n_groups");
+        require(sums != nullptr, "sums is null");
+        const Matrix X = read_matrix(X_);
+        std::vector<fastfs_projse_sums*> handles(sums, sums + n_groups);
+        // In one order, so that two calls never wait for each other.
+        std::sort(handles.begin(), handles.end(), std::less<>());
+        require(std::adjacent_find(handles.begin(), handles.end()) == handles.end() && handles.front() != nullptr,
+                "each group needs sums of its own, but some are null or come twice");
+        std::vector<std::unique_lock<std::mutex>> locks;
+        for (fastfs_projse_sums* one : handles) {
+            locks.emplace_back(one->mutex);
+            require_class(one->sums);
+            const std::int64_t n_x = one->sums.columns(ProjseSums::kX).n;
+            require(X.n_cols() == n_x, "this chunk of X has ", X.n_cols(), " columns, not ", n_x, " as the sums");
+        }
+        require(groups != nullptr, "groups is null");
+        require_in_range(groups, X.n_rows(), n_groups);
+        std::vector<ProjseSums*> of_groups;
+        for (std::int64_t g = 0; g < n_groups; ++g) of_groups.push_back(&sums[g]->sums);
+        Run run = read_run(run_);
+        ProjseSums::update_groups(of_groups, X, groups, run);
+    });
+}
+
 fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other) {
     return guarded([&] {
         require(sums != nullptr && other != nullptr, "sums or other is null");
@@ -188,8 +222,7 @@ fastfs_status fastfs_projse_merge_class(fastfs_projse_sums* sums, const fastfs_p
         const std::int64_t n_y = sums->sums.columns(ProjseSums::kY).n, n_x = sums->sums.columns(ProjseSums::kX).n;
         const std::int64_t other_x = other->sums.columns(ProjseSums::kX).n;
         require(n_x == other_x, "the sums are of ", n_x, " and ", other_x, " variables and can't be merged");
-        require(other->sums.columns(ProjseSums::kY).n == 1 && other->sums.of_labels() && !other->sums.has_xx(),
-                "rows of one class come as sums with n_y = 1 and labels");
+        require_class(other->sums);
         require(!sums->sums.has_xx(), "sums with two views or without targets have no classes");
         require(label >= 0 && label < n_y, "label must be in 0..", n_y - 1, ", but is ", label);
         if (other->sums.n_rows() == 0) return;

@@ -44,6 +44,29 @@ void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, 
     }
 }
 
+template <class P, class I>
+bool ascending_rows(std::int64_t r0, std::int64_t r1, const P* indptr, const I* indices) {
+    for (std::int64_t r = r0; r < r1; ++r) {
+        bool ascending = true;
+        for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) ascending &= indices[e - 1] < indices[e];
+        if (!ascending) return false;
+    }
+    return true;
+}
+
+// Calls visit(index, value) for the entries of row r with columns j0 .. j0 + w - 1 of n, which are ascending.
+template <class V, class P, class I, class Visit>
+void visit_entries(const V* values, const P* indptr, const I* indices, std::int64_t r, std::int64_t j0, std::int64_t w,
+                   std::int64_t n, Visit&& visit) {
+    const I *index = indices + indptr[r], *end = indices + indptr[r + 1];
+    if (w < n) {
+        index = std::lower_bound(index, end, j0);
+        end = std::lower_bound(index, end, j0 + w);
+    }
+    const V* value = values + (index - indices);
+    for (; index != end; ++index, ++value) visit(std::int64_t{*index} - j0, static_cast<double>(*value));
+}
+
 const Name& name_of(int side) { return side == ProjseSums::kX ? kX : kY; }
 
 }  // namespace
@@ -400,21 +423,13 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
             // By class; one class has the sums of all.
             std::vector<double> products(at(n_y > 1 ? n_y * w : 0), 0.0);
             for (std::int64_t r = r0; r < r1; ++r) {
-                auto *index = indices + indptr[r], *end = indices + indptr[r + 1];
-                if (w < n_x) {
-                    index = std::lower_bound(index, end, j0);
-                    end = std::lower_bound(index, end, j0 + w);
-                }
-                auto* value = values + (index - indices);
                 double* product = n_y > 1 ? products.data() + rows.labels[r] * w : nullptr;
-                for (; index != end; ++index, ++value) {
-                    const auto v = static_cast<double>(*value);
-                    const std::int64_t j = std::int64_t{*index} - j0;
+                visit_entries(values, indptr, indices, r, j0, w, n_x, [&](std::int64_t j, double v) {
                     double* moment = moments.data() + 2 * j;
                     moment[0] += v;
                     moment[1] += v * v;
                     if (product) product[j] += v;
-                }
+                });
             }
             for (std::int64_t j = 0; j < w; ++j) {
                 const double sum = moments[at(2 * j)], mean = sum / static_cast<double>(n);
@@ -428,15 +443,6 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         sums.require_finite(rows, r0, r1);
         total.merge(std::move(sums), run);
     };
-    auto ascending_rows = [](std::int64_t r0, std::int64_t r1, auto* indptr, auto* indices) {
-        for (std::int64_t r = r0; r < r1; ++r) {
-            bool ascending = true;
-            for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) ascending &= indices[e - 1] < indices[e];
-            if (!ascending) return false;
-        }
-        return true;
-    };
-
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         // Rows whose targets stay in the L2 cache, as long as a column has a few entries among them.
@@ -501,6 +507,132 @@ void ProjseSums::update(const ProjseRows& rows, Run& run) {
     ProjseSums sums = rows.X.is_sparse() ? of_sparse(rows, run) : of_dense(rows, run);
     sums.n_labelled_ = rows.labels ? sums.n_rows_ : 0;
     merge(std::move(sums), run);
+}
+
+// Adds rows r0..r1 - 1 from their sums and sums of squares, side by side, by group and column, less `shift` of the same
+// order (null: 0).
+void ProjseSums::add_groups(const Matrix& X, std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
+                            const double* shift, const double* moments, std::vector<ProjseSums>& to, Run& run) {
+    const std::int64_t n_x = X.n_cols();
+    std::vector<std::int64_t> counts(to.size(), 0);
+    for (std::int64_t r = r0; r < r1; ++r) ++counts[at(groups[r])];
+    for (std::size_t g = 0; g < to.size(); ++g) {
+        if (counts[g] == 0) continue;
+        ProjseSums sums(0, n_x, false);
+        sums.n_rows_ = counts[g];
+        for (std::int64_t j = 0; j < n_x; ++j) {
+            const std::int64_t k = static_cast<std::int64_t>(g) * n_x + j;
+            sums.side_[kX].set(j, counts[g], shift ? shift[k] : 0.0, moments[2 * k], moments[2 * k + 1]);
+        }
+        sums.require_finite({X, nullptr, groups}, r0, r1);
+        to[g].merge(sums.as_class(1, 0), run);
+    }
+}
+
+void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
+                               Run& run) {
+    const auto n_groups = static_cast<std::int64_t>(sums.size());
+    const std::int64_t n_x = X.n_cols(), m = X.n_rows();
+    if (run.is_question()) {
+        const std::int64_t sorted = 16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x;
+        run.require_memory(
+            n_groups * (2 * memory(1, n_x, false) + (X.is_sparse() ? 16 : 24) * n_x) + (X.is_sparse() ? sorted : 0),
+            {"the sums of ", n_groups, " groups of rows"});
+    }
+    std::vector<ProjseSums> total;
+    for (const ProjseSums* one : sums) total.push_back(one->copy());
+    Buffer<double> moments(2 * n_groups * n_x);
+    auto clear = [&] { std::fill_n(moments.data(), moments.size(), 0.0); };
+    // Columns first .. first + width - 1 of `n_tasks` ranges; each is summed in the order of the rows.
+    auto over_columns = [&](std::int64_t width, auto&& body) {
+        parallel_for(run, ceil_div(n_x, width), [&](std::int64_t task, int slot) {
+            body(task * width, std::min(width, n_x - task * width), slot);
+        });
+    };
+    const std::int64_t share = ceil_div(n_x, std::min<std::int64_t>(run.n_threads(), n_x));
+    auto add = [&](std::int64_t group, std::int64_t j, double v) {
+        double* moment = moments.data() + 2 * (group * n_x + j);
+        moment[0] += v;
+        moment[1] += v * v;
+    };
+    auto start = [&](std::int64_t r1) {
+        run.step("sums over the rows", 0.9 * static_cast<double>(r1) / static_cast<double>(m));
+        clear();
+    };
+    if (X.is_sparse()) {
+        require(X.is_csr(), "groups of rows need X by rows (CSR)");
+        visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
+            using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
+            SortedByColumn<V> sorted;
+            std::vector<SparseLine<V>> lines(at(run.n_threads()));
+            for (std::int64_t r0 = 0, r1 = 0; r0 < m; r0 = r1) {
+                for (r1 = r0 + 1; r1 < m && indptr[r1 + 1] - indptr[r0] <= kSparsePart;) ++r1;
+                start(r1);
+                if (ascending_rows(r0, r1, indptr, indices)) {
+                    over_columns(share, [&](std::int64_t j0, std::int64_t w, int) {
+                        for (std::int64_t r = r0; r < r1; ++r) {
+                            double* own = moments.data() + 2 * (groups[r] * n_x + j0);
+                            visit_entries(values, indptr, indices, r, j0, w, n_x, [&](std::int64_t j, double v) {
+                                own[2 * j] += v;
+                                own[2 * j + 1] += v * v;
+                            });
+                        }
+                    });
+                } else {
+                    sorted.assign(values, indptr, indices, r0, r1, n_x);
+                    over_columns(kSparseColumns, [&](std::int64_t j0, std::int64_t w, int slot) {
+                        for (std::int64_t j = j0; j < j0 + w; ++j) {
+                            const auto begin = sorted.begins[j], end = sorted.begins[j + 1];
+                            lines[at(slot)].visit(sorted.rows.data() + begin, sorted.values.data() + begin,
+                                                  static_cast<std::int64_t>(end - begin),
+                                                  [&](auto* row, auto* value, std::int64_t count) {
+                                                      for (std::int64_t e = 0; e < count; ++e) {
+                                                          add(groups[row[e]], j, static_cast<double>(value[e]));
+                                                      }
+                                                  });
+                        }
+                    });
+                }
+                add_groups(X, r0, r1, groups, nullptr, moments.data(), total, run);
+            }
+        });
+    } else {
+        Buffer<double> shift(n_groups * n_x);  // the first row of each group in the part
+        for (std::int64_t r0 = 0; r0 < m; r0 += kPartRows) {
+            const std::int64_t r1 = std::min(r0 + kPartRows, m);
+            start(r1);
+            std::vector<bool> is_first(at(r1 - r0));
+            std::vector<bool> seen(sums.size(), false);
+            for (std::int64_t r = r0; r < r1; ++r) {
+                is_first[at(r - r0)] = !seen[at(groups[r])];
+                seen[at(groups[r])] = true;
+            }
+            visit_values(X.description(), [&]<class T>(const Values<T>& values) {
+                over_columns(tile_columns(n_x), [&](std::int64_t j0, std::int64_t w, int) {
+                    Buffer<T> room;
+                    for (std::int64_t first = r0, step = values.most(w); first < r1; first += step) {
+                        const std::int64_t last = std::min(first + step, r1);
+                        const auto [x, rs, cs] = values.block(first, last, j0, j0 + w, room);
+                        for (std::int64_t r = first; r < last; ++r) {
+                            const T* from = x + (r - first) * rs;
+                            double* own_shift = shift.data() + groups[r] * n_x + j0;
+                            double* own = moments.data() + 2 * (groups[r] * n_x + j0);
+                            if (is_first[at(r - r0)]) {
+                                for (std::int64_t j = 0; j < w; ++j) own_shift[j] = static_cast<double>(from[j * cs]);
+                            }
+                            for (std::int64_t j = 0; j < w; ++j) {
+                                const double v = static_cast<double>(from[j * cs]) - own_shift[j];
+                                own[2 * j] += v;
+                                own[2 * j + 1] += v * v;
+                            }
+                        }
+                    }
+                });
+            });
+            add_groups(X, r0, r1, groups, shift.data(), moments.data(), total, run);
+        }
+    }
+    for (std::size_t g = 0; g < sums.size(); ++g) *sums[g] = std::move(total[g]);
 }
 
 void ProjseSums::merge(ProjseSums&& other, Run& run) {

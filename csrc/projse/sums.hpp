@@ -27,6 +27,9 @@ class ProjseSums {
     static std::int64_t memory(std::int64_t n_y, std::int64_t n_x, bool with_xx);
 
     void update(const ProjseRows& rows, Run& run);
+    // Adds each row to the sums of its group, which are of one label; all of them, or none if it fails.
+    static void update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
+                              Run& run);
     void merge(ProjseSums&& other, Run& run);
     ProjseSums copy() const;
     // The same rows as rows of one class among n_y; these sums are of one label.
@@ -57,6 +60,8 @@ class ProjseSums {
     void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                     Scratch& scratch);
     void count_labels(const std::int64_t* labels, std::int64_t r0, std::int64_t r1);
+    static void add_groups(const Matrix& X, std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
+                           const double* shift, const double* moments, std::vector<ProjseSums>& to, Run& run);
     ProjseSums of_dense(const ProjseRows& rows, Run& run) const;
     ProjseSums of_sparse(const ProjseRows& rows, Run& run) const;
     double* block(int p, std::int64_t p0, int q, std::int64_t q0, std::int64_t& ld);

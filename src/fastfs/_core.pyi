@@ -52,6 +52,9 @@ class ManifestSums:
     def means(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
 class ProjseSums:
+    @staticmethod
+    def update_groups(sums: list, X: typing.Any, groups: typing.Any, run: typing.Any) -> None:
+        ...
     def __getstate__(self) -> tuple[int, int, bool, typing.Any]:
         ...
     def __init__(self, n_y: typing.SupportsInt | typing.SupportsIndex, n_x: typing.SupportsInt | typing.SupportsIndex, two_views: bool, run: typing.Any) -> None:

@@ -249,6 +249,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         pass
     fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run *run, fastfs_projse_sums **sums)
     fastfs_status fastfs_projse_update(fastfs_projse_sums *sums, const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, const fastfs_run *run)
+    fastfs_status fastfs_projse_update_groups(fastfs_projse_sums *const *sums, int64_t n_groups, const fastfs_matrix *X, const int64_t *groups, const fastfs_run *run)
     fastfs_status fastfs_projse_merge(fastfs_projse_sums *sums, const fastfs_projse_sums *other)
     fastfs_status fastfs_projse_merge_class(fastfs_projse_sums *sums, const fastfs_projse_sums *other, int64_t label)
     fastfs_status fastfs_projse_means(const fastfs_projse_sums *sums, double *means)

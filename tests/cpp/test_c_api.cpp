@@ -177,6 +177,7 @@ void test_null() {
     CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_merge(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_merge_class(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_update_groups(nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_means(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_save(nullptr, nullptr) == FASTFS_EINVAL);

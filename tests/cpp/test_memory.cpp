@@ -376,6 +376,75 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
     fastfs_manifest_free(manifest);
 }
 
+// States that take blocks of rows.
+template <class T>
+void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
+    const bool is_sparse = stored_of_row < d;
+    const std::string shape = std::string(is_sparse ? " of sparse blocks" : " of blocks") + ", " + std::to_string(n) +
+                              " x " + std::to_string(d) + (sizeof(T) == 4 ? ", floats" : ", doubles");
+    std::vector<T> values;
+    std::vector<std::int64_t> begins(1, 0), columns, groups;
+    for (std::int64_t r = 0; r < n; ++r) {
+        groups.push_back(r % 2);
+        for (std::int64_t k = 0; k < stored_of_row; ++k) {
+            columns.push_back(k * (d / stored_of_row) + (is_sparse ? r % (d / stored_of_row) : 0));
+            values.push_back(static_cast<T>(1 + (r * r + 3 * k + r * k) % 97));
+        }
+        begins.push_back(static_cast<std::int64_t>(columns.size()));
+    }
+    const fastfs::matrix samples(values.data(), n, stored_of_row);
+    fastfs_matrix X = *samples.get();
+    if (is_sparse) {
+        X.n_cols = d;
+        X.storage = FASTFS_CSR;
+        X.indptr = begins.data();
+        X.indices = columns.data();
+        X.index_bits = 64;
+    }
+    std::vector<double> out(static_cast<std::size_t>(d));
+    const std::int64_t classes[] = {0, 1};
+
+    fastfs_projse_sums* sums[] = {nullptr, nullptr};
+    for (auto*& one : sums) fastfs::check(fastfs_projse_new(1, d, 0, nullptr, &one));
+    test("projse_update_groups" + shape, 0,
+         [&](auto& how) { return fastfs_projse_update_groups(sums, 2, &X, groups.data(), &how); });
+    for (auto* one : sums) fastfs_projse_free(one);
+
+    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST}) {
+        auto options = fastfs::default_manifest_options();
+        options.accuracy = accuracy;
+        const std::string which = (accuracy == FASTFS_MANIFEST_FAST ? ", fast" : ", exact") + shape;
+        fastfs_manifest_sums* of_groups = nullptr;
+        test("manifest_sums_new" + which, 0,
+             [&](auto& how) { return fastfs_manifest_sums_new(d, 2, &options, &how, &of_groups); });
+        test("manifest_sums_update" + which, 0,
+             [&](auto& how) { return fastfs_manifest_sums_update(of_groups, &X, groups.data(), &how); });
+        const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+        fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+        result.scores = out.data();
+        test("manifest_sums_fit" + which, 8 * d, [&](auto& how) {
+            return fastfs_manifest_sums_fit(of_groups, classes, 2, &options, &scale, 1, &how, &result);
+        });
+        fastfs_manifest_sums_free(of_groups);
+    }
+
+    auto options = fastfs::default_relief_options();
+    options.n_targets = n / 2;
+    fastfs_relief_stream* stream = nullptr;
+    test("relief_stream_new" + shape, 0, [&](auto& how) {
+        return fastfs_relief_stream_new(n, d, groups.data(), 2, FASTFS_SCALE_RANGE, &options, &how, &stream);
+    });
+    auto update = [&](auto& how) { return fastfs_relief_stream_update(stream, &X, 0, &how); };
+    test("relief_stream_update, first pass" + shape, 0, update);
+    test("relief_stream_next" + shape, 0, [&](auto& how) { return fastfs_relief_stream_next(stream, &how); });
+    test("relief_stream_update, second pass" + shape, 0, update);
+    fastfs_relief_result found = FASTFS_RELIEF_RESULT_INIT;
+    found.scores = out.data();
+    test("relief_stream_scores" + shape, 8 * d,
+         [&](auto& how) { return fastfs_relief_stream_scores(stream, nullptr, 0, &how, &found); });
+    fastfs_relief_stream_free(stream);
+}
+
 void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {
     const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p);
     const std::int64_t bytes = (n + 3) / 4;
@@ -485,6 +554,10 @@ int main() {
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
+        test_states<double>(60, 400, 400);
+        test_states<float>(1000, 40, 40);
+        test_states<float>(1000, 400, 20);
+        test_states<double>(3000, 40, 4);
         test_snps(100, 3000, 20);
         test_snps(20000, 200, 3);
         for (const bool csr : {true, false}) {

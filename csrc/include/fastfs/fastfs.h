@@ -528,6 +528,11 @@ FASTFS_API fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two
 /* Y with n_y columns, or labels in 0..n_y - 1, or neither if n_y = 0. */
 FASTFS_API fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X, const fastfs_matrix* Y,
                                               const int64_t* labels, const fastfs_run* run);
+/* Adds each row to the sums of its group, in 0..n_groups - 1: n_groups handles made with n_y = 1, as for labels of 0.
+ * Together they take one reading of the rows. X is dense, CSR or genotypes. */
+FASTFS_API fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64_t n_groups,
+                                                     const fastfs_matrix* X, const int64_t* groups,
+                                                     const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other);
 /* Adds the sums of rows of one class, which were made with n_y = 1 and labels of 0, as rows with that label. So the
  * sums of each group of rows, from one pass, serve any comparison of groups. */

@@ -493,6 +493,13 @@ class projse_sums {
     void update(const matrix& X, const std::int64_t* labels, const run& how = default_run()) {
         check(fastfs_projse_update(handle_.get(), X.get(), nullptr, labels, &how));
     }
+    static void update_groups(const std::vector<projse_sums*>& sums, const matrix& X, const std::int64_t* groups,
+                              const run& how = default_run()) {
+        std::vector<fastfs_projse_sums*> handles;
+        for (projse_sums* one : sums) handles.push_back(one->handle_.get());
+        const auto n_groups = static_cast<std::int64_t>(handles.size());
+        check(fastfs_projse_update_groups(handles.data(), n_groups, X.get(), groups, &how));
+    }
     void merge(const projse_sums& other) { check(fastfs_projse_merge(handle_.get(), other.handle_.get())); }
     void merge_class(const projse_sums& other, std::int64_t label) {
         check(fastfs_projse_merge_class(handle_.get(), other.handle_.get(), label));

@@ -16,7 +16,7 @@ from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
 from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
-from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.source import is_dask, is_stream
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, dask_parts, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import in_rows
@@ -466,9 +466,10 @@ class GroupSums:
         if is_dask(X):
             self._sums = _groups_of_dask(X, groups, n_groups, run, rows, columns)
         else:
-            self._sums = [None] * n_groups
+            self._sums: list[Any] = []
 
             def update(first: int, block: Any, own: Run) -> None:
+                self._sums = self._sums or _no_groups(n_groups, block, run)
                 _add_groups(self._sums, block, groups[first : first + block.shape[0]], own)
 
             Passes(X, run, rows=rows, columns=columns).run(update)
@@ -490,18 +491,14 @@ class GroupSums:
         return select(of_labels, n_features_to_select, options, run)
 
 
+def _no_groups(n_groups: int, block: Any, run: Run) -> list[Any]:
+    return [core().ProjseSums(1, block.shape[1], False, run) for _ in range(n_groups)]
+
+
 def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
     """Add the rows of a block, each to the sums of its group."""
-    order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups, minlength=len(sums))).tolist()
-    rows = Source.of((block.tocsr() if hasattr(block, "tocsr") else block)[order])
-    for group, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if begin == end:
-            continue
-        if sums[group] is None:
-            sums[group] = core().ProjseSums(1, block.shape[1], False, run)
-        with in_rows(order[begin:end]):
-            sums[group].update(rows.read(begin, end), None, np.zeros(end - begin, np.int64), run)  # type: ignore[misc]
+    rows = block.tocsr() if hasattr(block, "tocsr") else block
+    core().ProjseSums.update_groups(sums, rows, np.ascontiguousarray(groups, np.int64), run)
 
 
 def _groups_of_dask(
@@ -519,17 +516,17 @@ def _groups_of_block(
     first: int, X: Any, rows: Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
 ) -> list[Any]:
     run = Run(1, budget or None)
-    sums: list[Any] = [None] * n_groups
+    block = take_rows(X, rows)
+    block = block if columns is None else block[:, columns]
+    sums = _no_groups(n_groups, block, run)
     if len(rows):
-        block = take_rows(X, rows)
         with in_rows(first + rows):
-            _add_groups(sums, as_matrix(block if columns is None else block[:, columns], run), groups, run)
+            _add_groups(sums, as_matrix(block, run), groups, run)
     return sums
 
 
 def _merged_groups(a: list[Any], b: list[Any]) -> list[Any]:
-    pairs = zip(a, b, strict=True)
-    return [own or other if own is None or other is None else _merged(own, other) for own, other in pairs]
+    return [_merged(own, other) for own, other in zip(a, b, strict=True)]
 
 
 def select(

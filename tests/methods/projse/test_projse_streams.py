@@ -226,19 +226,80 @@ def test_sums_of_classes_serve_any_comparison(form):
         )
 
 
+def backwards(rows):
+    """CSR whose columns descend in each row."""
+    table = sp.csr_matrix(rows)
+    for begin, end in zip(table.indptr, table.indptr[1:], strict=False):
+        table.data[begin:end] = table.data[begin:end][::-1].copy()
+        table.indices[begin:end] = table.indices[begin:end][::-1].copy()
+    return table
+
+
+FORMS = {
+    "dense": np.asarray,
+    "by columns": np.asfortranarray,
+    "float32": lambda rows: rows.astype(np.float32),
+    "CSR": sp.csr_matrix,
+    "CSR without order": backwards,
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_groups_in_one_reading(form, threads):
+    rng = np.random.default_rng(0)
+    table = np.float32(rng.normal(size=(5000, 20)) * (rng.random((5000, 20)) < 0.4) + (form[:3] != "CSR") * 50.0)
+    table = table.astype(float)
+    groups = rng.integers(0, 4, 5000)
+    groups[groups == 2] = 3  # one without rows
+    sums = [of_class(X[:0]) for _ in range(4)]
+    for begin, end in ((0, 4999), (4999, 5000)):
+        rows = FORMS[form](table[begin:end])
+        core().ProjseSums.update_groups(sums, rows, groups[begin:end], Run(threads))
+    assert [one.n_rows for one in sums] == np.bincount(groups).tolist()
+    for group, one in enumerate(sums):
+        rows = table[groups == group]
+        if len(rows):
+            np.testing.assert_allclose(one.means, rows.mean(axis=0), rtol=1e-13)
+            of_all = core().ProjseSums(2, 20, False, Run())
+            of_all.merge_class(one, 1)
+            squares = of_all.__getstate__()[-1][2 + 6 + 20 : 2 + 6 + 40]
+            np.testing.assert_allclose(squares, ((rows - rows.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-10)
+
+
+def test_groups_that_fail_leave_all_as_they_were():
+    sums = [of_class(X[:50]), of_class(X[50:70])]
+    before = [one.__getstate__()[-1] for one in sums]
+    rows = np.ones((6, 20))
+    rows[4, 7] = np.nan
+    groups = np.array([0, 0, 0, 1, 1, 1])
+    for data in (rows, sp.csr_matrix(rows)):
+        with pytest.raises(ValueError, match="NaN") as caught:
+            core().ProjseSums.update_groups(sums, data, groups, Run(1))
+        assert "7" in str(caught.value)
+    for one, was in zip(sums, before, strict=True):
+        np.testing.assert_array_equal(one.__getstate__()[-1], was)
+    good = np.ones((6, 20))
+    for given, data, labels, message in (
+        ([sums[0], sums[0]], good, groups, "sums of its own"),
+        ([sums[0], core().ProjseSums(2, 20, False, Run())], good, groups, "n_y = 1 and labels"),
+        (sums, good[:, :3], groups, "has 3 columns, not 20"),
+        (sums, good, groups + 1, r"must lie in 0\.\.1, but that of row 3 is 2"),
+        (sums, sp.csc_matrix(good), groups, "CSR"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            core().ProjseSums.update_groups(given, data, labels, Run(1))
+
+
 @pytest.mark.parametrize("n_classes", [1, 3])
 def test_rows_of_csr_need_no_order(n_classes):
     """Rows with ascending columns are summed as they stand; others, and repeated columns, after sorting: the same."""
     rng = np.random.default_rng(0)
     table = sp.random(400, 50, 0.2, format="csr", random_state=0)
     labels = rng.integers(0, n_classes, 400)
-    backwards, halves = table.copy(), table.copy()
-    for begin, end in zip(table.indptr, table.indptr[1:], strict=False):
-        backwards.data[begin:end] = table.data[begin:end][::-1]
-        backwards.indices[begin:end] = table.indices[begin:end][::-1]
     halves = sp.csr_matrix((np.repeat(table.data / 2, 2), np.repeat(table.indices, 2), 2 * table.indptr), table.shape)
     found = []
-    for rows in (table, backwards, halves, table.tocsc()):
+    for rows in (table, backwards(table), halves, table.tocsc()):
         for threads in (1, 3):
             sums = core().ProjseSums(n_classes, 50, False, Run())
             sums.update(rows, None, labels, Run(threads))
