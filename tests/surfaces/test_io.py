@@ -709,9 +709,9 @@ def test_barcodes_of_another_matrix(write):
 
 
 def test_options_of_other_formats(write):
-    with pytest.raises(ValueError, match="Only H5AD files have layers"):
+    with pytest.raises(ValueError, match=r"layer=\.\.\. is for files that end in .h5ad, .* leave it out"):
         read_table(write(TEXT), "y", layer="log")
-    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for MatrixMarket files only"):
+    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for files that end in .mtx or .mtx.gz, not"):
         read_table(write(TEXT), "y", feature_names=write("a\n", "n.txt"))
 
 

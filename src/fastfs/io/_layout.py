@@ -31,6 +31,7 @@ class Wanted:
     transpose: bool
     feature_names: Path | None
     layer: str | None
+    mod: str | None
     most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
 
     @property
@@ -108,6 +109,22 @@ def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[st
         raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
 
 
+def require_no_transpose(wanted: Wanted, path: Path, kind: str) -> None:
+    if wanted.transpose:
+        raise TableError(f"'{path}' has features in rows, as every {kind}, and is read so: leave out ", TRANSPOSE)
+
+
+def require_labels_file(wanted: Wanted, path: Path) -> None:
+    if wanted.has_labels:
+        raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+
+
+def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The names of genes; those that several genes share have the identifier of each behind them."""
+    count = Counter(names)
+    return [name if count[name] == 1 else f"{name} ({id_})" for name, id_ in zip(names, ids, strict=True)]
+
+
 def features_of(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
     """Positions of the feature columns: all that are not left out."""
     present = set(names)
@@ -125,6 +142,6 @@ def check_unique(names: Sequence[str], what: str, path: Path) -> None:
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
         advice = "; each needs a name of its own"
-        if path.suffix.lower() == ".h5ad":
+        if path.suffix.lower() in (".h5ad", ".zarr", ".h5mu"):
             advice += ", as adata.var_names_make_unique() gives them"
         raise ValueError(f"'{path}' has {count} {what} '{short(name)}'{advice}")

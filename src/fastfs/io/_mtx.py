@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, one_line
-from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
+from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of, require_labels_file
 from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
 from fastfs.io._text import read_names
 
@@ -19,8 +19,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     from scipy.io import mminfo, mmread
     from scipy.sparse import csr_array, issparse
 
-    if wanted.has_labels:
-        raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+    require_labels_file(wanted, path)
     try:
         *shape, _, _, field, _ = mminfo(path)
         if field in _REAL_FIELDS and max(shape) <= MOST_COLUMNS:

@@ -5,16 +5,18 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from fastfs._machine.run import parse_memory
+from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
-from fastfs.io._h5ad import read_h5ad
 from fastfs.io._labels import read_labels
 from fastfs.io._layout import Content, Wanted
+from fastfs.io._loom import read_loom
 from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
 from fastfs.io._table import Table
+from fastfs.io._tenx import read_10x
 from fastfs.io._text import read_text
 
 READERS: dict[str, Callable[[Path, Wanted], Content]] = {
@@ -26,6 +28,10 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
     ".txt.gz": read_text,
     ".parquet": read_parquet,
     ".h5ad": read_h5ad,
+    ".zarr": read_zarr,
+    ".h5mu": read_h5mu,
+    ".h5": read_10x,
+    ".loom": read_loom,
     ".mtx": read_mtx,
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
@@ -35,6 +41,13 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
 
 # The label of formats that have one of their own.
 _OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_bed: PHENOTYPE}
+
+# The formats that a parameter is for.
+_ONLY_FOR = {
+    "layer": (read_h5ad, read_zarr, read_h5mu, read_loom),
+    "mod": (read_h5mu, read_10x),
+    "feature_names": (read_mtx,),
+}
 
 
 def read_table(
@@ -47,6 +60,7 @@ def read_table(
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
     layer: str | None = None,
+    mod: str | None = None,
     max_memory: int | str | None = None,
 ) -> Table:
     r"""Read samples, labels and feature names from a file.
@@ -119,19 +133,17 @@ def read_table(
             check_input(Path(source))
     if reader is None:
         raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
-    if layer is not None and reader is not read_h5ad:
-        raise TableError(f"Only H5AD files have layers, '{path}' has none: leave out ", Parameter("layer"))
-    if feature_names is not None and reader is not read_mtx:
-        raise TableError(
-            Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
-        )
+    for name, given in (("layer", layer), ("mod", mod), ("feature_names", feature_names)):
+        if given is not None and reader not in _ONLY_FOR[name]:
+            endings = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
+            raise TableError(Parameter(name), f" is for files that end in {endings}, not for '{path}': leave it out")
     most_bytes = None if max_memory is None else parse_memory(max_memory) // 4
     names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
-        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, most_bytes))
+        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, most_bytes))
     if labels is None:
         assert label is not None  # or the reader would have asked for it
         y, found = content.aside[label], {name: content.aside[name] for name in annotations}
