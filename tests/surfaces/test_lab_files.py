@@ -1,6 +1,8 @@
 """Files of a lab, each written by its own tool: here, or before by the two make_files in the folder data."""
 
+import gzip
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import anndata
@@ -262,3 +264,154 @@ def test_bad_loom(loom, tmp_path, cells):
     with pytest.raises(ValueError, match=r"2 columns? 'TBCE \(x\)'|2 features 'TBCE \(x\)'; each needs a name"):
         read_table(loom, "condition")
     assert_damage_is_told(loom, "no loom file, or a damaged one", label="condition")
+
+
+# GCT
+
+
+@pytest.mark.parametrize("name", ["expression.gct", "expression_1_2.gct.gz"])
+def test_gct(name):
+    assert_counts(read_table(DATA / name, **LABELS))
+    assert_counts(read_table(DATA / name, **LABELS, ignore=["ENSG002"]), [name for name in IDS if name != "ENSG002"])
+
+
+def test_gct_with_annotations():
+    table = read_table(DATA / "expression.gct", "condition", annotations=["batch"])
+    assert_counts(table)
+    assert table.annotations["batch"].tolist() == (np.arange(12) // 4).tolist()
+
+
+GCT = (DATA / "expression.gct").read_text()
+
+
+@pytest.mark.parametrize(
+    "change, options, message",
+    [
+        (None, {}, r"needs a label: choose one with label=\.\.\. \(condition, batch\)"),
+        (None, {"label": "conditon"}, r"no annotation of its samples 'conditon' .*did you mean 'condition'\?"),
+        (None, {"transpose": True}, "features in rows, as every GCT file, and is read so: leave out transpose=True"),
+        (("#1.3", "#1.4"), {}, "no GCT file: its first line must be #1.2 or #1.3, not '#1.4'"),
+        (("6\t12\t1\t2", "6\t12"), {}, "its second line must hold the sizes, not '6 12'"),
+        (("6\t12\t1\t2", "6\t13\t1\t2"), {"label": "condition"}, "damaged: .* 15 columns, its third has 14"),
+        (("6\t12\t1\t2", "7\t12\t1\t2"), {"label": "condition"}, "tells of 7 features, but it has 6"),
+        (("ENSG002", "ENSG001"), {"label": "condition"}, "2 rows 'ENSG001'; each needs a name of its own"),
+        (("\ttreated", "\t-666", 1), {"label": "condition"}, "'condition' .* no value in column 's02'"),
+        (("13.0000", "many"), {"label": "condition"}, "Column 's02' .* not numeric: row 'ENSG001' has 'many'"),
+        (("\t13.0000", ""), {"label": "condition"}, "the row 'ENSG001' must have 14 columns, but has 13"),
+    ],
+)
+def test_bad_gct(tmp_path, change, options, message):
+    path = tmp_path / "expression.gct"
+    path.write_text(GCT.replace(*change) if change else GCT)
+    with pytest.raises(ValueError, match=message):
+        read_table(path, **options)
+
+
+def test_damaged_gct(copied):
+    assert_damage_is_told(copied("expression_1_2.gct.gz"), "gzip", **LABELS)
+    path = copied("expression.gct")
+    for lines in range(1, 10):
+        path.write_text("".join(GCT.splitlines(keepends=True)[:lines]))
+        with pytest.raises(ValueError, match=r"no GCT file|damaged|has no annotation of its samples|no value"):
+            read_table(path, "condition")
+    path.write_text("gene,s1\na,1\n")
+    with pytest.raises(ValueError, match=r"no GCT file: its first line must be #1.2 or #1.3, not 'gene,s1'"):
+        read_table(path, "condition")
+
+
+# Series matrices of GEO. The file was written by hand after those of GEO; GEOquery 2.66 reads the same from it.
+
+
+@pytest.fixture
+def series(tmp_path):
+    def write(*change, name="GSE1_series_matrix.txt"):
+        text = (DATA / "GSE1_series_matrix.txt").read_text()
+        text = text.replace(*change) if change else text
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["GSE1_series_matrix.txt", "GSE1-GPL570_series_matrix.txt.gz"])
+def test_series_matrix(series, name):
+    table = read_table(series(name=name), "tissue", annotations=["title", "age"])
+    assert table.y.tolist() == ["tumor", "normal"] * 3
+    assert table.feature_names == ["1007_s_at", "1053_at", "117_at"]
+    np.testing.assert_array_equal(
+        table.X, [[7.5, 6, 0.25], [5, 6.5, 0.5], [8, np.nan, 1], [5.5, 7, 1e-3], [7.25, 6.25, 2], [4, 6, 3]]
+    )
+    assert table.annotations["title"].tolist() == [f"patient {i}, {w}" for i in (1, 2, 3) for w in ("tumor", "normal")]
+    # The sample without a stage has its age one line higher.
+    assert table.annotations["age"].tolist() == [61, 61, 45, 45, 70, 70]
+    assert read_table(series(name=name), "source_name_ch1").y.tolist() == ["colon"] * 3 + ["liver"] * 3
+    table = read_table(series(name=name), "stage", ignore=["GSM102", "GSM104", "GSM106", "117_at"])
+    assert (table.y.tolist(), table.X.shape) == (["II: b", "III", "II: b"], (3, 2))
+
+
+@pytest.mark.parametrize(
+    "change, options, message",
+    [
+        ((), {}, r"choose one with label=\.\.\. \(source_name_ch1: 2 classes, tissue: 2 classes, age: 3 classes\), or"),
+        ((), {"label": "tisue"}, r"no annotation of its samples 'tisue' .*did you mean 'tissue'\?"),
+        ((), {"label": "stage"}, "'stage' of .* no value in column 'GSM102'"),
+        ((), {"label": "tissue", "transpose": True}, "features in rows, as every series matrix of GEO"),
+        (
+            ('"GPL570"\t"GPL570"', '"GPL570"\t"GPL96"', 1),
+            {},
+            "must hold samples of one platform, but has .*GPL570, GPL96",
+        ),
+        (("1053_at", "1007_s_at"), {"label": "tissue"}, "2 rows '1007_s_at'; each needs a name of its own"),
+        (("!series_matrix_table_end", ""), {"label": "tissue"}, "damaged"),
+        (("!series_matrix_table_begin", ""), {"label": "tissue"}, "lines must begin with '!', not 'ID_REF'"),
+        (("\t7.5\t", "\t"), {"label": "tissue"}, "damaged: the row '1007_s_at' has 6 columns, not 7"),
+        (("\t7.5\t", "\thigh\t"), {"label": "tissue"}, "'GSM101' .* not numeric: row '1007_s_at' has 'high'"),
+        (('\t"liver"\n', "\n"), {"label": "tissue"}, "'!Sample_source_name_ch1' has 5 values for the 6 samples"),
+    ],
+)
+def test_bad_series_matrix(series, change, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(series(*change), **options)
+
+
+def test_damaged_series_matrix(series):
+    whole = series().read_text()
+    path = series(whole[whole.index('"1007') : whole.index("!series_matrix_table_end")], "")
+    with pytest.raises(ValueError, match=r"holds no values: for sequencing, .* in supplementary files"):
+        read_table(path, "tissue")
+    for lines in range(1, whole.count("\n")):
+        path.write_text("".join(whole.splitlines(keepends=True)[:lines]))
+        with pytest.raises(ValueError, match=r"no series matrix of GEO|damaged"):
+            read_table(path, "tissue")
+    path = series(name="GSE1_series_matrix.txt.gz")
+    assert_damage_is_told(path, "gzip", label="tissue")
+    path = series("!Series", "Series")
+    with pytest.raises(ValueError, match=r"no series matrix of GEO: its lines must begin with '!', not 'Series_title'"):
+        read_table(path, "tissue")
+
+
+# Files that expand to more than fits
+
+
+def test_what_expands_a_thousandfold_is_refused(tmp_path):
+    """Before it is expanded: the memory stays near the budget, a tenth of what the files expand to."""
+    zeros = gzip.compress(b"1,2\t" * (50 << 20 >> 2))
+    for ending in ("csv.gz", "txt.gz", "mtx.gz", "gct.gz", "_series_matrix.txt.gz"):
+        path = tmp_path / f"t.{ending}"
+        path.write_bytes(zeros)
+        head = {"mtx.gz": b"%%MatrixMarket matrix array real general\n2 2\n%", "gct.gz": b"#1.2\n2\t2\n"}.get(
+            ending, b""
+        )
+        path.write_bytes(gzip.compress(head) + zeros)
+        assert path.stat().st_size < 100_000
+        tracemalloc.start()
+        with pytest.raises(
+            MemoryError, match=r"expands to 5\d{6} bytes or more, .* budget is 5000000 bytes: raise max_mem"
+        ):
+            read_table(path, **LABELS, max_memory=5_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+        tracemalloc.stop()
+    np.savez_compressed(tmp_path / "t.npz", X=np.zeros((50, 1 << 17)), y=np.zeros(50))
+    with pytest.raises(MemoryError, match=r"expands to 524\d{5} bytes or more, but the memory budget is 5000000 bytes"):
+        read_table(tmp_path / "t.npz", max_memory=5_000_000)

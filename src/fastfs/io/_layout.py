@@ -17,7 +17,7 @@ MOST_COLUMNS = 10_000_000
 _ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")
 
 
-_OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
+OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Wanted:
     feature_names: Path | None
     layer: str | None
     mod: str | None
+    budget: int | None  # bytes; None: the machine's
     most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
 
     @property
@@ -60,7 +61,7 @@ def feature_columns(
     """
     if wanted.has_labels and wanted.label is None:
         found = f" (columns: {some_of(header)})"
-        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *_OR_LABELS)
+        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *OR_LABELS)
     for name in wanted.aside:
         if name in header:
             continue
@@ -84,7 +85,7 @@ def feature_columns(
 def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
     """With features in rows: the position of their names, and those of the samples."""
     if wanted.has_labels and wanted.label is None:
-        raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *_OR_LABELS)
+        raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *OR_LABELS)
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
     for name in wanted.aside:
         if name in (header[j] for j in left[1:]):

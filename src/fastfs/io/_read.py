@@ -8,6 +8,7 @@ from fastfs._machine.run import parse_memory
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
+from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_labels
 from fastfs.io._layout import Content, Wanted
 from fastfs.io._loom import read_loom
@@ -15,6 +16,7 @@ from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
+from fastfs.io._series import read_series_matrix
 from fastfs.io._table import Table
 from fastfs.io._tenx import read_10x
 from fastfs.io._text import read_text
@@ -32,6 +34,10 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
     ".h5mu": read_h5mu,
     ".h5": read_10x,
     ".loom": read_loom,
+    "_series_matrix.txt": read_series_matrix,
+    "_series_matrix.txt.gz": read_series_matrix,
+    ".gct": read_gct,
+    ".gct.gz": read_gct,
     ".mtx": read_mtx,
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
@@ -127,7 +133,8 @@ def read_table(
     (['BRCA1', 'TP53'], ['tumour', 'normal'], (2, 2))
     """
     path = Path(path)
-    reader = next((read for ending, read in READERS.items() if path.name.lower().endswith(ending)), None)
+    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
+    reader = READERS[max(endings, key=len)] if endings else None
     for source in (path, labels, feature_names):
         if source is not None:
             check_input(Path(source))
@@ -135,19 +142,20 @@ def read_table(
         raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
     for name, given in (("layer", layer), ("mod", mod), ("feature_names", feature_names)):
         if given is not None and reader not in _ONLY_FOR[name]:
-            endings = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
-            raise TableError(Parameter(name), f" is for files that end in {endings}, not for '{path}': leave it out")
-    most_bytes = None if max_memory is None else parse_memory(max_memory) // 4
+            others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
+            raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+    budget = None if max_memory is None else parse_memory(max_memory)
+    most_bytes = None if budget is None else budget // 4
     names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
-        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, most_bytes))
+        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes))
     if labels is None:
         assert label is not None  # or the reader would have asked for it
         y, found = content.aside[label], {name: content.aside[name] for name in annotations}
     else:
         with naming(Path(labels)):
-            y, found = read_labels(Path(labels), label, tuple(annotations), content, path)
+            y, found = read_labels(Path(labels), label, tuple(annotations), content, path, budget)
     return Table(content.X, y, content.feature_names, str(path), found)
