@@ -391,13 +391,109 @@ def test_damaged_series_matrix(series):
         read_table(path, "tissue")
 
 
+# RDS
+
+
+@pytest.mark.parametrize("name", ["summarized.rds", "ranged.rds", "single_cell.rds"])
+def test_experiments(name):
+    table = read_table(DATA / name, "condition", annotations=["batch"])
+    assert_counts(table)
+    assert table.annotations["batch"].tolist() == [1 + i // 4 for i in range(12)]
+    assert hasattr(table.X, "toarray") == (name == "single_cell.rds")
+    assert_counts(read_table(DATA / name, **LABELS, ignore=["ENSG004"]), [name for name in IDS if name != "ENSG004"])
+
+
+def test_assays():
+    table = read_table(DATA / "summarized.rds", "condition", layer="logcounts")
+    np.testing.assert_allclose(table.X, np.log2(COUNTS + 1), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["matrix.rds", "sparse.rds"])
+def test_matrices_of_r(name):
+    assert_counts(read_table(DATA / name, **LABELS))
+    table = read_table(DATA / name, "ENSG003")  # a column of the matrix itself
+    np.testing.assert_array_equal(dense(table.X), COUNTS.drop(columns="ENSG003"))
+    assert table.y.tolist() == COUNTS["ENSG003"].tolist()
+
+
+@pytest.mark.parametrize("name", ["matrix.rds", "sparse.rds", "frame.rds"])
+def test_transposed_tables_of_r(tmp_path, name):
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\n".join([*"uvwuvw"]))
+    ignore = ["condition", "batch"] if name == "frame.rds" else []
+    table = read_table(DATA / name, labels=labels, transpose=True, ignore=ignore)
+    assert (table.feature_names, table.y.tolist()) == (SAMPLES, [*"uvwuvw"])
+    np.testing.assert_array_equal(dense(table.X), COUNTS.T)
+    table = read_table(DATA / name, "s03", transpose=True, ignore=[*ignore, "s01"])
+    assert table.y.tolist() == COUNTS.loc["s03"].tolist()
+    np.testing.assert_array_equal(dense(table.X), COUNTS.drop(index=["s01", "s03"]).T)
+
+
+def test_data_frame():
+    table = read_table(DATA / "frame.rds", "condition", annotations=["batch"])
+    assert_counts(table)
+    assert table.annotations["batch"].tolist() == [1 + i // 4 for i in range(12)]
+    assert_counts(read_table(DATA / "frame.rds", **LABELS, ignore=["condition", "batch"]))
+
+
+def test_missing_values_of_r():
+    table = read_table(DATA / "missing.rds", "word", ignore=["level"])
+    np.testing.assert_array_equal(table.X, [[1, np.nan, 1], [np.nan, 2.5, 0], [3, np.nan, np.nan]])
+    assert table.y.tolist() == ["a", "NA-", "b"]
+    with pytest.raises(ValueError, match=r"Column 'level' of .* no value in row 1"):
+        read_table(DATA / "missing.rds", "level", ignore=["word"])
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("summarized.rds", {}, r"needs a label: choose a column of colData with label=\.\.\. \(condition, batch\)"),
+        ("summarized.rds", {"label": "conditon"}, r"no column of colData 'conditon' .*did you mean 'condition'\?"),
+        ("summarized.rds", {"label": "batch", "layer": "counst"}, r"no assay 'counst' .*did you mean 'counts'\?"),
+        (
+            "summarized.rds",
+            {"label": "batch", "transpose": True},
+            "every experiment of Bioconductor, .* leave out trans",
+        ),
+        ("matrix.rds", {"label": "batch", "layer": "counts"}, "holds no experiment with assays: leave out layer="),
+        ("matrix.rds", {}, "needs a label column: choose one with label="),
+        ("frame.rds", {"label": "conditon"}, r"no column 'conditon' .*did you mean 'condition'\?"),
+        ("frame.rds", {"label": "s01"}, "has 's01' as a row, not as a column: add transpose=True"),
+        ("frame.rds", {"label": "batch"}, r"'condition' .* holds categories \(factor\), not .* ignore=\['condition'\]"),
+        (
+            "dates.rds",
+            {"label": "condition"},
+            r"Column 'seen' .* holds dates or durations \(Date\), not numbers: leave",
+        ),
+        ("missing.rds", {"label": "level"}, "Column 'word' .* row 0 .* has 'a'; leave it out with ignore"),
+        ("model.rds", {"label": "batch"}, "an object of class 'lm'; expected a matrix, a data.frame, or an experiment"),
+        ("same_names.rds", {"label": "condition"}, "2 features 'ENSG001'; each needs a name of its own"),
+        ("delayed.rds", {"label": "condition"}, "Assay 'counts' of .* is of class 'DelayedMatrix'; expected a matrix"),
+        (
+            "functions.rds",
+            {"label": "condition"},
+            r"holds functions, as a DESeqDataSet does; then save, in R, Summarized",
+        ),
+        ("workspace.rds", {"label": "condition"}, r"no RDS file, .*save\(\) wrote it, .*by saveRDS\(\)"),
+    ],
+)
+def test_bad_rds(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(DATA / name, **options)
+
+
+@pytest.mark.parametrize("name", ["summarized.rds", "frame.rds", "sparse.rds"])
+def test_damaged_rds(copied, name):
+    assert_damage_is_told(copied(name), "no RDS file, or a damaged one|is damaged", **LABELS)
+
+
 # Files that expand to more than fits
 
 
 def test_what_expands_a_thousandfold_is_refused(tmp_path):
     """Before it is expanded: the memory stays near the budget, a tenth of what the files expand to."""
     zeros = gzip.compress(b"1,2\t" * (50 << 20 >> 2))
-    for ending in ("csv.gz", "txt.gz", "mtx.gz", "gct.gz", "_series_matrix.txt.gz"):
+    for ending in ("rds", "csv.gz", "txt.gz", "mtx.gz", "gct.gz", "_series_matrix.txt.gz"):
         path = tmp_path / f"t.{ending}"
         path.write_bytes(zeros)
         head = {"mtx.gz": b"%%MatrixMarket matrix array real general\n2 2\n%", "gct.gz": b"#1.2\n2\t2\n"}.get(

@@ -16,6 +16,7 @@ from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
+from fastfs.io._rds import read_rds
 from fastfs.io._series import read_series_matrix
 from fastfs.io._table import Table
 from fastfs.io._tenx import read_10x
@@ -42,6 +43,7 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
     ".bed": read_bed,
+    ".rds": read_rds,
 }
 
 
@@ -50,7 +52,7 @@ _OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_
 
 # The formats that a parameter is for.
 _ONLY_FOR = {
-    "layer": (read_h5ad, read_zarr, read_h5mu, read_loom),
+    "layer": (read_h5ad, read_zarr, read_h5mu, read_loom, read_rds),
     "mod": (read_h5mu, read_10x),
     "feature_names": (read_mtx,),
 }

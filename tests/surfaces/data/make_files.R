@@ -43,7 +43,20 @@ frame$batch <- rep(1:3, each = 4)
 saveRDS(frame, "frame.rds", compress = FALSE)
 frame$seen <- as.Date("2024-01-01") + 0:11
 saveRDS(frame, "dates.rds")
+saveRDS(data.frame(
+    n = c(1L, NA, 3L), x = c(NA, 2.5, NA), is = c(TRUE, FALSE, NA), word = c("a", "NA-", "b"),
+    level = factor(c("u", NA, "v"))
+), "missing.rds")
+
+# Objects that are refused.
 saveRDS(lm(ENSG001 ~ batch, frame), "model.rds")
+names(se)[2] <- names(se)[1]
+saveRDS(se, "same_names.rds")
+delayed <- SummarizedExperiment(list(counts = t(DelayedArray::DelayedArray(t(counts)))), colData = about)
+saveRDS(delayed, "delayed.rds")
+metadata(ranged)$shrink <- function(x) x / 2
+saveRDS(ranged, "functions.rds")
+save(counts, file = "workspace.rds")
 
 # As Cell Ranger writes them, by DropletUtils; h5repack (of HDF5's tools) halves their size.
 write_10x <- function(name, ...) {
