@@ -1,5 +1,6 @@
 """Files in and out, without a process around them."""
 
+import datetime
 import gzip
 import json
 import os
@@ -16,6 +17,7 @@ import anndata
 import h5py
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow.parquet
 import pytest
 import scipy.sparse
@@ -486,6 +488,34 @@ def test_parquet_types(tmp_path, frame):
     assert read_table(parquet(tmp_path, frame), "bool", ignore=["y"]).y.tolist() == [True, False, True]
 
 
+def test_parquet_of_polars(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {
+        "a": [1, None, 3],
+        "b": [True, None, False],
+        "y": ["u", "v", "u"],
+        "seen": [datetime.date(2020, 1, 1)] * 3,
+    }
+    frame = polars.DataFrame(columns).with_columns(y=polars.col("y").cast(polars.Categorical), kind=polars.col("y"))
+    frame = frame.with_columns(polars.col("kind").cast(polars.Enum(["u", "v"])))
+    frame.write_parquet(path)
+    table = read_table(path, "y", ignore=["seen", "kind"])
+    np.testing.assert_array_equal(table.X, [[1, 1], [np.nan, np.nan], [3, 0]])
+    assert table.y.tolist() == ["u", "v", "u"]
+    with pytest.raises(ValueError, match=r"Column 'seen' .* holds dates or durations \(date32.*ignore=\['seen'\]"):
+        read_table(path, "y", ignore=["kind"])
+    with pytest.raises(ValueError, match=r"Column 'kind' .* holds categories, such as 'u', not numbers"):
+        read_table(path, "y", ignore=["seen"])
+    rows = frame.drop("y", "kind", "seen").with_columns(polars.Series("gene", [*"pqr"])).select("gene", "a", "b")
+    rows.with_columns(seen=datetime.date(2020, 1, 1)).write_parquet(path)
+    (tmp_path / "l.txt").write_text("u\nv\n")
+    with pytest.raises(ValueError, match=r"Column 'seen' .* holds dates"):
+        read_table(path, labels=tmp_path / "l.txt", transpose=True)
+    np.testing.assert_array_equal(
+        read_table(path, labels=tmp_path / "l.txt", transpose=True, ignore=["seen"]).X, [[1, np.nan, 3], [1, np.nan, 0]]
+    )
+
+
 def test_many_columns_of_parquet(tmp_path):
     """A second of work; it was minutes while something was done for each pair of columns."""
     table = {**{f"g{j}": [float(j), 0.0] for j in range(20_000)}, "y": ["u", "v"]}
@@ -522,7 +552,22 @@ def test_transposed_parquet(tmp_path, frame, write):
         (lambda f: f, None, "needs a label column"),
         (lambda f: f.assign(c=["p", "q", "r"]), "y", r"Column 'c' .* row 0 .* 'p'; leave it out with ignore=\['c'\]"),
         (lambda f: f.reset_index(drop=False).reset_index(drop=True), "y", "Column 'sample' .* names of the samples"),
-        (lambda f: f.assign(c=pd.Timestamp(2020, 1, 1)), "y", "Column 'c' .* '2020"),
+        (
+            lambda f: f.assign(c=pd.Timestamp(2020, 1, 1)),
+            "y",
+            r"'c' .* holds dates or durations \(timestamp.*ignore=\['c'\]",
+        ),
+        (lambda f: f.assign(c=pd.Timedelta(1, "D")), "y", r"Column 'c' .* holds dates or durations \(duration"),
+        (
+            lambda f: f.assign(c=pd.period_range("2020", periods=3, freq="M")),
+            "y",
+            r"'c' .* other values \(pandas.period\)",
+        ),
+        (
+            lambda f: f.assign(c=pd.Categorical([*"pqp"])),
+            "y",
+            r"Column 'c' .* holds categories, such as 'p', .*=\['c'\]",
+        ),
         (lambda f: f.assign(c=[[1], [2], [3]]), "y", "Column 'c' "),
         (lambda f: f.assign(y=["u", None, "v"]), "y", "no value in row 1"),
         (lambda f: f[:0], "y", "0 rows"),
