@@ -777,6 +777,17 @@ def test_write_json(tmp_path):
     assert len(found["ranking"]) == 2
 
 
+def test_write_lists(tmp_path):
+    write_ranking(tmp_path / "r.txt", RANKING, {"method": "manifest"})
+    assert (tmp_path / "r.txt").read_text(encoding="utf-8") == "é,1\nb\n"
+    write_ranking(tmp_path / "r.rnk", RANKING, {"method": "manifest"})
+    assert (tmp_path / "r.rnk").read_text(encoding="utf-8") == f"é,1\t{1 / 3!r}\nb\t0.1\n"
+    with pytest.raises(ValueError, match=r"its name must end in .csv, .json, .parquet or .txt$"):
+        write_ranking(tmp_path / "r.rnk", {"rank": [1], "feature": ["a"]})
+    with pytest.raises(ValueError, match=r"its name must end in .csv, .json or .parquet$"):
+        write_ranking(tmp_path / "r.txt", {"rank": [1], "feature_a": ["a"]})
+
+
 def test_write_parquet(tmp_path):
     about = {"method": "manifest", "parameters": {"sigma": (0.5, 0.7)}, "source": tmp_path}
     write_ranking(tmp_path / "r.parquet", RANKING, about)
@@ -852,7 +863,7 @@ def test_writing_leaves_signals_to_the_program(tmp_path, name):
 
 @pytest.mark.parametrize(
     "name, message",
-    [("r.xlsx", ".csv, .json, .parquet or .txt"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")],
+    [("r.xlsx", ".csv, .json, .parquet, .txt or .rnk"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")],
 )
 def test_outputs_are_checked_first(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

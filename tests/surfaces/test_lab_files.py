@@ -487,6 +487,49 @@ def test_damaged_rds(copied, name):
     assert_damage_is_told(copied(name), "no RDS file, or a damaged one|is damaged", **LABELS)
 
 
+# The command line
+
+CALLS = {
+    "cell_ranger_3.h5": LABELS,
+    "antibodies.h5": LABELS | {"mod": "Gene Expression"},
+    "cells.loom": {"label": "condition"},
+    "expression.gct": {"label": "condition"},
+    "GSE1_series_matrix.txt": {"label": "tissue", "ignore": "1053_at"},
+    "summarized.rds": {"label": "condition", "layer": "logcounts"},
+    "cells.zarr": {"label": "condition", "layer": "twice"},
+    "cells.h5mu": {"label": "condition", "mod": "rna"},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_files_on_the_command_line(name, tmp_path, inside, cells, request):
+    path = DATA / name
+    if name == "cells.zarr":
+        cells.write_zarr(path := tmp_path / name)
+    elif name == "cells.h5mu":
+        path = request.getfixturevalue("multimodal")
+    options = [word for option, value in CALLS[name].items() for word in (f"--{option}", value)]
+    finished = inside("score", path, *options, "--method", "multisurf", "--out", "genes.rnk", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    rows = [line.split("\t") for line in (tmp_path / "genes.rnk").read_text().splitlines()]
+    options = {option: [value] if option == "ignore" else value for option, value in CALLS[name].items()}
+    table = read_table(path, **options)
+    scores = fastfs.multisurf_scores(dense(table.X), table.y)
+    assert [name for name, _ in rows] == [table.feature_names[j] for j in np.argsort(-scores, kind="stable")]
+    # Scores of a sparse table of float32 are computed in another order.
+    np.testing.assert_allclose([float(score) for _, score in rows], np.sort(scores)[::-1], rtol=1e-6)
+
+
+def test_parameters_are_options_on_the_command_line(tmp_path, inside):
+    finished = inside(
+        "score", DATA / "antibodies.h5", "--labels", LABELS["labels"], "--method", "multisurf", cwd=tmp_path
+    )
+    assert finished.returncode == 2
+    assert "choose one with --mod (Gene Expression, Antibody Capture)." in " ".join(finished.stderr.split())
+    finished = inside("score", DATA / "expression.gct", "--mod", "x", "--method", "multisurf", cwd=tmp_path)
+    assert "--mod is for files that end in .h5mu or .h5, not for" in " ".join(finished.stderr.split())
+
+
 # Files that expand to more than fits
 
 

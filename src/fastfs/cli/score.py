@@ -37,7 +37,8 @@ class Input:
     file: Annotated[
         Path,
         typer.Argument(
-            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad, .npz or .bed.",
+            help="Samples x features: .csv, .tsv, .txt (tabs), .mtx, .gct, _series_matrix.txt, these with .gz; "
+            ".parquet, .h5ad, .zarr, .h5mu, .h5 (10x), .loom, .rds, .npz or .bed.",
             show_default=False,
         ),
     ]
@@ -122,7 +123,9 @@ class Output:
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the ranking: .csv, .json, .parquet, or .txt for names alone."),
+        typer.Option(
+            metavar="FILE", help="Write the ranking: .csv, .json, .parquet, .txt (names alone) or .rnk (GSEA)."
+        ),
     ] = None
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None
     pairs: Annotated[
