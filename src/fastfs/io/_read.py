@@ -76,22 +76,26 @@ def read_table(
     Parameters
     ----------
     path : path
-        By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, each also with ``.gz``; ``.parquet``,
-        ``.h5ad``, ``.npz``, ``.bed``.
+        By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, ``.gct``, ``_series_matrix.txt``, each
+        also with ``.gz``; ``.parquet``, ``.npz``, ``.bed``, ``.h5ad``, ``.zarr``, ``.h5mu``, ``.h5``, ``.loom``,
+        ``.rds``.
 
         Text tables and Parquet have a row per sample. A first column without a name (what pandas and R write for row
         names, or in Parquet pandas' index) holds sample names and is left out; every other column is the label,
         ignored, or a numeric feature. Parquet needs pyarrow, of the extra ``[parquet]``.
 
-        An H5AD file has features in `var`, labels in `obs` (extra ``[h5ad]``). A MatrixMarket file holds the matrix
+        AnnData's H5AD and Zarr, and MuData's H5MU, have features in `var`, labels in `obs`; ``.h5`` is a file of 10x
+        Genomics' Cell Ranger (all these and loom need the extra ``[h5ad]``). A MatrixMarket file holds the matrix
         alone; beside ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
         optionally ``feature_names``. Beside PLINK's ``.bed`` stand ``.bim`` and ``.fam``; the label is the phenotype of
-        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`.
+        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of R hold a
+        matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra ``[rds]``).
     label : str, optional
-        The label's column of a text table, of Parquet, or of `obs`; with `labels`, of that table; the name of the
-        label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in ``class_names`` if the
-        archive has that array.
+        The label's column of a text table, of Parquet, of `obs` or of `colData`; the annotation of the samples in loom,
+        GCT and series matrices, such as the characteristic ``tissue``; with `labels`, the column of that table; the
+        name of the label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in
+        ``class_names`` if the archive has that array.
     labels : path, optional
         A text file with the labels, if they stand apart from the features: one a line, or with `label` a table. If the
         first column of that table holds the sample names, labels are looked up by them, else they count in order.
@@ -99,16 +103,23 @@ def read_table(
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
     ignore : collection of str
-        Columns (of H5AD, MatrixMarket and NPZ: features; with `transpose`: rows or columns) to leave out.
+        Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files whose features
+        aren't columns of a table, features.
     transpose : bool
         Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
+        Formats that always have features in rows are read so without it.
     feature_names : path, optional
         For MatrixMarket: a text file whose first column has the feature names, without a header.
     layer : str, optional
-        For H5AD: the layer to read in place of `X`.
+        The layer to read in place of `X`, or of the matrix of a loom file; the assay of an experiment (default: the
+        first one).
+    mod : str, optional
+        The modality of H5MU; the feature type, or before version 3 of Cell Ranger the genome, of 10x's files that have
+        several.
     max_memory : int or str, optional
-        For H5AD: leave X on disk if it takes more than a quarter of this, in bytes or such as "4G". The table's `X` is
-        then what the `fit` of an estimator reads block by block. Default: read it.
+        The memory budget, in bytes or such as "4G", beyond which no file is expanded (default: that of the machine).
+        With it, X of H5AD, Zarr, H5MU, 10x's files and loom stays on disk if it takes more than a quarter of it. The
+        table's `X` is then what the `fit` of an estimator reads block by block.
 
     Returns
     -------
@@ -120,8 +131,10 @@ def read_table(
         There is no such file.
     ValueError
         The file isn't such a table, or a parameter doesn't fit it.
+    MemoryError
+        The file expands to more than the memory budget.
     ModuleNotFoundError
-        Parquet without pyarrow, H5AD without anndata.
+        Parquet without pyarrow, H5AD without anndata, RDS without rds2py.
 
     Examples
     --------
