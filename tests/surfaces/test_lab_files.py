@@ -530,6 +530,16 @@ def test_parameters_are_options_on_the_command_line(tmp_path, inside):
     assert "--mod is for files that end in .h5mu or .h5, not for" in " ".join(finished.stderr.split())
 
 
+def test_converting(tmp_path, inside, cells):
+    cells.write_zarr(tmp_path / "cells.zarr")
+    call = ["convert", "cells.zarr", "--label", "condition", "--out", "cells.h5ad"]
+    assert inside(*call, cwd=tmp_path).returncode == 0
+    assert_counts(read_table(tmp_path / "cells.h5ad", "condition"))
+    finished = inside(*call, "--max-memory", "1000", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "or read the file as it is: it can be read by rows" in " ".join(finished.stderr.split())
+
+
 # Files that expand to more than fits
 
 
