@@ -11,6 +11,9 @@ _EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "parquet",
     "anndata": "h5ad",
+    "h5py": "h5ad",
+    "zarr": "h5ad",
+    "rds2py": "rds",
     "pynndescent": "approximate",
 }
 

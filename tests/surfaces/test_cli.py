@@ -452,7 +452,7 @@ BAD_TABLES = {
     "unknown method": (write_text, ["--method", "magic"], ["magic", "manifest"]),
     "unknown option": (write_text, ["--magic"], ["--magic"]),
     "no threads": (write_text, ["--threads", "0"], ["--threads"]),
-    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv, .json, .parquet or .txt"]),
+    "wrong ending": (write_text, ["--out", "r.xlsx"], [".csv, .json, .parquet, .txt or .rnk"]),
     "wrong picture": (write_text, ["--plot", "r.csv"], [".png"]),
     "no such folder": (write_text, ["--out", "nowhere/r.csv"], ["nowhere"]),
     "onto the input": (write_text, ["--out", "bad.csv"], ["input"]),
@@ -468,7 +468,11 @@ BAD_TABLES = {
     ),
     "numbers as labels": (lambda path: write_text(path, y=range(24)), ["--method", "projse"], ["24 different numbers"]),
     "transposed by mistake": (write_text, ["--transpose"], ["'status' as a column", "leave out --transpose"]),
-    "layer of CSV": (write_text, ["--layer", "log"], ["H5AD", "--layer"]),
+    "layer of CSV": (
+        write_text,
+        ["--layer", "log"],
+        ["--layer is for files that end in .h5ad, ", "'bad.csv': leave it out"],
+    ),
     "parameter unknown": (
         write_text,
         ["--method-option", "sigma-fctor=2"],
@@ -541,16 +545,19 @@ sys.meta_path.insert(0, Missing())
         ("pyarrow", "parquet", ["score", "x.parquet", "--label", "status", "--method", "manifest"]),
         ("pyarrow", "parquet", [*SCORE, "--out", "r.parquet"]),
         ("anndata", "h5ad", ["score", "x.h5ad", "--label", "status", "--method", "manifest"]),
+        ("h5py", "h5ad", ["score", "x.loom", "--label", "status", "--method", "manifest"]),
+        ("rds2py", "rds", ["score", "x.rds", "--label", "status", "--method", "manifest"]),
         ("matplotlib", "plot", [*SCORE, "--plot", "r.png"]),
         ("matplotlib", "plot", ["demo"]),
     ],
 )
 def test_missing_extra(module, extra, arguments, table):
-    for name in ("x.parquet", "x.h5ad"):
+    names = ["x.h5ad", "x.loom", "x.parquet", "x.rds"]
+    for name in names:
         (table.parent / name).write_text("never read")
     finished = run(*arguments, cwd=table.parent, script=without(module))
     assert_one_sentence(finished, module, f"python -m pip install 'scikit-fastfs[{extra}]'")
-    assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", "x.h5ad", "x.parquet"]
+    assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", *names]
 
 
 @pytest.mark.parametrize("file", ["cells.csv", "cells.npz"])

@@ -1,5 +1,6 @@
 """Files in and out, without a process around them."""
 
+import datetime
 import gzip
 import json
 import os
@@ -16,6 +17,7 @@ import anndata
 import h5py
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow.parquet
 import pytest
 import scipy.sparse
@@ -486,6 +488,34 @@ def test_parquet_types(tmp_path, frame):
     assert read_table(parquet(tmp_path, frame), "bool", ignore=["y"]).y.tolist() == [True, False, True]
 
 
+def test_parquet_of_polars(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {
+        "a": [1, None, 3],
+        "b": [True, None, False],
+        "y": ["u", "v", "u"],
+        "seen": [datetime.date(2020, 1, 1)] * 3,
+    }
+    frame = polars.DataFrame(columns).with_columns(y=polars.col("y").cast(polars.Categorical), kind=polars.col("y"))
+    frame = frame.with_columns(polars.col("kind").cast(polars.Enum(["u", "v"])))
+    frame.write_parquet(path)
+    table = read_table(path, "y", ignore=["seen", "kind"])
+    np.testing.assert_array_equal(table.X, [[1, 1], [np.nan, np.nan], [3, 0]])
+    assert table.y.tolist() == ["u", "v", "u"]
+    with pytest.raises(ValueError, match=r"Column 'seen' .* holds dates or durations \(date32.*ignore=\['seen'\]"):
+        read_table(path, "y", ignore=["kind"])
+    with pytest.raises(ValueError, match=r"Column 'kind' .* holds categories, such as 'u', not numbers"):
+        read_table(path, "y", ignore=["seen"])
+    rows = frame.drop("y", "kind", "seen").with_columns(polars.Series("gene", [*"pqr"])).select("gene", "a", "b")
+    rows.with_columns(seen=datetime.date(2020, 1, 1)).write_parquet(path)
+    (tmp_path / "l.txt").write_text("u\nv\n")
+    with pytest.raises(ValueError, match=r"Column 'seen' .* holds dates"):
+        read_table(path, labels=tmp_path / "l.txt", transpose=True)
+    np.testing.assert_array_equal(
+        read_table(path, labels=tmp_path / "l.txt", transpose=True, ignore=["seen"]).X, [[1, np.nan, 3], [1, np.nan, 0]]
+    )
+
+
 def test_many_columns_of_parquet(tmp_path):
     """A second of work; it was minutes while something was done for each pair of columns."""
     table = {**{f"g{j}": [float(j), 0.0] for j in range(20_000)}, "y": ["u", "v"]}
@@ -522,7 +552,22 @@ def test_transposed_parquet(tmp_path, frame, write):
         (lambda f: f, None, "needs a label column"),
         (lambda f: f.assign(c=["p", "q", "r"]), "y", r"Column 'c' .* row 0 .* 'p'; leave it out with ignore=\['c'\]"),
         (lambda f: f.reset_index(drop=False).reset_index(drop=True), "y", "Column 'sample' .* names of the samples"),
-        (lambda f: f.assign(c=pd.Timestamp(2020, 1, 1)), "y", "Column 'c' .* '2020"),
+        (
+            lambda f: f.assign(c=pd.Timestamp(2020, 1, 1)),
+            "y",
+            r"'c' .* holds dates or durations \(timestamp.*ignore=\['c'\]",
+        ),
+        (lambda f: f.assign(c=pd.Timedelta(1, "D")), "y", r"Column 'c' .* holds dates or durations \(duration"),
+        (
+            lambda f: f.assign(c=pd.period_range("2020", periods=3, freq="M")),
+            "y",
+            r"'c' .* other values \(pandas.period\)",
+        ),
+        (
+            lambda f: f.assign(c=pd.Categorical([*"pqp"])),
+            "y",
+            r"Column 'c' .* holds categories, such as 'p', .*=\['c'\]",
+        ),
         (lambda f: f.assign(c=[[1], [2], [3]]), "y", "Column 'c' "),
         (lambda f: f.assign(y=["u", None, "v"]), "y", "no value in row 1"),
         (lambda f: f[:0], "y", "0 rows"),
@@ -709,9 +754,9 @@ def test_barcodes_of_another_matrix(write):
 
 
 def test_options_of_other_formats(write):
-    with pytest.raises(ValueError, match="Only H5AD files have layers"):
+    with pytest.raises(ValueError, match=r"layer=\.\.\. is for files that end in .h5ad, .* leave it out"):
         read_table(write(TEXT), "y", layer="log")
-    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for MatrixMarket files only"):
+    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for files that end in .mtx or .mtx.gz, not"):
         read_table(write(TEXT), "y", feature_names=write("a\n", "n.txt"))
 
 
@@ -730,6 +775,17 @@ def test_write_json(tmp_path):
     assert found["method"] == "manifest"
     assert found["ranking"][0] == {"rank": 1, "feature": "é,1", "index": 1, "score": 1 / 3}
     assert len(found["ranking"]) == 2
+
+
+def test_write_lists(tmp_path):
+    write_ranking(tmp_path / "r.txt", RANKING, {"method": "manifest"})
+    assert (tmp_path / "r.txt").read_text(encoding="utf-8") == "é,1\nb\n"
+    write_ranking(tmp_path / "r.rnk", RANKING, {"method": "manifest"})
+    assert (tmp_path / "r.rnk").read_text(encoding="utf-8") == f"é,1\t{1 / 3!r}\nb\t0.1\n"
+    with pytest.raises(ValueError, match=r"its name must end in .csv, .json, .parquet or .txt$"):
+        write_ranking(tmp_path / "r.rnk", {"rank": [1], "feature": ["a"]})
+    with pytest.raises(ValueError, match=r"its name must end in .csv, .json or .parquet$"):
+        write_ranking(tmp_path / "r.txt", {"rank": [1], "feature_a": ["a"]})
 
 
 def test_write_parquet(tmp_path):
@@ -807,7 +863,7 @@ def test_writing_leaves_signals_to_the_program(tmp_path, name):
 
 @pytest.mark.parametrize(
     "name, message",
-    [("r.xlsx", ".csv, .json, .parquet or .txt"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")],
+    [("r.xlsx", ".csv, .json, .parquet, .txt or .rnk"), ("no/r.csv", "no directory"), ("d.csv", "is a directory")],
 )
 def test_outputs_are_checked_first(tmp_path, name, message):
     (tmp_path / "d.csv").mkdir()

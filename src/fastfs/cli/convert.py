@@ -1,11 +1,13 @@
 """``fastfs convert``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fastfs import io
+from fastfs._inputs.matrix import loaded
 from fastfs._machine.run import Run
 from fastfs.cli.grouping import grouped
 from fastfs.cli.score import Input, check_files, read
@@ -30,5 +32,7 @@ def convert(
         if source.file.name.lower().endswith(".h5ad"):
             by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
         else:
-            write_h5ad(read(source, []).table, source.label or "label", temporary)
+            table = read(source, [], max_memory=max_memory).table
+            X = loaded(table.X, Run(max_memory=max_memory), advice="read the file as it is: it can be read by rows")
+            write_h5ad(replace(table, X=X), source.label or "label", temporary)
     say(f"Wrote {out}.")

@@ -37,7 +37,8 @@ class Input:
     file: Annotated[
         Path,
         typer.Argument(
-            help="Samples x features: .csv, .tsv, .txt (tabs) or .mtx, these with .gz; .parquet, .h5ad, .npz or .bed.",
+            help="Samples x features: .csv, .tsv, .txt (tabs), .mtx, .gct, _series_matrix.txt, these with .gz; "
+            ".parquet, .h5ad, .zarr, .h5mu, .h5 (10x), .loom, .rds, .npz or .bed.",
             show_default=False,
         ),
     ]
@@ -68,7 +69,12 @@ class Input:
             help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
         ),
     ] = None
-    layer: Annotated[str | None, typer.Option(metavar="NAME", help="For .h5ad: a layer in place of X.")] = None
+    layer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A layer in place of X, or an assay of an .rds file.")
+    ] = None
+    mod: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The modality of an .h5mu file, or a feature type of 10x's .h5.")
+    ] = None
     ignore: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,7 +123,9 @@ class Output:
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the ranking: .csv, .json, .parquet, or .txt for names alone."),
+        typer.Option(
+            metavar="FILE", help="Write the ranking: .csv, .json, .parquet, .txt (names alone) or .rnk (GSEA)."
+        ),
     ] = None
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None
     pairs: Annotated[
@@ -281,7 +289,7 @@ def read(
     """Return the table, with these columns as targets if there are any; annotations are no features."""
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
-    reading |= {"feature_names": source.feature_names, "layer": source.layer}
+    reading |= {"feature_names": source.feature_names, "layer": source.layer, "mod": source.mod}
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading, max_memory=max_memory or Run().available())

@@ -53,6 +53,11 @@ def column_not_numeric(path: Path, name: str, row: int, cell: str, is_first: boo
     return TableError(found, *_advice(name, cell, is_first))
 
 
+def column_of_kind(path: Path, name: str, kind: str) -> TableError:
+    found = f"Column '{name}' of '{path}' holds {kind}, not numbers: leave it out with "
+    return TableError(found, Parameter("ignore", [name]), ", or write numbers")
+
+
 def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequence[str], position: int) -> TableError:
     """The row is no feature if most of its cells aren't numbers; else the column is no sample."""
 

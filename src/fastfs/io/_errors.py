@@ -1,7 +1,8 @@
 """Errors about files and the parameters of `read_table`."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,17 @@ def unknown(what: str, name: str, available: Sequence[str], path: str | Path) ->
     return ValueError(f"'{path}' has no {what} '{name}' (it has {some_of(available)}){hint}")
 
 
+@contextmanager
+def damage_of(path: Path, kind: str) -> Iterator[None]:
+    """Say which file and which kind of file, whatever a library raises about a damaged one."""
+    try:
+        yield
+    except (MemoryError, TableError):
+        raise
+    except Exception as error:
+        raise ValueError(f"'{path}' is no {kind}, or a damaged one: {one_line(error)}") from error
+
+
 def some_of(names: Sequence[str]) -> str:
     if not names:
         return "none"
@@ -45,7 +57,7 @@ def some_of(names: Sequence[str]) -> str:
 
 def any_of(endings: Collection[str]) -> str:
     *most, last = endings
-    return f"{', '.join(most)} or {last}"
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def one_line(error: Exception) -> str:

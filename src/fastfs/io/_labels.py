@@ -14,12 +14,12 @@ from fastfs.io._text import open_table, read_lines, stripped
 
 
 def read_labels(
-    path: Path, label: str | None, annotations: Sequence[str], content: Content, data: Path
+    path: Path, label: str | None, annotations: Sequence[str], content: Content, data: Path, budget: int | None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The label and the annotations of each sample of `content`, which was read from `data`."""
     others: dict[str, list[str]] = {}
     if label is None:
-        rows = read_lines(path)
+        rows = read_lines(path, budget)
         if annotations:
             message = f"'{path}' must be a table with the column '{annotations[0]}': choose its labels with "
             raise TableError(message, Parameter("label"))
@@ -29,7 +29,7 @@ def read_labels(
                 raise TableError(found, Parameter("label"))
         labels = [row[0] for row in rows]
     else:
-        with open_table(path, "samples") as (header, lines):
+        with open_table(path, "samples", budget) as (header, lines):
             for name in (label, *annotations):
                 if name not in header:
                     raise unknown("column", name, header, path)

@@ -17,7 +17,7 @@ MOST_COLUMNS = 10_000_000
 _ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")
 
 
-_OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
+OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Wanted:
     transpose: bool
     feature_names: Path | None
     layer: str | None
+    mod: str | None
+    budget: int | None  # bytes; None: the machine's
     most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
 
     @property
@@ -59,7 +61,7 @@ def feature_columns(
     """
     if wanted.has_labels and wanted.label is None:
         found = f" (columns: {some_of(header)})"
-        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *_OR_LABELS)
+        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *OR_LABELS)
     for name in wanted.aside:
         if name in header:
             continue
@@ -83,7 +85,7 @@ def feature_columns(
 def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
     """With features in rows: the position of their names, and those of the samples."""
     if wanted.has_labels and wanted.label is None:
-        raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *_OR_LABELS)
+        raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *OR_LABELS)
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
     for name in wanted.aside:
         if name in (header[j] for j in left[1:]):
@@ -108,6 +110,22 @@ def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[st
         raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
 
 
+def require_no_transpose(wanted: Wanted, path: Path, kind: str) -> None:
+    if wanted.transpose:
+        raise TableError(f"'{path}' has features in rows, as every {kind}, and is read so: leave out ", TRANSPOSE)
+
+
+def require_labels_file(wanted: Wanted, path: Path) -> None:
+    if wanted.has_labels:
+        raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+
+
+def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The names of genes; those that several genes share have the identifier of each behind them."""
+    count = Counter(names)
+    return [name if count[name] == 1 else f"{name} ({id_})" for name, id_ in zip(names, ids, strict=True)]
+
+
 def features_of(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
     """Positions of the feature columns: all that are not left out."""
     present = set(names)
@@ -125,6 +143,6 @@ def check_unique(names: Sequence[str], what: str, path: Path) -> None:
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
         advice = "; each needs a name of its own"
-        if path.suffix.lower() == ".h5ad":
+        if path.suffix.lower() in (".h5ad", ".zarr", ".h5mu"):
             advice += ", as adata.var_names_make_unique() gives them"
         raise ValueError(f"'{path}' has {count} {what} '{short(name)}'{advice}")

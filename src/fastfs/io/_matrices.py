@@ -1,10 +1,13 @@
 """Values of matrices that come as arrays: dense, or in sparse parts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from fastfs._inputs.source import Source
+from fastfs.io._layout import Wanted
 
 
 def as_float(values: np.ndarray, path: Path) -> np.ndarray:
@@ -22,6 +25,19 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
     except ValueError as error:
         raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
     return as_csr_or_csc(matrix, path)
+
+
+def loaded_or_source(stored: Any, wanted: Wanted, load: Callable[[Any], Any]) -> Any:
+    """A matrix of a file, or where to read it from if it's too large."""
+    if wanted.most_bytes is not None:
+        source = Source.of(stored)
+        if (source.n_bytes or 0) > wanted.most_bytes:
+            return source
+    return load(stored)
+
+
+def as_matrix(X: Any, path: Path) -> Any:
+    return as_csr_or_csc(X, path) if hasattr(X, "tocsr") else as_float(np.asarray(X), path)
 
 
 def as_csr_or_csc(matrix: Any, path: Path) -> Any:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, one_line
-from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
+from fastfs.io._expand import open_expanded
+from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of, require_labels_file
 from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
 from fastfs.io._text import read_names
 
@@ -19,13 +20,11 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     from scipy.io import mminfo, mmread
     from scipy.sparse import csr_array, issparse
 
-    if wanted.has_labels:
-        raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+    require_labels_file(wanted, path)
     try:
         *shape, _, _, field, _ = mminfo(path)
         if field in _REAL_FIELDS and max(shape) <= MOST_COLUMNS:
-            is_gzip = path.suffix.lower() == ".gz"
-            with (gzip.open if is_gzip else open)(path, "rb") as file, io.BufferedReader(_Guarded(file)) as stream:
+            with open_expanded(path, wanted.budget) as file, io.BufferedReader(_Guarded(file)) as stream:
                 matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {one_line(error)}") from error
@@ -40,7 +39,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     names_file = wanted.feature_names or _beside(path, "features.tsv", "genes.tsv")
     names = [f"x{j}" for j in range(n_features)]
     if names_file is not None:
-        names = read_names(names_file)
+        names = read_names(names_file, wanted.budget)
         if len(names) != n_features:
             hint: list[str | Parameter] = [f"; expected {n_features} lines, without a header"]
             if len(names) == n_samples:
@@ -49,7 +48,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
             raise TableError(f"'{names_file}' names {len(names)} features of '{path}'", *hint)
     keep = features_of(names, wanted.ignore, path, "feature")
     samples_file = _beside(path, "barcodes.tsv")
-    samples = read_names(samples_file) if samples_file is not None else None
+    samples = read_names(samples_file, wanted.budget) if samples_file is not None else None
     if samples is not None and len(samples) != n_samples:
         raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}")
     return Content(columns_of(X, keep), [names[j] for j in keep], samples)

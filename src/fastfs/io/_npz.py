@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._machine.run import Run
 from fastfs.io._errors import unknown
+from fastfs.io._expand import too_large
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
 from fastfs.io._matrices import as_float, columns_of, csr
 
@@ -21,10 +23,14 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
         raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
+    budget = Run(max_memory=wanted.budget).available()
     with archive:
 
         def array(name: str) -> np.ndarray:
             try:
+                n_bytes = archive.zip.getinfo(f"{name}.npy").file_size
+                if n_bytes > budget:
+                    raise too_large(path, n_bytes, budget)
                 return np.asarray(archive[name])
             except KeyError as error:
                 raise unknown("array", name, archive.files, path) from error

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, numbers, row_not_numeric
-from fastfs.io._errors import one_line
+from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, column_of_kind, numbers, row_not_numeric
+from fastfs.io._errors import one_line, short
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
@@ -37,9 +37,14 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
     names_at, keep = feature_columns(header, index, wanted, path, lambda: text(index[0] if index else 0))
     X = np.empty((table.num_rows, len(keep)), _dtype_of(table, keep), order="F")
     for k, j in enumerate(keep):
+        if held := _other_kind(table.schema.field(j)):
+            raise column_of_kind(path, header[j], held)
         try:
             X[:, k] = _as_numbers(table.column(j))
         except NotANumber as error:
+            if pyarrow.types.is_dictionary(table.schema.types[j]):
+                cell = text(j)[error.position]
+                raise column_of_kind(path, header[j], f"categories, such as {short(cell)!r}") from None
             raise column_not_numeric(path, header[j], error.position, text(j)[error.position], j == 0) from None
     of_samples = {
         name: as_labels(table.column(header.index(name)).to_pylist(), f"Column '{name}' of '{path}'")
@@ -68,6 +73,8 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
     features = table.take(rows) if aside else table
     X = np.empty((len(keep), len(rows)), _dtype_of(table, keep))
     for k, j in enumerate(keep):
+        if held := _other_kind(table.schema.field(j)):
+            raise column_of_kind(path, header[j], held)
         try:
             X[k] = _as_numbers(features.column(j))
         except NotANumber as error:
@@ -80,6 +87,19 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
         for name in wanted.aside
     }
     return Content(X, names, samples, of_samples)
+
+
+def _other_kind(field: Any) -> str | None:
+    """What the column holds if it must not be read as numbers, although it could be."""
+    import pyarrow
+
+    if pyarrow.types.is_temporal(field.type):
+        return f"dates or durations ({field.type})"
+    # Such as pandas' periods, which are stored as integers. Arrow knows the type once pandas has registered it.
+    if isinstance(field.type, pyarrow.BaseExtensionType) or b"ARROW:extension:name" in (field.metadata or {}):
+        name = getattr(field.type, "extension_name", None) or field.metadata[b"ARROW:extension:name"].decode()
+        return f"other values ({name})"
+    return None
 
 
 def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:

@@ -5,16 +5,21 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from fastfs._machine.run import parse_memory
+from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
-from fastfs.io._h5ad import read_h5ad
+from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_labels
 from fastfs.io._layout import Content, Wanted
+from fastfs.io._loom import read_loom
 from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
+from fastfs.io._rds import read_rds
+from fastfs.io._series import read_series_matrix
 from fastfs.io._table import Table
+from fastfs.io._tenx import read_10x
 from fastfs.io._text import read_text
 
 READERS: dict[str, Callable[[Path, Wanted], Content]] = {
@@ -26,15 +31,31 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
     ".txt.gz": read_text,
     ".parquet": read_parquet,
     ".h5ad": read_h5ad,
+    ".zarr": read_zarr,
+    ".h5mu": read_h5mu,
+    ".h5": read_10x,
+    ".loom": read_loom,
+    "_series_matrix.txt": read_series_matrix,
+    "_series_matrix.txt.gz": read_series_matrix,
+    ".gct": read_gct,
+    ".gct.gz": read_gct,
     ".mtx": read_mtx,
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
     ".bed": read_bed,
+    ".rds": read_rds,
 }
 
 
 # The label of formats that have one of their own.
 _OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_bed: PHENOTYPE}
+
+# The formats that a parameter is for.
+_ONLY_FOR = {
+    "layer": (read_h5ad, read_zarr, read_h5mu, read_loom, read_rds),
+    "mod": (read_h5mu, read_10x),
+    "feature_names": (read_mtx,),
+}
 
 
 def read_table(
@@ -47,6 +68,7 @@ def read_table(
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
     layer: str | None = None,
+    mod: str | None = None,
     max_memory: int | str | None = None,
 ) -> Table:
     r"""Read samples, labels and feature names from a file.
@@ -54,22 +76,26 @@ def read_table(
     Parameters
     ----------
     path : path
-        By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, each also with ``.gz``; ``.parquet``,
-        ``.h5ad``, ``.npz``, ``.bed``.
+        By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, ``.gct``, ``_series_matrix.txt``, each
+        also with ``.gz``; ``.parquet``, ``.npz``, ``.bed``, ``.h5ad``, ``.zarr``, ``.h5mu``, ``.h5``, ``.loom``,
+        ``.rds``.
 
         Text tables and Parquet have a row per sample. A first column without a name (what pandas and R write for row
         names, or in Parquet pandas' index) holds sample names and is left out; every other column is the label,
         ignored, or a numeric feature. Parquet needs pyarrow, of the extra ``[parquet]``.
 
-        An H5AD file has features in `var`, labels in `obs` (extra ``[h5ad]``). A MatrixMarket file holds the matrix
+        AnnData's H5AD and Zarr, and MuData's H5MU, have features in `var`, labels in `obs`; ``.h5`` is a file of 10x
+        Genomics' Cell Ranger (all these and loom need the extra ``[h5ad]``). A MatrixMarket file holds the matrix
         alone; beside ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
         optionally ``feature_names``. Beside PLINK's ``.bed`` stand ``.bim`` and ``.fam``; the label is the phenotype of
-        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`.
+        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of R hold a
+        matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra ``[rds]``).
     label : str, optional
-        The label's column of a text table, of Parquet, or of `obs`; with `labels`, of that table; the name of the
-        label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in ``class_names`` if the
-        archive has that array.
+        The label's column of a text table, of Parquet, of `obs` or of `colData`; the annotation of the samples in loom,
+        GCT and series matrices, such as the characteristic ``tissue``; with `labels`, the column of that table; the
+        name of the label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in
+        ``class_names`` if the archive has that array.
     labels : path, optional
         A text file with the labels, if they stand apart from the features: one a line, or with `label` a table. If the
         first column of that table holds the sample names, labels are looked up by them, else they count in order.
@@ -77,16 +103,23 @@ def read_table(
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
     ignore : collection of str
-        Columns (of H5AD, MatrixMarket and NPZ: features; with `transpose`: rows or columns) to leave out.
+        Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files whose features
+        aren't columns of a table, features.
     transpose : bool
         Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
+        Formats that always have features in rows are read so without it.
     feature_names : path, optional
         For MatrixMarket: a text file whose first column has the feature names, without a header.
     layer : str, optional
-        For H5AD: the layer to read in place of `X`.
+        The layer to read in place of `X`, or of the matrix of a loom file; the assay of an experiment (default: the
+        first one).
+    mod : str, optional
+        The modality of H5MU; the feature type, or before version 3 of Cell Ranger the genome, of 10x's files that have
+        several.
     max_memory : int or str, optional
-        For H5AD: leave X on disk if it takes more than a quarter of this, in bytes or such as "4G". The table's `X` is
-        then what the `fit` of an estimator reads block by block. Default: read it.
+        The memory budget, in bytes or such as "4G", beyond which no file is expanded (default: that of the machine).
+        With it, X of H5AD, Zarr, H5MU, 10x's files and loom stays on disk if it takes more than a quarter of it. The
+        table's `X` is then what the `fit` of an estimator reads block by block.
 
     Returns
     -------
@@ -98,8 +131,10 @@ def read_table(
         There is no such file.
     ValueError
         The file isn't such a table, or a parameter doesn't fit it.
+    MemoryError
+        The file expands to more than the memory budget.
     ModuleNotFoundError
-        Parquet without pyarrow, H5AD without anndata.
+        Parquet without pyarrow, H5AD without anndata, RDS without rds2py.
 
     Examples
     --------
@@ -113,29 +148,29 @@ def read_table(
     (['BRCA1', 'TP53'], ['tumour', 'normal'], (2, 2))
     """
     path = Path(path)
-    reader = next((read for ending, read in READERS.items() if path.name.lower().endswith(ending)), None)
+    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
+    reader = READERS[max(endings, key=len)] if endings else None
     for source in (path, labels, feature_names):
         if source is not None:
             check_input(Path(source))
     if reader is None:
         raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
-    if layer is not None and reader is not read_h5ad:
-        raise TableError(f"Only H5AD files have layers, '{path}' has none: leave out ", Parameter("layer"))
-    if feature_names is not None and reader is not read_mtx:
-        raise TableError(
-            Parameter("feature_names"), f" is for MatrixMarket files only: '{path}' names its own features"
-        )
-    most_bytes = None if max_memory is None else parse_memory(max_memory) // 4
+    for name, given in (("layer", layer), ("mod", mod), ("feature_names", feature_names)):
+        if given is not None and reader not in _ONLY_FOR[name]:
+            others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
+            raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+    budget = None if max_memory is None else parse_memory(max_memory)
+    most_bytes = None if budget is None else budget // 4
     names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
-        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, most_bytes))
+        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes))
     if labels is None:
         assert label is not None  # or the reader would have asked for it
         y, found = content.aside[label], {name: content.aside[name] for name in annotations}
     else:
         with naming(Path(labels)):
-            y, found = read_labels(Path(labels), label, tuple(annotations), content, path)
+            y, found = read_labels(Path(labels), label, tuple(annotations), content, path, budget)
     return Table(content.X, y, content.feature_names, str(path), found)

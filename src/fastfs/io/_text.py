@@ -1,11 +1,10 @@
 """Text tables, read in one pass and not as a frame: a frame of 10^5 columns takes three times the memory."""
 
 import csv
-import gzip
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -15,12 +14,13 @@ import numpy as np
 
 from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, numbers, row_not_numeric
 from fastfs.io._errors import unknown
+from fastfs.io._expand import open_expanded
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
 def read_text(path: Path, wanted: Wanted) -> Content:
-    with open_table(path, "features" if wanted.transpose else "samples") as (header, rows):
-        return (_read_features if wanted.transpose else _read_samples)(path, wanted, header, rows)
+    with open_table(path, "features" if wanted.transpose else "samples", wanted.budget) as (header, rows):
+        return (read_features if wanted.transpose else _read_samples)(path, wanted, header, rows)
 
 
 def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
@@ -47,7 +47,7 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
     return Content(X, [header[j] for j in keep], sample_names or None, of_samples)
 
 
-def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
+def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[Sequence[str]]) -> Content:
     """Features in rows, samples in columns."""
     names_at, keep = sample_columns(header, [], wanted, path)
     sample_names = [header[j] for j in keep]
@@ -80,9 +80,9 @@ def _read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator
 
 
 @contextmanager
-def open_table(path: Path, what: str) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
     """The names in the first line, and the rows below it, which hold `what`, each with a cell for each name."""
-    with _open_text(path) as file:
+    with open_text(path, budget) as file:
         separator = _separator(path)
         rows = _reader(file, separator)
         header = stripped(next(rows, []))
@@ -116,28 +116,25 @@ def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str
         yield row
 
 
-def read_lines(path: Path) -> list[list[str]]:
+def read_lines(path: Path, budget: int | None) -> list[list[str]]:
     """The rows of a text file without a header."""
-    with _open_text(path) as file:
+    with open_text(path, budget) as file:
         return [stripped(row) for row in _reader(file, _separator(path)) if row]
 
 
-def read_names(path: Path) -> list[str]:
+def read_names(path: Path, budget: int | None = None) -> list[str]:
     """The first column of a text file without a header, as of the files that come with a 10x matrix."""
-    return [row[0] for row in read_lines(path)]
+    return [row[0] for row in read_lines(path, budget)]
 
 
 @contextmanager
-def _open_text(path: Path) -> Iterator[TextIO]:
-    is_gzip = path.suffix.lower() == ".gz"
+def open_text(path: Path, budget: int | None) -> Iterator[TextIO]:
     try:
         # utf-8-sig: spreadsheet programs put a byte order mark in front of the first name.
-        with (gzip.open if is_gzip else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
+        with open_expanded(path, budget) as file, TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            yield text
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"'{path}' is no gzip file, or a damaged one: {error}") from error
 
 
 def _reader(file: TextIO, separator: str) -> Any:

@@ -10,19 +10,23 @@ from typing import Any
 from fastfs.io._files import check_output, replacing
 
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
-RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt")
+RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")
+
+# The columns of which endings of lists consist.
+_OF_LISTS = {".txt": ("feature",), ".rnk": ("feature", "score")}
 
 
 def write_ranking(
     path: str | os.PathLike[str], ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a ranking as CSV, JSON, Parquet or a list of names: either the whole file is written, or nothing.
+    """Write a ranking as CSV, JSON, Parquet or a list: either the whole file is written, or nothing.
 
     Parameters
     ----------
     path : path
-        Ends in ``.csv``, ``.json``, ``.parquet``, which needs pyarrow, of the extra ``[parquet]``, or, if there is a
-        column ``feature``, in ``.txt``: that column alone, a line each, as PLINK's ``--extract`` takes names of SNPs.
+        Ends in ``.csv``, ``.json``, or ``.parquet``, which needs pyarrow, of the extra ``[parquet]``; or in ``.txt``:
+        the column ``feature`` alone, a line each, as PLINK's ``--extract`` takes names of SNPs; or in ``.rnk``: the
+        columns ``feature`` and ``score`` with a tab between them, as GSEA takes a ranked list of genes.
     ranking : mapping of str to sequence
         The columns in their order, such as ``rank``, ``feature``, ``index`` and ``score``, of equal length.
     about : mapping, optional
@@ -47,7 +51,8 @@ def write_ranking(
     2,BRCA1,0.25
     <BLANKLINE>
     """
-    check_output(path, RANKING_ENDINGS if "feature" in ranking else TABLE_ENDINGS)
+    lists = [ending for ending, columns in _OF_LISTS.items() if set(columns) <= ranking.keys()]
+    check_output(path, (*TABLE_ENDINGS, *lists))
     with replacing(path) as temporary:
         if temporary.suffix.lower() == ".parquet":
             _write_parquet(temporary, ranking, about or {})
@@ -57,8 +62,9 @@ def write_ranking(
             if temporary.suffix.lower() == ".json":
                 best_first = [dict(zip(ranking, row, strict=True)) for row in rows]
                 file.write(_as_json({**(about or {}), "ranking": best_first}, indent=1) + "\n")
-            elif temporary.suffix.lower() == ".txt":
-                file.writelines(f"{name}\n" for name in ranking["feature"])
+            elif columns := _OF_LISTS.get(temporary.suffix.lower()):
+                cells = zip(*(ranking[name] for name in columns), strict=True)
+                file.writelines("\t".join(map(str, row)) + "\n" for row in cells)
             else:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(ranking)

@@ -1,0 +1,121 @@
+"""Files of AnnData: H5AD, Zarr and H5MU, which store one data model in different containers."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.source import Source
+from fastfs.io._cells import as_labels
+from fastfs.io._errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._layout import Content, Wanted, features_of
+from fastfs.io._matrices import as_matrix, columns_of, loaded_or_source
+
+
+def read_h5ad(path: Path, wanted: Wanted) -> Content:
+    return _read(path, wanted, "H5AD file", _open_h5)
+
+
+def read_zarr(path: Path, wanted: Wanted) -> Content:
+    return _read(path, wanted, "Zarr store of AnnData", _open_zarr)
+
+
+def read_h5mu(path: Path, wanted: Wanted) -> Content:
+    return _read(path, wanted, "H5MU file", _open_h5)
+
+
+def _open_h5(path: Path, stack: ExitStack) -> Any:
+    import h5py
+
+    return stack.enter_context(h5py.File(path, "r"))
+
+
+def _open_zarr(path: Path, _: ExitStack) -> Any:
+    import zarr
+
+    return zarr.open_group(str(path), mode="r")
+
+
+def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
+    from anndata.io import read_elem  # first: if other packages are missing, too, it's anndata that the user installs
+
+    if wanted.transpose:
+        raise TableError(f"'{path}' has samples in rows, as every {kind}: leave out ", TRANSPOSE)
+    # Only what is needed is read: other layers, raw counts and neighbours can be many times larger.
+    with ExitStack() as stack:
+        with damage_of(path, kind):
+            store = open_store(path, stack)
+            names = list(store)
+        group, common = store, None
+        if kind == "H5MU file":
+            group, common = _modality(store, names, wanted, path), store["obs"]
+        with damage_of(path, kind):
+            missing = [part for part in ("obs", "var") if part not in group]
+            is_old = "obs" in group and hasattr(group["obs"], "dtype")
+            layers = list(group.get("layers", ()))
+        if missing:
+            raise ValueError(f"'{path}' is no {kind}: it has no '{missing[0]}'")
+        if is_old:
+            raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one")
+        if wanted.layer is not None and wanted.layer not in layers:
+            raise unknown("layer", wanted.layer, layers, path)
+        name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
+        no_X = TableError(
+            f"'{path}' has no X; choose a layer with ", Parameter("layer"), f" (layers: {some_of(layers)})"
+        )
+        if name not in group:
+            raise no_X
+        with damage_of(path, kind):
+            obs, var = read_elem(group["obs"]), read_elem(group["var"])
+            if common is not None:
+                obs = _joined(obs, read_elem(common))
+            X = loaded_or_source(group[name], wanted, read_elem)
+        if X is None:
+            raise no_X
+        of_samples = _of_samples(obs, wanted, path)
+        if isinstance(X, Source):
+            stack.pop_all()  # it reads from the file later
+    X = X if isinstance(X, Source) else as_matrix(X, path)
+    if X.shape != (len(obs), len(var)):
+        raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}")
+    if not X.shape[0]:
+        raise ValueError(f"'{path}' has no samples")
+    names = [str(feature) for feature in var.index]
+    keep = features_of(names, wanted.ignore, path, "feature")
+    sample_names = [str(sample) for sample in obs.index]
+    return Content(columns_of(X, keep), [names[j] for j in keep], sample_names, of_samples)
+
+
+def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
+    """The group of the modality that is wanted."""
+    if "mod" not in names or "obs" not in names:
+        raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
+    modalities = list(store["mod"])
+    if wanted.mod is None:
+        found = f" (modalities: {some_of(modalities)})"
+        raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), found)
+    if wanted.mod not in modalities:
+        raise unknown("modality", wanted.mod, modalities, path)
+    return store["mod"][wanted.mod]
+
+
+def _joined(obs: Any, common: Any) -> Any:
+    """The annotations of the samples of a modality, and those of all modalities that it has no column for."""
+    others = [name for name in common.columns if name not in obs.columns]
+    return obs.join(common[others])
+
+
+def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, np.ndarray]:
+    columns = [str(name) for name in obs.columns]
+    if wanted.has_labels and wanted.label is None:
+        needed = f"'{path}' needs a label column: choose one of obs with "
+        raise TableError(needed, Parameter("label"), f" ({some_of(columns)})")
+    found = {}
+    for name in wanted.aside:
+        if name not in columns:
+            raise unknown("column of obs", name, columns, path)
+        values = obs[name].astype(object).where(obs[name].notna(), None).tolist()
+        found[name] = as_labels(values, f"'{name}' in obs of '{path}'")
+    return found

@@ -1,0 +1,74 @@
+"""GCT files, of versions 1.2 and 1.3."""
+
+from collections.abc import Iterator
+from operator import itemgetter
+from pathlib import Path
+
+from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
+from fastfs.io._layout import OR_LABELS, Content, Wanted, require_labels_file, require_no_transpose
+from fastfs.io._text import open_text, read_features, stripped
+
+_KIND = "GCT file"
+
+# What the tools of the format write for a value that is missing.
+_MISSING = "-666"
+
+
+def read_gct(path: Path, wanted: Wanted) -> Content:
+    require_no_transpose(wanted, path, _KIND)
+    with open_text(path, wanted.budget) as file:
+        lines = (line.rstrip("\r\n").split("\t") for line in file)
+        version = next(lines)[0].strip()
+        if version not in ("#1.2", "#1.3"):
+            raise ValueError(f"'{path}' is no {_KIND}: its first line must be #1.2 or #1.3, not {short(version)!r}")
+        sizes = [cell for cell in stripped(next(lines, [])) if cell]
+        if len(sizes) != (2 if version == "#1.2" else 4) or not all(
+            size.isascii() and size.isdigit() for size in sizes
+        ):
+            raise ValueError(
+                f"'{path}' is no {_KIND}: its second line must hold the sizes, not {short(' '.join(sizes))!r}"
+            )
+        n_features, n_samples, n_about_features, n_about_samples = [*map(int, sizes), 1, 0][:4]
+        header = stripped(next(lines, []))
+        width = 1 + n_about_features + n_samples
+        if len(header) < width or any(header[width:]):
+            raise ValueError(
+                f"'{path}' is damaged: its second line tells of {width} columns, its third has {len(header)}"
+            )
+        # The columns in between describe the features.
+        pick = itemgetter(0, *range(1 + n_about_features, width))
+        about = {}
+        for _ in range(n_about_samples):
+            row = next(lines, [])
+            _require_width(row, width, path)
+            name, *cells = stripped(pick(row))
+            about[name] = ["" if cell == _MISSING else cell for cell in cells]
+        if not about:
+            require_labels_file(wanted, path)
+        if wanted.has_labels and wanted.label is None:
+            found = f" ({some_of([*about])})"
+            raise TableError(f"'{path}' needs a label: choose one with ", Parameter("label"), found, *OR_LABELS)
+        for name in wanted.aside:
+            if name not in about:
+                raise unknown("annotation of its samples", name, [*about], path)
+
+        def rows() -> Iterator[list[str]]:
+            yield from ([name, *about[name]] for name in wanted.aside)
+            n = 0
+            for row in lines:
+                if len(row) > 1 or row[0]:
+                    _require_width(row, width, path)
+                    n += 1
+                    yield pick(row)
+            if n != n_features:
+                raise ValueError(f"'{path}' is damaged: its second line tells of {n_features} features, but it has {n}")
+
+        return read_features(path, wanted, list(pick(header)), rows())
+
+
+def _require_width(row: list[str], width: int, path: Path) -> None:
+    if len(row) < width or any(row[width:]):
+        raise ValueError(
+            f"'{path}' is damaged: the row '{short(row[0]) if row else ''}' must have {width} columns, "
+            f"but has {len(row)}"
+        )

@@ -1,0 +1,88 @@
+"""Loom files."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.source import Source
+from fastfs.io._cells import as_labels
+from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_no_transpose
+from fastfs.io._matrices import as_float, columns_of, loaded_or_source
+
+_KIND = "loom file"
+
+# Names and identifiers of features, and names of cells: by the conventions of the format, then as anndata writes them.
+_NAMES, _IDS, _CELLS = ("Gene", "var_names"), ("Accession",), ("CellID", "obs_names")
+
+
+def read_loom(path: Path, wanted: Wanted) -> Content:
+    import h5py
+
+    require_no_transpose(wanted, path, _KIND)
+    with ExitStack() as stack:
+        with damage_of(path, _KIND):
+            file = stack.enter_context(h5py.File(path, "r"))
+            layers = list(file.get("layers", ()))
+        for part in ("matrix", "row_attrs", "col_attrs"):
+            if part not in file:
+                raise ValueError(f"'{path}' is no {_KIND}: it has no '{part}'")
+        if wanted.layer is not None and wanted.layer not in layers:
+            raise unknown("layer", wanted.layer, layers, path)
+        with damage_of(path, _KIND):
+            of_features, of_cells = file["row_attrs"], file["col_attrs"]
+            X = _Cells(file["matrix" if wanted.layer is None else f"layers/{wanted.layer}"])
+            names, ids = (_first(of_features, known) for known in (_NAMES, _IDS))
+            cells = _first(of_cells, _CELLS)
+            columns = [name for name, values in of_cells.items() if values.ndim == 1 and name not in _CELLS]
+        if wanted.has_labels and wanted.label is None:
+            needed = f"'{path}' needs a label: choose one of its column attributes with "
+            raise TableError(needed, Parameter("label"), f" ({some_of(columns)})")
+        for name in wanted.aside:
+            if name not in columns:
+                raise unknown("column attribute", name, columns, path)
+        with damage_of(path, _KIND):
+            values = {name: _values(of_cells[name]) for name in wanted.aside}
+            loaded = loaded_or_source(X, wanted, lambda cells_: as_float(cells_[:], path))
+        names = names or ids
+        if names is None:
+            raise ValueError(f"'{path}' doesn't name its features: expected the row attribute {' or '.join(_NAMES)}")
+        lengths = {len(names)} | ({len(ids)} if ids else set())
+        if lengths != {X.shape[1]} or any(len(found) != X.shape[0] for found in (*values.values(), cells or X)):
+            raise ValueError(f"'{path}' is damaged: the attributes don't fit the matrix of {X.shape[::-1]}")
+        if isinstance(loaded, Source):
+            stack.pop_all()  # it reads from the file later
+    if not X.shape[0]:
+        raise ValueError(f"'{path}' has no samples")
+    named = features_by_name(names, ids or names)
+    keep = features_of(named, wanted.ignore, path, "feature")
+    of_samples = {name: as_labels(found, f"Column attribute '{name}' of '{path}'") for name, found in values.items()}
+    return Content(columns_of(loaded, keep), [named[j] for j in keep], cells, of_samples)
+
+
+def _first(attributes: Any, known: tuple[str, ...]) -> list[str] | None:
+    found = next((name for name in known if name in attributes), None)
+    return None if found is None else [str(value) for value in _values(attributes[found])]
+
+
+def _values(stored: Any) -> list[Any]:
+    return [value.decode() if isinstance(value, bytes) else value for value in stored[:].tolist()]
+
+
+class _Cells:
+    """A matrix of features x cells on disk as one of cells x features."""
+
+    ndim = 2
+
+    def __init__(self, stored: Any) -> None:
+        self._stored, self.dtype = stored, stored.dtype
+        self.shape = stored.shape[::-1]
+        self.chunks = stored.chunks and stored.chunks[::-1]
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.asarray(self._stored[:, rows]).T

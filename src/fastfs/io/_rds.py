@@ -1,0 +1,291 @@
+"""RDS files, which R's saveRDS writes: matrices, data.frames and Bioconductor's experiments."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, column_of_kind, numbers
+from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._expand import Bounded
+from fastfs.io._layout import (
+    OR_LABELS,
+    Content,
+    Wanted,
+    check_rows,
+    feature_columns,
+    features_of,
+    require_no_transpose,
+    sample_columns,
+)
+from fastfs.io._matrices import as_matrix, columns_of
+
+_OPENERS: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+
+# R's missing integer, of which rds2py leaves some.
+_MISSING = np.iinfo(np.int32).min
+
+_NUMERIC = ("integer", "double", "boolean")
+_DATES = ("Date", "POSIXct", "POSIXlt", "difftime")
+
+
+def read_rds(path: Path, wanted: Wanted) -> Content:
+    found = _parsed(path, wanted.budget)
+    if _has(found, "assays", "colData"):
+        return _read_experiment(path, wanted, found)
+    if wanted.layer is not None:
+        raise TableError(f"'{path}' holds no experiment with assays: leave out ", Parameter("layer"))
+    classes = _classes(found)
+    if "data.frame" in classes:
+        with damage_of(path, "RDS file"):
+            header, rows = _strings(_attribute(found, "names")), _strings(_attribute(found, "row.names"))
+            columns = found["data"]
+        table = _Table(header or [], rows, _Frame(columns, header or [], path))
+    elif _has(found, "dim") or _has(found, "Dim"):
+        X, rows, header = _matrix(found, f"'{path}'")
+        table = _Table(header or [f"x{j}" for j in range(X.shape[1])], rows, _Matrix(X, path))
+    else:
+        raise ValueError(
+            f"'{path}' holds an object of class '{classes[0]}'; expected a matrix, a data.frame, or an experiment of "
+            "Bioconductor: save one by saveRDS(x, 'x.rds')"
+        )
+    return (_read_features if wanted.transpose else _read_samples)(path, wanted, table)
+
+
+def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
+    """The object of the file as rds2py gives it: type, data, attributes, and the class of S4 objects."""
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints which of its optional packages are missing
+        from rds2py import parse_rds
+
+    with tempfile.TemporaryDirectory() as folder, damage_of(path, "RDS file"):
+        plain = path
+        with path.open("rb") as file:
+            start = file.read(6)
+        opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
+        if opener is not None:
+            plain = Path(folder, "expanded.rds")
+            with opener(path) as file, plain.open("wb") as to:
+                shutil.copyfileobj(io.BufferedReader(Bounded(file, path, budget), 1 << 18), to)
+            with plain.open("rb") as file:
+                start = file.read(6)
+        if start.startswith((b"RDX", b"RDA")):
+            raise ValueError("save() wrote it, so write the one object by saveRDS()")
+        if not start.startswith(b"X\n"):
+            raise ValueError("expected the binary format of saveRDS()")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of objects that it leaves out, such as formulas
+            try:
+                found: dict[str, Any] = parse_rds(str(plain))
+            except Exception as error:
+                raise ValueError(
+                    "it is cut off, or holds functions, as a DESeqDataSet does; then save, in R, "
+                    "SummarizedExperiment(assays(x), colData = colData(x)) in its place"
+                ) from error
+        return found
+
+
+# Objects of R
+
+
+def _attribute(found: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The attribute of this name, of which the attribute of the next, and so on; {} if there is none."""
+    for name in names:
+        found = (found.get("attributes") or {}).get(name, {})
+    return found
+
+
+def _has(found: dict[str, Any], *names: str) -> bool:
+    return all(_attribute(found, name) for name in names)
+
+
+def _strings(found: dict[str, Any]) -> list[str] | None:
+    return ["" if cell is None else cell for cell in found["data"]] if found.get("type") == "string" else None
+
+
+def _classes(found: dict[str, Any]) -> list[str]:
+    return _strings(_attribute(found, "class")) or [found.get("class_name") or found["type"]]
+
+
+def _numbers(found: dict[str, Any]) -> np.ndarray:
+    values = np.array(found["data"])
+    if values.dtype == object:  # bools, some of them missing
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    is_missing = values == _MISSING if values.dtype.kind == "i" else np.zeros(0, bool)
+    return np.where(is_missing, np.nan, values) if is_missing.any() else values
+
+
+def _cells(found: dict[str, Any], where: str) -> list[Any]:
+    """A column's cells; missing ones are None."""
+    if "factor" in _classes(found):
+        levels = _strings(_attribute(found, "levels")) or []
+        return [None if code != code else levels[int(code) - 1] for code in _numbers(found).tolist()]
+    if found["type"] == "string":
+        return list(found["data"])
+    if found["type"] not in _NUMERIC:
+        raise ValueError(f"{where} is of class '{_classes(found)[0]}'; expected text, numbers or a factor")
+    return [None if value != value else value for value in _numbers(found).tolist()]
+
+
+def _matrix(found: dict[str, Any], what: str) -> tuple[Any, list[str] | None, list[str] | None]:
+    """A matrix, and the names of its rows and columns."""
+    from scipy import sparse
+
+    form = re.fullmatch(r"[dl]g([CRT])Matrix", found.get("class_name") or "")
+    if form is None and not (found["type"] in _NUMERIC and len(_attribute(found, "dim").get("data", ())) == 2):
+        raise ValueError(
+            f"{what} is of class '{_classes(found)[0]}'; expected a matrix of numbers, or a dgCMatrix as of as(x, "
+            "'dgCMatrix')"
+        )
+    if form is None:
+        X = _numbers(found).reshape(_attribute(found, "dim")["data"].tolist(), order="F")
+        names = _attribute(found, "dimnames").get("data") or [{}, {}]
+        return X, _strings(names[0]), _strings(names[1])
+    shape = tuple(_attribute(found, "Dim")["data"].tolist())
+    i, j, p = (_attribute(found, name).get("data") for name in "ijp")
+    values = _numbers(_attribute(found, "x"))
+    if form[1] == "T":
+        X = sparse.coo_array((values, (i, j)), shape=shape).tocsr()
+    else:
+        X = (sparse.csc_array if form[1] == "C" else sparse.csr_array)(
+            (values, i if form[1] == "C" else j, p), shape=shape
+        )
+    names = _attribute(found, "Dimnames").get("data") or [{}, {}]
+    return X, _strings(names[0]), _strings(names[1])
+
+
+# Bioconductor's experiments: features in rows, annotations of the samples beside them
+
+
+def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Content:
+    require_no_transpose(wanted, path, "experiment of Bioconductor")
+    with damage_of(path, "RDS file"):
+        stored = _attribute(found, "assays", "data", "listData")
+        if not stored.get("data"):
+            raise TableError(
+                f"'{path}' holds no assays: save the experiment anew with a recent version of Bioconductor"
+            )
+        assays = _strings(_attribute(stored, "names")) or [f"assay{j + 1}" for j in range(len(stored["data"]))]
+        about = _attribute(found, "colData", "listData")
+        columns = dict(zip(_strings(_attribute(about, "names")) or [], about.get("data", []), strict=True))
+    if wanted.layer is not None and wanted.layer not in assays:
+        raise unknown("assay", wanted.layer, assays, path)
+    if wanted.has_labels and wanted.label is None:
+        needed = f"'{path}' needs a label: choose a column of colData with "
+        raise TableError(needed, Parameter("label"), f" ({some_of([*columns])})", *OR_LABELS)
+    for name in wanted.aside:
+        if name not in columns:
+            raise unknown("column of colData", name, [*columns], path)
+    name = assays[0] if wanted.layer is None else wanted.layer
+    X, rows, samples = _matrix(stored["data"][assays.index(name)], f"Assay '{name}' of '{path}'")
+    named_by = (("NAMES",), ("rowRanges", "ranges", "NAMES"), ("rowRanges", "partitioning", "NAMES"))
+    names = next((names for way in named_by if (names := _strings(_attribute(found, *way)))), rows)
+    names = names or [f"x{j}" for j in range(X.shape[0])]
+    samples = _strings(_attribute(found, "colData", "rownames")) or samples
+    of_samples = {name: _cells(columns[name], f"Column '{name}' of colData") for name in wanted.aside}
+    if len(names) != X.shape[0] or any(len(cells) != X.shape[1] for cells in of_samples.values()):
+        raise ValueError(f"'{path}' is damaged: its names or its colData don't fit the assay '{name}' of {X.shape}")
+    keep = features_of(names, wanted.ignore, path, "feature")
+    found_labels = {name: as_labels(cells, f"'{name}' in colData of '{path}'") for name, cells in of_samples.items()}
+    return Content(columns_of(as_matrix(X.T, path), keep), [names[j] for j in keep], samples, found_labels)
+
+
+# Tables: a matrix or a data.frame, whose row names are a first column without a name, as in text
+
+
+class _Matrix:
+    def __init__(self, X: Any, path: Path) -> None:
+        self._X = as_matrix(X, path)
+
+    def cells(self, column: int) -> list[Any]:
+        values = self._X[:, [column]]
+        found: list[Any] = (values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
+        return found
+
+    def columns(self, chosen: Sequence[int]) -> Any:
+        return columns_of(self._X, chosen)
+
+
+class _Frame:
+    def __init__(self, columns: Sequence[dict[str, Any]], header: Sequence[str], path: Path) -> None:
+        self._columns, self._header, self._path = columns, header, path
+
+    def cells(self, column: int) -> list[Any]:
+        return _cells(self._columns[column], f"Column '{self._header[column]}' of '{self._path}'")
+
+    def columns(self, chosen: Sequence[int]) -> Any:
+        return np.column_stack([self._numbers(j) for j in chosen])
+
+    def _numbers(self, j: int) -> np.ndarray:
+        found, name = self._columns[j], self._header[j]
+        kind = _classes(found)[0]
+        if "class" not in (found.get("attributes") or {}) and found["type"] in _NUMERIC:
+            return _numbers(found).astype(np.float64)
+        if found["type"] == "string":
+            cells = ["" if cell is None else cell for cell in found["data"]]
+            try:
+                return np.array(numbers(cells))
+            except NotANumber as error:
+                raise column_not_numeric(self._path, name, error.position, cells[error.position], j == 0) from None
+        held = (
+            "categories" if "factor" in _classes(found) else "dates or durations" if kind in _DATES else "other values"
+        )
+        raise column_of_kind(self._path, name, f"{held} ({kind})")
+
+
+class _Table(NamedTuple):
+    header: list[str]
+    row_names: list[str] | None
+    values: _Matrix | _Frame
+
+    def with_names(self) -> list[str]:
+        return self.header if self.row_names is None else ["", *self.header]
+
+    def cells(self, column: int) -> list[Any]:
+        """Of a column of `with_names`."""
+        if self.row_names is None:
+            return self.values.cells(column)
+        return self.row_names if column == 0 else self.values.cells(column - 1)
+
+    def columns(self, chosen: Sequence[int]) -> Any:
+        return self.values.columns([j - (self.row_names is not None) for j in chosen])
+
+
+def _read_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
+    header = table.with_names()
+    if not header:
+        raise ValueError(f"'{path}' has no columns; expected a table")
+    names_at, keep = feature_columns(header, [], wanted, path, lambda: list(map(str, table.cells(0))))
+    X = table.columns(keep)
+    if not X.shape[0]:
+        raise ValueError(f"'{path}' has no samples")
+    of_samples = {
+        name: as_labels(table.cells(header.index(name)), f"Column '{name}' of '{path}'") for name in wanted.aside
+    }
+    samples = None if names_at is None else list(map(str, table.cells(names_at)))
+    return Content(X, [header[j] for j in keep], samples, of_samples)
+
+
+def _read_features(path: Path, wanted: Wanted, table: _Table) -> Content:
+    header = table.with_names()
+    names_at, keep = sample_columns(header, [], wanted, path)
+    names, samples = list(map(str, table.cells(names_at))), [header[j] for j in keep]
+    left_out = {name: i for i, name in enumerate(names) if name in wanted.aside or name in wanted.ignore}
+    rows = [i for i, name in enumerate(names) if name not in left_out]
+    check_rows([names[i] for i in rows], left_out, header, wanted, path)
+    X = as_matrix(table.columns(keep).T, path)
+    of_samples = {}
+    for name in wanted.aside:
+        values = X[:, [left_out[name]]]
+        cells = (values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
+        of_samples[name] = as_labels(cells, f"Row '{name}' of '{path}'", samples)
+    return Content(columns_of(X, rows), [names[i] for i in rows], samples, of_samples)

@@ -1,0 +1,110 @@
+"""Series matrix files of GEO, the Gene Expression Omnibus."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
+from fastfs.io._layout import OR_LABELS, Content, Wanted, require_no_transpose
+from fastfs.io._text import open_text, read_features
+
+_KIND = "series matrix of GEO"
+_BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
+
+# Annotations of samples that an error lists.
+_MOST_LISTED = 12
+
+
+def read_series_matrix(path: Path, wanted: Wanted) -> Content:
+    require_no_transpose(wanted, path, _KIND)
+    with open_text(path, wanted.budget) as file:
+        lines = ([_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")] for line in file)
+        fields = []
+        for name, *cells in lines:
+            if name == _BEGIN:
+                break
+            if name.startswith("!Sample_"):
+                fields.append((name.removeprefix("!Sample_"), cells))
+            elif name and not name.startswith("!"):
+                raise ValueError(f"'{path}' is no {_KIND}: its lines must begin with '!', not {short(name)!r}")
+        else:
+            raise ValueError(f"'{path}' is no {_KIND}, or a damaged one: it has no line '{_BEGIN}'")
+        header = next(lines, [""])
+        samples = header[1:]
+        for name, cells in fields:
+            if len(cells) != len(samples):
+                raise ValueError(
+                    f"'{path}' is damaged: '!Sample_{name}' has {len(cells)} values for the {len(samples)} samples"
+                )
+        _require_one_platform(fields, path)
+        about = _annotations(fields, len(samples))
+        if wanted.has_labels and wanted.label is None:
+            found = f" ({', '.join(_candidates(about)) or 'none tells classes apart'})"
+            raise TableError(f"'{path}' needs a label: choose one with ", Parameter("label"), found, *OR_LABELS)
+        for name in wanted.aside:
+            if name not in about:
+                raise unknown("annotation of its samples", name, [*about], path)
+
+        def rows() -> Iterator[list[str]]:
+            yield from ([name, *about[name]] for name in wanted.aside)
+            is_empty = True
+            for row in lines:
+                if row[0] == _END:
+                    break
+                if len(row) != len(header):
+                    raise ValueError(
+                        f"'{path}' is damaged: the row '{short(row[0])}' has {len(row)} columns, not {len(header)}"
+                    )
+                is_empty = False
+                yield row
+            else:
+                raise ValueError(f"'{path}' is damaged: it ends without the line '{_END}'")
+            if is_empty:
+                raise ValueError(
+                    f"'{path}' holds no values: for sequencing, GEO keeps them in supplementary files, so read those"
+                )
+
+        return read_features(path, wanted, header, rows())
+
+
+def _unquoted(cell: str) -> str:
+    return (cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell).strip()
+
+
+def _require_one_platform(fields: list[tuple[str, list[str]]], path: Path) -> None:
+    platforms = list(dict.fromkeys(cell for name, cells in fields if name == "platform_id" for cell in cells))
+    if len(platforms) > 1:
+        raise ValueError(
+            f"'{path}' must hold samples of one platform, but has those of {some_of(platforms)}, whose probes differ: "
+            "take the series matrix of one platform, or split the file"
+        )
+
+
+def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[str, list[str]]:
+    """What the file tells about the samples, by name: characteristics by their own, such as tissue, "" if missing.
+
+    The lines of characteristics don't correspond between samples: where one is missing, the next ones move up.
+    """
+    about: dict[str, list[str]] = {}
+    seen: list[dict[str, str]] = [{} for _ in range(n_samples)]
+    for field, cells in fields:
+        channel = re.fullmatch(r"characteristics_ch(\d+)", field)
+        for sample, cell in enumerate(cells):
+            name, value = field, cell
+            if channel and (found := re.fullmatch(r"([^:]+):\s*(.*)", cell)):
+                name, value = found[1].strip() + ("" if channel[1] == "1" else f":ch{channel[1]}"), found[2]
+            elif channel and not cell:
+                continue
+            unique, again = name, 1
+            while unique in seen[sample]:
+                unique, again = f"{name}.{again}", again + 1
+            seen[sample][unique] = value
+            about.setdefault(unique, [""] * n_samples)[sample] = value
+    return about
+
+
+def _candidates(about: dict[str, list[str]]) -> list[str]:
+    """The annotations that tell classes apart, with the number of these."""
+    counts = {name: len(set(values)) for name, values in about.items() if all(values)}
+    found = [f"{name}: {n} classes" for name, n in counts.items() if 2 <= n <= len(about[name]) / 2]
+    return found[:_MOST_LISTED] + ["..."] * (len(found) > _MOST_LISTED)

@@ -1,0 +1,86 @@
+"""HDF5 files of 10x Genomics' Cell Ranger, of its version 3 and later, and of those before."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.source import Source
+from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_labels_file, require_no_transpose
+from fastfs.io._matrices import columns_of, csr, loaded_or_source
+
+_KIND = "HDF5 file of 10x Genomics"
+
+
+def read_10x(path: Path, wanted: Wanted) -> Content:
+    import h5py
+
+    require_no_transpose(wanted, path, _KIND)
+    require_labels_file(wanted, path)
+    with ExitStack() as stack:
+        with damage_of(path, _KIND):
+            file = stack.enter_context(h5py.File(path, "r"))
+            # Before version 3, there is a group for each genome, with genes only.
+            genomes = [name for name, group in file.items() if "gene_names" in group and "barcodes" in group]
+        if "matrix" not in file and not genomes:
+            raise ValueError(
+                f"'{path}' is no {_KIND}: expected a group 'matrix', but it has {some_of(list(file))}; files of "
+                "AnnData must end in .h5ad"
+            )
+        with damage_of(path, _KIND):
+            if "matrix" in file:
+                group = file["matrix"]
+                names, ids, types = (_text(group["features"][part]) for part in ("name", "id", "feature_type"))
+            else:
+                group = file[_chosen(genomes, "genome", wanted, path)]
+                names, ids, types = _text(group["gene_names"]), _text(group["genes"]), []
+            cells = _text(group["barcodes"])
+            X = loaded_or_source(_Cells(group), wanted, lambda cells_: cells_.load(path))
+        if X.shape != (len(cells), len(names)) or len(ids) != len(names):
+            raise ValueError(
+                f"'{path}' is damaged: its matrix is {X.shape}, but it names {len(cells)} cells, {len(names)} features"
+            )
+        if isinstance(X, Source):
+            stack.pop_all()  # it reads from the file later
+    if not cells:
+        raise ValueError(f"'{path}' has no samples")
+    kinds = list(dict.fromkeys(types))
+    kind = _chosen(kinds, "feature type", wanted, path) if types else None
+    of_kind = [j for j in range(len(names)) if not types or types[j] == kind]
+    named = features_by_name([names[j] for j in of_kind], [ids[j] for j in of_kind])
+    keep = features_of(named, wanted.ignore, path, "feature")
+    return Content(columns_of(X, [of_kind[k] for k in keep]), [named[k] for k in keep], cells)
+
+
+def _chosen(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
+    """The only one, or the one that is wanted."""
+    if wanted.mod is None:
+        if len(available) > 1:
+            found = f" ({some_of(available)})"
+            raise TableError(f"'{path}' has several {what}s: choose one with ", Parameter("mod"), found)
+        return available[0]
+    if wanted.mod not in available:
+        raise unknown(what, wanted.mod, available, path)
+    return wanted.mod
+
+
+def _text(stored: Any) -> list[str]:
+    return [value.decode() for value in stored[:].tolist()]
+
+
+class _Cells:
+    """The group of a matrix of features x cells by columns, which is one of cells x features by rows, as AnnData's."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+        n_features, n_cells = (int(size) for size in group["shape"][:])
+        self.attrs = {"encoding-type": "csr_matrix", "shape": (n_cells, n_features)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._group[name]
+
+    def load(self, path: Path) -> Any:
+        data, indices, indptr = (self._group[name][:] for name in ("data", "indices", "indptr"))
+        return csr(data, indices, indptr, np.array(self.attrs["shape"]), path)
