@@ -79,7 +79,7 @@ fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, 
 py::dict to_dict(const fastfs::relief_result& r) {
     py::dict result;
     result["scores"] = to_array(r.scores);
-    result["scores_sd"] = r.scores_sd.empty() ? py::none() : to_array(r.scores_sd);
+    result["scores_se"] = r.scores_se.empty() ? py::none() : to_array(r.scores_se);
     result["warnings"] = r.warnings;
     result["stored"] = r.stored;
     result["n_alone"] = r.n_alone;

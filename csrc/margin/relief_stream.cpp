@@ -266,12 +266,12 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
     }
 
     std::fill_n(result.scores, n_cols(), 0.0);
-    if (result.scores_sd) std::fill_n(result.scores_sd, n_cols(), 0.0);
+    if (result.scores_se) std::fill_n(result.scores_se, n_cols(), 0.0);
     for (std::int64_t k = 0; k < n_features; ++k) {
         const std::int64_t c = search_->columns[at(k)];
-        const auto [mean, deviation] = means.of(sums.data(), n_features, k);
+        const auto [mean, error] = means.of(sums.data(), n_features, k);
         result.scores[c] = options.closed_form ? mean * means.total_weight() : mean;
-        if (result.scores_sd && drawn) result.scores_sd[c] = deviation;
+        if (result.scores_se && drawn) result.scores_se[c] = error;
     }
     if (options.closed_form) normalize_closed_form(n_cols(), result);
     const bool one_sample = *std::min_element(sizes.begin(), sizes.end()) == 1;

@@ -332,7 +332,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t warnings
         int32_t stored
         double *scores
-        double *scores_sd
+        double *scores_se
         int64_t n_alone
         int64_t n_apart
     fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)

@@ -297,7 +297,7 @@ void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
     const auto* y = labels.data();
-    std::vector<double> scores(static_cast<std::size_t>(p)), deviations(scores), numbers(labels.begin(), labels.end());
+    std::vector<double> scores(static_cast<std::size_t>(p)), errors(scores), numbers(labels.begin(), labels.end());
     const auto samples = fastfs::matrix::genotypes(values.data(), n, p, bytes);
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN}) {
         fastfs_margin* margin = nullptr;
@@ -316,7 +316,7 @@ void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
                 }
                 fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
                 result.scores = scores.data();
-                result.scores_sd = deviations.data();
+                result.scores_se = errors.data();
                 test("relief " + std::to_string(method) + shape, 8 * p,
                      [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
             }

@@ -676,8 +676,8 @@ typedef struct fastfs_relief_result {
     int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
     int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
     double* scores;    /* out, n_cols: larger is better, may be negative; 0 for constant features */
-    double* scores_sd; /* out, n_cols, or NULL: the standard deviation of each score over draws of n_targets; NaN if
-                          that is 1 */
+    double* scores_se; /* out, n_cols, or NULL: the standard error of each score over draws of n_targets; NaN if that
+                          is 1 */
     int64_t n_alone;   /* out: targets without a near sample */
     int64_t n_apart;   /* out: pairs of a target and a sample without a feature that both have */
 } fastfs_relief_result;

@@ -544,7 +544,7 @@ using relief_options = fastfs_relief_options;
 inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
 
 struct relief_result {
-    std::vector<double> scores, scores_sd;  // the last of draws of n_targets, or empty
+    std::vector<double> scores, scores_se;  // the standard errors over draws of n_targets, or empty
     int warnings;                           // FASTFS_MARGIN_*
     bool stored;
     std::int64_t n_alone, n_apart;
@@ -567,10 +567,10 @@ class relief_stream {
     relief_result scores(const std::vector<std::int64_t>& merged, const run& how = default_run()) const {
         relief_result result{};
         result.scores.resize(static_cast<std::size_t>(n_cols_));
-        result.scores_sd.resize(result.scores.size());
+        result.scores_se.resize(result.scores.size());
         fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
         out.scores = result.scores.data();
-        out.scores_sd = result.scores_sd.data();
+        out.scores_se = result.scores_se.data();
         std::int64_t n_merged = 0;
         for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
         check(
@@ -646,8 +646,8 @@ class margin {
         fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
         out.scores = result.scores.data();
         if (options.n_targets > 0) {
-            result.scores_sd.resize(result.scores.size());
-            out.scores_sd = result.scores_sd.data();
+            result.scores_se.resize(result.scores.size());
+            out.scores_se = result.scores_se.data();
         }
         check(fastfs_relief(handle_.get(), labels, n_classes, &options, &how, &out));
         result.warnings = out.warnings;

@@ -187,7 +187,7 @@ class FamilyResult:
     """What any of the family found."""
 
     scores: npt.NDArray[np.float64]
-    scores_sd: npt.NDArray[np.float64] | None
+    scores_se: npt.NDArray[np.float64] | None
     algorithm: str
     n_passes: int | None = None  # over blocks of X
 
@@ -296,7 +296,7 @@ def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptio
         given["priors"] = class_priors(options.priors, response.classes)
     with in_words_of_the_caller(samples, options):
         found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
-    result = FamilyResult(found["scores"], found["scores_sd"], algorithm(found))
+    result = FamilyResult(found["scores"], found["scores_se"], algorithm(found))
     return Outcome(result, family_messages(found, response, samples.weights, options))
 
 
@@ -373,7 +373,7 @@ class InBlocks:
     def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
         """Score the features; `merged` are the classes of the response that the classes are parts of."""
         found = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
-        result = FamilyResult(found["scores"], found["scores_sd"], "targets", self.N_PASSES)
+        result = FamilyResult(found["scores"], found["scores_se"], "targets", self.N_PASSES)
         return Outcome(result, family_messages(found, response, None, options))
 
 

@@ -39,7 +39,7 @@ def fitted(method, table, **options):
 
 
 def assert_same(found, expected):
-    for name in ("scores_", "scores_sd_"):
+    for name in ("scores_", "scores_se_"):
         here, there = getattr(found, name), getattr(expected, name)
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(there).max())
 
@@ -50,7 +50,7 @@ def test_all_targets_are_the_oracle(method):
     expected = oracle.relieff(X, LABELS, 10, "range") if method == "relieff" else oracle.relief(X, LABELS, "range")
     np.testing.assert_allclose(found.scores_, expected, rtol=0, atol=1e-12)
     assert (found.algorithm_, found.n_passes_) == ("targets", 2)
-    assert not found.scores_sd_.any()
+    assert not found.scores_se_.any()
 
 
 @pytest.mark.parametrize("scaling", ["range", "standard", None])
@@ -95,7 +95,7 @@ def test_rare_classes_have_targets():
     state = [fastfs.ReliefF(n_targets=100, random_state=seed).fit(X, y) for seed in range(40)]
     expected = fastfs.ReliefF().fit(X, y).scores_
     spread = np.std([model.scores_ for model in state], axis=0, ddof=1)
-    said = np.mean([model.scores_sd_ for model in state], axis=0)
+    said = np.mean([model.scores_se_ for model in state], axis=0)
     varies = expected != 0
     assert 0.75 < np.median(said[varies] / spread[varies]) < 1.3
     far = np.abs(np.mean([model.scores_ for model in state], axis=0) - expected)[varies] / (said[varies] / np.sqrt(40))
@@ -163,7 +163,7 @@ def test_states_are_merged_in_any_order():
                 state.next(Run(1))
         found = state.scores(np.empty(0, np.int64), Run(1))
         np.testing.assert_array_equal(found["scores"], expected["scores"])
-        np.testing.assert_array_equal(found["scores_sd"], expected["scores_sd"])
+        np.testing.assert_array_equal(found["scores_se"], expected["scores_se"])
 
 
 def test_the_core_says_what_is_wrong():
