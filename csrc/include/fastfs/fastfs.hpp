@@ -563,6 +563,14 @@ class relief_stream {
     }
     void merge(const relief_stream& other) { check(fastfs_relief_stream_merge(handle_.get(), other.handle_.get())); }
     void next(const run& how = default_run()) { check(fastfs_relief_stream_next(handle_.get(), &how)); }
+    // What it has found in this pass.
+    std::int64_t size() const { return fastfs_relief_stream_size(handle_.get()); }
+    void save(void* bytes, std::int64_t n_bytes) const {
+        check(fastfs_relief_stream_save(handle_.get(), bytes, n_bytes));
+    }
+    void load(const void* bytes, std::int64_t n_bytes) {
+        check(fastfs_relief_stream_load(handle_.get(), bytes, n_bytes));
+    }
     // merged: the class that each class is a part of, or empty.
     relief_result scores(const std::vector<std::int64_t>& merged, const run& how = default_run()) const {
         relief_result result{};

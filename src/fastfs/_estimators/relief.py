@@ -48,6 +48,9 @@ class _ReliefFamily(_Selector):
             if source is not None:
                 see = partial(self._see, run=run)
                 others = (sample_weight, distances)
+                if source.dask is not None and source.shape[1] is not None:
+                    self.n_features_in_ = source.shape[1]
+                    count_selected(self.n_features_to_select, self.n_features_in_)
                 outcome, response = fit_in_blocks(source, y, options, run, others=others, see=see)
             else:
                 samples = self._read(X, y, sample_weight, distances, options, run)

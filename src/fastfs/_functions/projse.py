@@ -17,7 +17,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
 from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
 from fastfs._inputs.source import Source, is_dask, is_stream
-from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, dask_parts, merge_pairwise
+from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
@@ -510,7 +510,10 @@ def _groups_of_dask(
     from dask.delayed import delayed
 
     part, merge = delayed(_groups_of_block, pure=False), delayed(_merged_groups, pure=False)
-    parts = [part(*given, n_groups, columns, run.budget) for given in dask_parts(X, rows, groups)]
+    parts = [
+        part(first, block, which, groups[places], n_groups, columns, run.budget)
+        for first, block, which, places in Source.of(X).delayed(rows)
+    ]
     found: list[Any] = merge_pairwise(parts, merge)
     return found
 

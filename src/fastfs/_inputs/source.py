@@ -47,6 +47,8 @@ class Source:
         Whether it is stored by columns, so that rows can be read all at once only.
     n_bytes : int, optional
         Bytes that it takes in memory.
+    dask : Dask array, optional
+        That it is, in blocks of whole rows.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class Source:
         is_stored: bool = False,
         by_columns: bool = False,
         n_bytes: int | None = None,
+        dask: Any = None,
     ) -> None:
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
-        self.read, self._ends, self._start = read, ends, start
+        self.read, self._ends, self._start, self.dask = read, ends, start, dask
 
     @classmethod
     def of(cls, X: Any) -> "Source":
@@ -216,6 +219,19 @@ class Source:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
         run.take(taken, f"{name} needs", "give fewer rows or features")
         return stack(blocks)
+
+    def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, Integers, slice]]:
+        """Return the row blocks of a Dask array, delayed; `rows` are those wanted, ascending, default: all.
+
+        Of each block come its first row, the block, which of its rows are wanted, and their places among all of these.
+        """
+        ends = np.cumsum(self.dask.chunks[0]).tolist()
+        rows = np.arange(ends[-1]) if rows is None else rows
+        parts = []
+        for block, begin, end in zip(self.dask.to_delayed().ravel(), [0, *ends[:-1]], ends, strict=True):
+            low, high = np.searchsorted(rows, (begin, end)).tolist()
+            parts.append((begin, block, rows[low:high] - begin, slice(low, high)))
+        return parts
 
 
 def _choose(block: Any, key: Any) -> Any:
@@ -446,4 +462,5 @@ def _of_dask(X: Any) -> Source:
         read=lambda begin, end: rows[begin:end].compute(),
         ends=lambda _: np.cumsum(rows.chunks[0]),
         n_bytes=None if is_sparse else X.shape[0] * X.shape[1] * X.dtype.itemsize,
+        dask=rows,
     )
