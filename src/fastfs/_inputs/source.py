@@ -210,8 +210,10 @@ class Source:
             whole = self.load(run, name, advice=advice)
             some = whole if rows is None else whole.tocsr()[rows]
             return some if columns is None else some[:, columns]
+        if rows is not None and self.n_bytes is not None and self.shape[0]:
+            require(self.n_bytes * len(rows) // self.shape[0])
         blocks, taken = [], 0
-        for _, block in self.blocks(rows, columns):
+        for block in self._wanted(rows, columns):
             taken += _bytes_of(block)
             require(taken, " or more")
             blocks.append(block)
@@ -219,6 +221,16 @@ class Source:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
         run.take(taken, f"{name} needs", "give fewer rows or features")
         return stack(blocks)
+
+    def _wanted(self, rows: Integers | None, columns: Array | None) -> Iterator[Any]:
+        """Yield these rows and columns of each block; Dask's workers choose rows, so that no others leave them."""
+        if self.dask is None or rows is None:
+            return (block for _, block in self.blocks(rows, columns))
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        part = delayed(_part, pure=False)
+        return iter(compute(*(part(X, which, columns) for _, X, which, _ in self.delayed(rows) if len(which))))
 
     def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, Integers, slice]]:
         """Return the row blocks of a Dask array, delayed; `rows` are those wanted, ascending, default: all.
@@ -232,6 +244,11 @@ class Source:
             low, high = np.searchsorted(rows, (begin, end)).tolist()
             parts.append((begin, block, rows[low:high] - begin, slice(low, high)))
         return parts
+
+
+def _part(block: Any, rows: Integers, columns: Array | None) -> Any:
+    some = _choose(block, rows)
+    return some if columns is None else _choose(some, (slice(None), columns))
 
 
 def _choose(block: Any, key: Any) -> Any:

@@ -438,6 +438,29 @@ def test_every_row_may_be_drawn():
     assert counts.max() < 140
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
+def test_workers_choose_rows(make, monkeypatch):
+    """Of a Dask array no others reach the process that fits, and blocks without any aren't even computed."""
+    from fastfs._inputs.streams import reservoir
+
+    computed = []
+
+    def watched(block, block_info=None):
+        computed.append(block_info[0]["chunk-location"][0])
+        return make(block)
+
+    expected, rows, _ = reservoir(X, 30, 1, Run(1))
+    chunks = da.from_array(X, chunks=(10, 14)).map_blocks(watched, meta=make(np.empty((0, 0))))
+    monkeypatch.setattr("fastfs._inputs.source.Source.blocks", None)
+    found, numbers, n = reservoir(chunks, 30, 1, Run(1))
+    np.testing.assert_array_equal(found.toarray() if make is sp.csr_matrix else found, expected)
+    np.testing.assert_array_equal(numbers, rows)
+    assert n == N
+    assert sorted(computed) == sorted(set((rows // 10).tolist()))
+    with pytest.raises(MemoryError, match=r"a Dask array, of which \d+ bytes.* must be in memory"):
+        reservoir(chunks, 30, 1, Run(1, 8000))
+
+
 def test_errors_of_samples_count_all_rows():
     broken = np.full_like(X, np.nan)
     with pytest.raises(ValueError, match=r"row (\d+), column 0") as said:
