@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.labels import as_labels
-from fastfs._inputs.matrix import as_matrix, column_names, take_rows
+from fastfs._inputs.matrix import as_matrix, column_names, loaded, take_rows
 from fastfs._inputs.source import (
     BLOCK_BYTES,
     Source,
@@ -279,9 +279,9 @@ def reservoir(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
 
 
 def sample_rows(X: Any, y: Any, size: int, seed: int, run: Run) -> tuple[Any, Any, Integers | None]:
-    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; or X and y and None if size is 0."""
+    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; if size is 0, X, loaded, y and None."""
     if not size:
-        return X, y, None
+        return loaded(X, run, advice="give n_rows=5000, which draws a sample"), y, None
     X, rows, n = reservoir(X, size, seed, run)
     as_labels(y, n, X.shape[1])  # its checks
     return X, take_rows(y, rows), rows
