@@ -546,6 +546,7 @@ def select(
 ) -> Outcome[ProjSeResult]:
     """Choose from sums over the rows."""
     n = count(n_features_to_select, sums.n_y if from_y else sums.n_x)
+    core()  # sums that came from another process haven't brought a BLAS along
     found = sums.select(options.core() | {"n_select": n, "from_y": from_y}, run)
     return _outcome(found, n_features_to_select, options, sums.n_y > 0, scores_only)
 
