@@ -432,7 +432,9 @@ class SumsStage(Stage):
         self.n_features = width
         run = copy.copy(self._run)
         run.budget = run.available() * 3 // 4
-        n_scales = len(self._options.scales(_shape_of_kernels(self._n_groups, self._options))[0])
+        # Scales that are given are of the classes that will be compared, which may be fewer than the groups.
+        by_rule = isinstance(self._options.sigma, str)
+        n_scales = len(self._options.scales((self._n_groups,))[0]) if by_rule else 1
         given = self._options.core()
         plan = core().ManifestSums.plan
         self._plan = plan(width, self._n_groups, self._n_groups, n_scales, given, self._n_components, run)

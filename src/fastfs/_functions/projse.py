@@ -469,9 +469,14 @@ class GroupSums:
             self._sums = [None] * n_groups
 
             def update(first: int, block: Any, own: Run) -> None:
-                _add_groups(self._sums, block, groups[first : first + block.shape[0]], own)
+                end = first + block.shape[0]
+                if end > len(groups):
+                    raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
+                _add_groups(self._sums, block, groups[first:end], own)
 
-            Passes(X, run, rows=rows, columns=columns).run(update)
+            n = Passes(X, run, rows=rows, columns=columns).run(update)
+            if n != len(groups):
+                raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
 
     @property
     def means(self) -> Floats:
