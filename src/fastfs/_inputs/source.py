@@ -186,7 +186,7 @@ class Source:
         name: str = "X",
         rows: Integers | None = None,
         columns: Array | None = None,
-        advice: str = "use ProjSe without permutations, which reads blocks",
+        advice: str = "use ProjSe without permutations, or with those of whole groups, which reads blocks",
     ) -> Any:
         """Return these rows and columns, as an array, or a CSR or CSC container.
 
