@@ -79,13 +79,78 @@ fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, 
 py::dict to_dict(const fastfs::relief_result& r) {
     py::dict result;
     result["scores"] = to_array(r.scores);
-    result["scores_sd"] = r.scores_sd.empty() ? py::none() : to_array(r.scores_sd);
+    result["scores_se"] = r.scores_se.empty() ? py::none() : to_array(r.scores_se);
     result["warnings"] = r.warnings;
     result["stored"] = r.stored;
     result["n_alone"] = r.n_alone;
     result["n_apart"] = r.n_apart;
     return result;
 }
+
+// A stream, with what it was made from and what its first pass has found, from which another process makes it again.
+struct ReliefStream {
+    py::tuple made_from;  // the arguments without the run
+    py::object first;     // bytes, or None in the first pass
+    fastfs::relief_stream stream;
+
+    static ReliefStream make(const Labels& labels, std::int64_t n_classes, std::int64_t n_cols,
+                             const std::string& scaling, const py::dict& given, const py::object& run_) {
+        const auto options = read_relief_options(given, labels.size(), n_classes);
+        const int scale = choose("scaling", scaling, kScalings);
+        const std::int64_t *values = labels.data(), n_rows = labels.size();
+        Call call(run_);
+        return {py::make_tuple(labels, n_classes, n_cols, scaling, given), py::none(),
+                call([&](const fastfs::run& run) {
+                    return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
+                })};
+    }
+
+    ReliefStream copy() const { return {made_from, first, stream.copy()}; }
+
+    void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
+        const Matrix X(X_);
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
+    }
+
+    void next(const py::object& run_) {
+        const py::bytes found = save();
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.next(run); });
+        first = found;
+    }
+
+    py::bytes save() const {
+        const std::int64_t n = stream.size();
+        py::bytes found(nullptr, static_cast<std::size_t>(n));
+        char* bytes = PyBytes_AS_STRING(found.ptr());
+        py::gil_scoped_release released;
+        stream.save(bytes, n);
+        return found;
+    }
+
+    void load(const py::bytes& given) {
+        const char* bytes = PyBytes_AS_STRING(given.ptr());
+        const std::int64_t n = PyBytes_GET_SIZE(given.ptr());
+        py::gil_scoped_release released;
+        stream.load(bytes, n);
+    }
+
+    py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
+
+    static ReliefStream unpickled(const py::tuple& state) {
+        const py::tuple args = state[0];
+        const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
+        ReliefStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
+                                 args[3].cast<std::string>(), args[4].cast<py::dict>(), run);
+        if (!state[1].is_none()) {
+            made.load(state[1]);
+            made.next(run);
+        }
+        made.load(state[2]);
+        return made;
+    }
+};
 
 // The label-free stage; keeps the arrays of X and of its options alive.
 class Margin {
@@ -288,42 +353,24 @@ void bind_margin(py::module_& m) {
              py::arg("run"))
         .def("explain", &Margin::explain, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
              py::arg("wanted"), py::arg("run"));
-    py::class_<fastfs::relief_stream>(m, "ReliefStream")
-        .def(py::init([](const Labels& labels, std::int64_t n_classes, std::int64_t n_cols, const std::string& scaling,
-                         const py::dict& given, const py::object& run_) {
-                 const auto options = read_relief_options(given, labels.size(), n_classes);
-                 const int scale = choose("scaling", scaling, kScalings);
-                 const std::int64_t *values = labels.data(), n_rows = labels.size();
-                 Call call(run_);
-                 return call([&](const fastfs::run& run) {
-                     return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
-                 });
-             }),
-             py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("n_cols"), py::arg("scaling"),
-             py::arg("options"), py::arg("run"))
-        .def("__copy__", &fastfs::relief_stream::copy)
+    py::class_<ReliefStream>(m, "ReliefStream")
+        .def(py::init(&ReliefStream::make), py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("n_cols"),
+             py::arg("scaling"), py::arg("options"), py::arg("run"))
+        .def("__copy__", &ReliefStream::copy)
+        .def(py::pickle([](const ReliefStream& self) { return self.pickled(); }, &ReliefStream::unpickled))
+        .def("update", &ReliefStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
         .def(
-            "update",
-            [](fastfs::relief_stream& self, const py::object& X_, std::int64_t first_row, const py::object& run_) {
-                const Matrix X(X_);
-                Call call(run_);
-                call([&](const fastfs::run& run) { self.update(X.view, first_row, run); });
-            },
-            py::arg("X"), py::arg("first_row"), py::arg("run"))
-        .def("merge", &fastfs::relief_stream::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
-        .def(
-            "next",
-            [](fastfs::relief_stream& self, const py::object& run_) {
-                Call call(run_);
-                call([&](const fastfs::run& run) { self.next(run); });
-            },
-            py::arg("run"))
+            "merge", [](ReliefStream& self, const ReliefStream& other) { self.stream.merge(other.stream); },
+            py::arg("other"), py::call_guard<py::gil_scoped_release>())
+        .def("save", &ReliefStream::save)
+        .def("load", &ReliefStream::load, py::arg("found"))
+        .def("next", &ReliefStream::next, py::arg("run"))
         .def(
             "scores",
-            [](const fastfs::relief_stream& self, const Labels& merged_, const py::object& run_) {
+            [](const ReliefStream& self, const Labels& merged_, const py::object& run_) {
                 const std::vector<std::int64_t> merged(merged_.data(), merged_.data() + merged_.size());
                 Call call(run_);
-                return to_dict(call([&](const fastfs::run& run) { return self.scores(merged, run); }));
+                return to_dict(call([&](const fastfs::run& run) { return self.stream.scores(merged, run); }));
             },
             py::arg("merged").noconvert(), py::arg("run"));
     m.def("immigrate_pairs", &immigrate_pairs, py::arg("values").noconvert(), py::arg("vectors").noconvert(),

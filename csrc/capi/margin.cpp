@@ -321,7 +321,37 @@ fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fas
         require(stream != other, "a stream can't be merged with itself");
         std::scoped_lock lock(stream->mutex, other->mutex);
         require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
+        stream->data.require_like(other->data);
         stream->data.merge(other->data);
+    });
+}
+
+int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream) {
+    if (stream == nullptr) return 0;
+    std::lock_guard lock(stream->mutex);
+    ByteWriter counted(nullptr);
+    stream->data.save(counted);
+    return counted.n_bytes();
+}
+
+fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes) {
+    return guarded([&] {
+        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
+        std::lock_guard lock(stream->mutex);
+        ByteWriter counted(nullptr), written(static_cast<char*>(bytes));
+        stream->data.save(counted);
+        require(n_bytes == counted.n_bytes(), "the stream has ", counted.n_bytes(), " bytes, not ", n_bytes,
+                ": ask fastfs_relief_stream_size again");
+        stream->data.save(written);
+    });
+}
+
+fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes) {
+    return guarded([&] {
+        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
+        std::lock_guard lock(stream->mutex);
+        ByteReader from(static_cast<const char*>(bytes), n_bytes);
+        stream->data.load(from);
     });
 }
 

@@ -299,6 +299,23 @@ void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbe
     n_rows_ += n_rows;
 }
 
+void ScalesOfBlocks::save(ByteWriter& to) const {
+    for (const std::int64_t value : {n_rows_, std::int64_t{is_sparse_}, std::int64_t{is_float32_}}) to.put(value);
+    for (const Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) to.put(*values);
+}
+
+void ScalesOfBlocks::load(ByteReader& from) {
+    n_rows_ = from.get();
+    is_sparse_ = from.get() != 0;
+    is_float32_ = from.get() != 0;
+    from.expect(n_rows_ >= 0);
+    const std::size_t n_cols = lowest_.size();
+    for (Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) {
+        from.get(*values);
+        from.expect(values->size() == n_cols);
+    }
+}
+
 FeatureScales ScalesOfBlocks::scales() const {
     Columns columns(static_cast<std::int64_t>(lowest_.size()));
     columns.lowest = lowest_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/bytes.hpp"
 #include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
@@ -42,7 +43,17 @@ class ScalesOfBlocks {
     bool fits(const Matrix& X) const {
         return n_rows_ == 0 || (X.is_sparse() == is_sparse_ && X.is_float32() == is_float32_);
     }
+    bool fits(const ScalesOfBlocks& other) const {
+        return n_rows_ == 0 || other.n_rows_ == 0 ||
+               (other.is_sparse_ == is_sparse_ && other.is_float32_ == is_float32_);
+    }
+    bool is_sparse() const { return is_sparse_; }
+    bool is_float32() const { return is_float32_; }
     FeatureScales scales() const;
+
+    void save(ByteWriter& to) const;
+    // Of as many columns.
+    void load(ByteReader& from);
 
   private:
     // Adds so many rows that were described.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -127,7 +128,7 @@ void ManifestSums::add_dense(const Matrix& X, const std::int64_t* groups, const 
     auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, kColumnsAtOnce));
     visit_values(X.description(), [&]<class T>(const Values<T>& x) {
         std::vector<double> offsets(at(n));
-        auto room = buffers<T>(run.n_threads(), 0);  // of genotypes
+        auto room = buffers<T>(run.n_threads(), std::min(d_, kColumnsAtOnce));  // of genotypes
         parallel_for(run, ceil_div(n, kRowsPerTask), [&](std::int64_t task, int) {
             for (std::int64_t r = task * kRowsPerTask; r < std::min((task + 1) * kRowsPerTask, n); ++r) {
                 offsets[at(r)] = shared_offset(x, r, d_, 1.0);
@@ -203,7 +204,14 @@ void ManifestSums::add_entries(const V* values, const P* indptr, const I* indice
     struct Entry {
         std::int64_t row, place;
     };
-    std::vector<std::vector<Entry>> of_landmark(landmarks_.size());
+    // All memory comes first: what follows can't fail, so that sums have all of the rows or none.
+    std::vector<std::int64_t> begins(landmarks_.size() + 1, 0);
+    for (std::int64_t e = indptr[0]; e < indptr[order.size()]; ++e) {
+        if (const auto place = place_[at(indices[e])]; place >= 0) ++begins[at(place + 1)];
+    }
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    Buffer<Entry> entries(begins.back());
+    std::vector<std::int64_t> next = begins;
     const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
     parallel_for(run, ceil_div(d_, width), [&](std::int64_t task, int) {
         const std::int64_t j0 = task * width;
@@ -219,12 +227,13 @@ void ManifestSums::add_entries(const V* values, const P* indptr, const I* indice
                 const auto value = static_cast<double>(values[e]);
                 sums[j] += value;
                 norms[j] += value * value;
-                if (place_[at(j)] >= 0) of_landmark[at(place_[at(j)])].push_back({r, e});
+                if (place_[at(j)] >= 0) entries[next[at(place_[at(j)])]++] = {r, e};
             }
         }
     });
     parallel_for(run, n_landmarks(), [&](std::int64_t l, int) {
-        for (const Entry& entry : of_landmark[at(l)]) {
+        for (std::int64_t i = begins[at(l)]; i < begins[at(l + 1)]; ++i) {
+            const Entry& entry = entries[i];
             double* to = products(groups[entry.row]) + l * d_;
             const auto value = static_cast<double>(values[entry.place]);
             const std::int64_t end = indptr[entry.row + 1];

@@ -395,7 +395,7 @@ void Scores::compute(fastfs_relief_result& result) {
     finish(result);
 }
 
-// The score of feature k, and its standard deviation over draws of the targets, M out of N, which isn't known of a
+// The score of feature k, and its standard error over draws of the targets, M out of N, which isn't known of a
 // single one.
 std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
     const std::int64_t n_features = differences_.n_features();
@@ -423,7 +423,7 @@ std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
 void Scores::finish(fastfs_relief_result& result) {
     const auto& columns = differences_.columns();
     std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
-    if (result.scores_sd) std::fill_n(result.scores_sd, margin_.X().n_cols(), 0.0);
+    if (result.scores_se) std::fill_n(result.scores_se, margin_.X().n_cols(), 0.0);
     const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : means_.total_weight();
     for (std::int64_t k = 0; k < differences_.n_features(); ++k) {
         double& score = result.scores[columns[at(k)]];
@@ -431,9 +431,9 @@ void Scores::finish(fastfs_relief_result& result) {
             score = sums_[at(k)] / norm;
             continue;
         }
-        const auto [found, deviation] = score_by_target(k);
+        const auto [found, error] = score_by_target(k);
         score = options_.closed_form ? found * means_.total_weight() : found;
-        if (result.scores_sd && drawn_) result.scores_sd[columns[at(k)]] = deviation;
+        if (result.scores_se && drawn_) result.scores_se[columns[at(k)]] = error;
     }
 }
 

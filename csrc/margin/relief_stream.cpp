@@ -15,6 +15,8 @@ namespace {
 constexpr std::int64_t kTargetsAtOnce = 64;
 
 constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or use fewer targets";
+constexpr const char* kOneForm =
+    "all blocks of X must have the dtype of the first, and be sparse if that is: convert them";
 
 }  // namespace
 
@@ -42,11 +44,12 @@ void ReliefStream::require_all_rows() const {
 }
 
 void ReliefStream::require_like(const Matrix& X) const {
-    require(scales_.fits(X),
-            "all blocks of X must have the dtype of the first, and be sparse if that is: convert them");
+    require(scales_.fits(X), kOneForm);
     require(!X.is_sparse() || (!plan_->squared() && plan_->scaling != Scaling::kStandard),
             "a sparse X is for ReliefF, scaled by range or not at all: make it dense");
 }
+
+void ReliefStream::require_like(const ReliefStream& other) const { require(scales_.fits(other.scales_), kOneForm); }
 
 void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     run.step("reading rows", 1.0);
@@ -76,6 +79,8 @@ Differences ReliefStream::differences(const Matrix& X, const Search& search, Run
 }
 
 void ReliefStream::next(Run& run) {
+    require(target_rows_.numbers() == plan_->targets.rows,
+            "the blocks of X must have each row once, but the first pass has missed some");
     const std::int64_t n_lists = plan_->targets.size() * n_classes();
     run.require_memory(n_lists * (plan_->k() * 16 + 24) + 3 * target_rows_.memory(),
                        {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
@@ -162,6 +167,80 @@ void ReliefStream::merge(const ReliefStream& other) {
     }
     neighbors_.merge(other.neighbors_);
     keep_neighbors(nullptr, 0);
+}
+
+ReliefStream ReliefStream::fresh() const {
+    ReliefStream made = *this;
+    made.n_seen_ = 0;
+    made.nearest_.assign(nearest_.size(), {});
+    made.neighbors_ = {};
+    if (!search_) {
+        made.scales_ = ScalesOfBlocks(n_cols(), plan_->scaling);
+        made.n_stored_.clear();
+        made.target_rows_ = {};
+    }
+    return made;
+}
+
+std::vector<std::int64_t> ReliefStream::signature() const {
+    const auto& options = plan_->options;
+    std::vector<std::int64_t> found{pass(),
+                                    n_rows(),
+                                    n_cols(),
+                                    static_cast<std::int64_t>(plan_->scaling),
+                                    options.method,
+                                    plan_->k(),
+                                    plan_->targets.size(),
+                                    static_cast<std::int64_t>(options.seed)};
+    found.insert(found.end(), plan_->sizes.begin(), plan_->sizes.end());
+    return found;
+}
+
+void ReliefStream::save(ByteWriter& to) const {
+    to.put(signature());
+    to.put(n_seen_);
+    if (!search_) {
+        scales_.save(to);
+        to.put(n_stored_);
+        target_rows_.save(to);
+        return;
+    }
+    for (const Nearest& list : nearest_) to.put(list);
+    neighbors_.save(to);
+}
+
+void ReliefStream::load(ByteReader& from) {
+    std::vector<std::int64_t> theirs;
+    from.get(theirs);
+    require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
+    ReliefStream other = fresh();
+    other.n_seen_ = from.get();
+    from.expect(other.n_seen_ >= 0 && other.n_seen_ <= n_rows());
+    const auto load_rows = [&](KeptRows& rows) {
+        rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
+    };
+    if (!search_) {
+        other.scales_.load(from);
+        from.get(other.n_stored_);
+        from.expect(other.n_stored_.empty() || std::ssize(other.n_stored_) == n_cols());
+        load_rows(other.target_rows_);
+        const auto& targets = plan_->targets.rows;
+        for (const std::int64_t row : other.target_rows_.numbers()) {
+            from.expect(std::binary_search(targets.begin(), targets.end(), row));
+        }
+        require_like(other);
+    } else {
+        for (Nearest& list : other.nearest_) {
+            from.get(list);
+            from.expect(std::ssize(list) <= plan_->k());
+        }
+        load_rows(other.neighbors_);
+        for (const Nearest& list : other.nearest_) {
+            for (const Near& one : list) from.expect(one.distance >= 0 && other.neighbors_.has(one.row));
+        }
+    }
+    from.expect_end();
+    merge(other);
 }
 
 std::vector<ReliefStream::Neighbors> ReliefStream::neighbors(std::int64_t first, std::int64_t last,
@@ -266,12 +345,12 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
     }
 
     std::fill_n(result.scores, n_cols(), 0.0);
-    if (result.scores_sd) std::fill_n(result.scores_sd, n_cols(), 0.0);
+    if (result.scores_se) std::fill_n(result.scores_se, n_cols(), 0.0);
     for (std::int64_t k = 0; k < n_features; ++k) {
         const std::int64_t c = search_->columns[at(k)];
-        const auto [mean, deviation] = means.of(sums.data(), n_features, k);
+        const auto [mean, error] = means.of(sums.data(), n_features, k);
         result.scores[c] = options.closed_form ? mean * means.total_weight() : mean;
-        if (result.scores_sd && drawn) result.scores_sd[c] = deviation;
+        if (result.scores_se && drawn) result.scores_se[c] = error;
     }
     if (options.closed_form) normalize_closed_form(n_cols(), result);
     const bool one_sample = *std::min_element(sizes.begin(), sizes.end()) == 1;

@@ -9,6 +9,7 @@
 #include "fastfs/fastfs.h"
 #include "margin/differences.hpp"
 #include "margin/targets.hpp"
+#include "support/bytes.hpp"
 #include "support/index.hpp"
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
@@ -31,6 +32,7 @@ class ReliefStream {
     int pass() const { return search_ ? 2 : 1; }
     // Whether both are copies of one that have come to the same pass together.
     bool is_copy_of(const ReliefStream& other) const { return plan_ == other.plan_ && search_ == other.search_; }
+    void require_like(const ReliefStream& other) const;
     void require_all_rows() const;
     // A block is refused that isn't like the first one, or if the method takes no such blocks.
     void require_like(const Matrix& X) const;
@@ -39,6 +41,10 @@ class ReliefStream {
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
     void merge(const ReliefStream& other);
+    // What it has found in this pass, in bytes, for another one of the same arguments that has come to the same pass,
+    // which adds it.
+    void save(ByteWriter& to) const;
+    void load(ByteReader& from);
     // Ends the first pass.
     void next(Run& run);
     // Ends the second. merged: what each class is a part of, from 0; null: itself.
@@ -75,6 +81,10 @@ class ReliefStream {
     };
     using Nearest = std::vector<Near>;  // a heap with the farthest on top
 
+    // As it was when its pass began.
+    ReliefStream fresh() const;
+    // Of its arguments and its pass.
+    std::vector<std::int64_t> signature() const;
     Differences differences(const Matrix& X, const Search& search, Run& run) const;
     void find_nearest(const Matrix& X, std::int64_t first_row, Run& run);
     void keep_neighbors(const Matrix* X, std::int64_t first_row);

@@ -44,9 +44,9 @@ DrawnTargets draw_targets(const std::int64_t* labels, std::int64_t n_classes, st
     return found;
 }
 
-TargetMeans::TargetMeans(const DrawnTargets& targets, Numbers weights, bool deviations)
+TargetMeans::TargetMeans(const DrawnTargets& targets, Numbers weights, bool standard_errors)
     : targets_(targets),
-      deviations_(deviations),
+      errors_(standard_errors),
       weights_(std::move(weights)),
       of_strata_(at(targets.n_strata())),
       of_squares_(at(targets.n_strata())) {
@@ -69,11 +69,11 @@ void TargetMeans::add(const NeighborRule& rule, std::int64_t n, std::int64_t t, 
         for (std::int64_t k = 0; k < n_features; ++k) parts[at(k)] += factor[k] * sum[k];
     }
     const double w = weights_[at(t)];
-    double* to = out + (deviations_ ? 3 * targets_.strata[at(t)] * out_ld : 0);
+    double* to = out + (errors_ ? 3 * targets_.strata[at(t)] * out_ld : 0);
     for (std::int64_t k = 0; k < n_features; ++k) {
         const double part = parts[at(k)];
         to[k] += w * part;
-        if (!deviations_) continue;
+        if (!errors_) continue;
         to[out_ld + k] += w * w * part;
         to[2 * out_ld + k] += w * w * part * part;
     }
@@ -84,7 +84,7 @@ std::pair<double, double> TargetMeans::of(const double* rows, std::int64_t n_fea
     double mean = 0;
     for (std::int64_t row = 0; row < n_rows(); row += 3) mean += sum(row);
     mean /= total_;
-    if (!deviations_) return {mean, 0};
+    if (!errors_) return {mean, 0};
     // Of a ratio of sums, to first order: of e_n = w_n (c_n - mean) within each stratum.
     double variance = 0;
     for (std::int64_t s = 0; s < targets_.n_strata(); ++s) {

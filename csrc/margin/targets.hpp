@@ -31,28 +31,29 @@ constexpr std::int64_t kLeastOfClass = 50;
 DrawnTargets draw_targets(const std::int64_t* labels, std::int64_t n_classes, std::int64_t n, std::int64_t n_targets,
                           std::uint64_t seed);
 
-// The mean of c_n = sum_j g_nj d_nj over the targets n, and its standard deviation over draws of them, feature by
+// The mean of c_n = sum_j g_nj d_nj over the targets n, and its standard error over draws of them, feature by
 // feature.
 class TargetMeans {
   public:
-    // weights: of the targets, apart from what they stand for. deviations: are wanted; otherwise they aren't known.
-    TargetMeans(const DrawnTargets& targets, Numbers weights, bool deviations);
+    // weights: of the targets, apart from what they stand for. standard_errors: are wanted; otherwise they aren't
+    // known.
+    TargetMeans(const DrawnTargets& targets, Numbers weights, bool standard_errors);
 
     double total_weight() const { return total_; }
     // Rows of sums that it takes: of w c or, of each stratum, w c, w^2 c and w^2 c^2.
-    std::int64_t n_rows() const { return deviations_ ? 3 * targets_.n_strata() : 1; }
+    std::int64_t n_rows() const { return errors_ ? 3 * targets_.n_strata() : 1; }
 
     // Adds the target t, which is the sample n of the rule, to these rows, out_ld apart, from sums and counts as of
     // CombineGroups.
     void add(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features, const double* sums,
              const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
 
-    // The mean of feature k of n_features, and its standard deviation, which isn't known of a single target.
+    // The mean of feature k of n_features, and its standard error, which isn't known of a single target.
     std::pair<double, double> of(const double* rows, std::int64_t n_features, std::int64_t k) const;
 
   private:
     const DrawnTargets& targets_;
-    bool deviations_;
+    bool errors_;
     Numbers weights_;                 // of the targets
     Numbers of_strata_, of_squares_;  // sums of these and of their squares
     double total_ = 0;

@@ -60,6 +60,33 @@ std::vector<std::int64_t> KeptRows::numbers() const {
     return found;
 }
 
+void KeptRows::save(ByteWriter& to) const {
+    to.put(std::ssize(rows_));
+    for (const auto& [number, row] : rows_) {
+        to.put(number);
+        to.put(row->values);
+        to.put(row->columns);
+    }
+}
+
+void KeptRows::load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32) {
+    is_sparse_ = is_sparse;
+    is_float32_ = is_float32;
+    const std::int64_t bytes_each = is_float32 ? 4 : 8;
+    for (std::int64_t left = from.get(); left > 0; --left) {
+        const std::int64_t number = from.get();
+        auto row = std::make_shared<Row>();
+        from.get(row->values);
+        from.get(row->columns);
+        from.expect(number >= 0 && number < n_rows);
+        from.expect(std::ssize(row->values) == bytes_each * (is_sparse ? std::ssize(row->columns) : n_cols));
+        for (const std::int32_t column : row->columns) from.expect(column >= 0 && column < n_cols);
+        const std::int64_t n_bytes = row->memory();
+        from.expect(rows_.try_emplace(number, std::move(row)).second);
+        memory_ += n_bytes;
+    }
+}
+
 OwnedMatrix KeptRows::matrix(std::int64_t n_cols) const {
     OwnedMatrix made;
     fastfs_matrix m = FASTFS_MATRIX_INIT;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/buffer.hpp"
+#include "support/bytes.hpp"
 #include "support/matrix.hpp"
 
 namespace fastfs::core {
@@ -31,6 +32,10 @@ class KeptRows {
     std::vector<std::int64_t> numbers() const;  // ascending
     // All of them in that order.
     OwnedMatrix matrix(std::int64_t n_cols) const;
+
+    void save(ByteWriter& to) const;
+    // Rows of a matrix of this form, under numbers below n_rows.
+    void load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
 
   private:
     struct Row {

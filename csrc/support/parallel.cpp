@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -85,12 +86,13 @@ struct Pool {
     void offer(Loop& loop) {
         std::lock_guard lock(mutex);
         try {
+            loops.push_back(&loop);
             for (; n_workers < at(loop.helpers_wanted); ++n_workers) {
                 std::thread([this] { serve(); }).detach();
             }
         } catch (const std::system_error&) {  // the system gives no more threads: those that are there do the work
+        } catch (const std::bad_alloc&) {     // nor memory for them
         }
-        loops.push_back(&loop);
         loop_waits.notify_all();
     }
 

@@ -333,7 +333,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t warnings
         int32_t stored
         double *scores
-        double *scores_sd
+        double *scores_se
         int64_t n_alone
         int64_t n_apart
     fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
@@ -343,6 +343,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream *stream, fastfs_relief_stream **copy)
     fastfs_status fastfs_relief_stream_update(fastfs_relief_stream *stream, const fastfs_matrix *X, int64_t first_row, const fastfs_run *run)
     fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream *stream, const fastfs_relief_stream *other)
+    int64_t fastfs_relief_stream_size(const fastfs_relief_stream *stream)
+    fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream *stream, void *bytes, int64_t n_bytes)
+    fastfs_status fastfs_relief_stream_load(fastfs_relief_stream *stream, const void *bytes, int64_t n_bytes)
     fastfs_status fastfs_relief_stream_next(fastfs_relief_stream *stream, const fastfs_run *run)
     fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result)
     void fastfs_relief_stream_free(fastfs_relief_stream *stream)

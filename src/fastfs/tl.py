@@ -7,7 +7,7 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import permutation_test, settle
+from fastfs._inference.permutation import Scorer, permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
@@ -93,7 +93,8 @@ _DOC = """{summary}
         Column of `adata.obs`: groups are permuted within batches only.
     donors : str, optional
         Column of `adata.obs`: groups are permuted among donors if each donor is in one group, otherwise within donors.
-        Cells of a donor aren't independent: without `donors`, differences between donors make p-values small.
+        Cells of a donor aren't independent: without `donors`, differences between donors make p-values small. Among
+        donors, methods that read cells in blocks do so for any number of permutations at once.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which groups keep their relation, such as age.
     ranking : {{"score", "z"}}
@@ -260,6 +261,10 @@ class _Source:
         self.genes = None if mask_var is None else _mask(adata, mask_var, names, self.use_raw)
         self.names = names if self.genes is None else names[self.genes]
 
+    def is_large(self, run: Run) -> bool:
+        """Whether it is a stream that takes more than a quarter of the budget."""
+        return is_stream(self.X) and not Source.of(self.X).is_small(run)[0]
+
     def of(self, cells: Array, run: Run | None = None) -> Any:
         """What the estimator is given; cells ascending. Those on disk and Dask arrays are loaded, if they fit."""
         every = len(cells) == self.X.shape[0]
@@ -315,6 +320,10 @@ class _Test:
     n_permutations: int | str
     ranking: str
     design: dict[str, Any]  # by parameter of `permutation_test`, for each cell
+
+    def donors(self, labels: Array) -> Array | None:
+        """The donor of each cell, if labels are permuted among donors."""
+        return Design(labels, self.design.get("blocks"), self.design.get("groups")).wholes
 
     def of(self, kept: Array) -> _Test:
         """The same for some of the cells."""
@@ -411,18 +420,20 @@ def _compare(
 ) -> dict[str, Any]:
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     names, numbers = np.unique(labels, return_inverse=True)
-    # What is kept of the groups serves all comparisons, and only permutations need the cells.
+    # What is kept of the groups serves all comparisons, and only permutations need the cells; or else what is kept of
+    # the donors, if the cells don't fit in memory and each donor is in one group.
     serve = hasattr(model, "_sum_groups") and model._sums_serve(source.X, pairs[0][1] is None)
-    X = source.of(cells, Run.of(model)) if test.n_permutations or not serve else None
+    run = Run.of(model)
+    donors = test.donors(labels) if serve and test.n_permutations and source.is_large(run) else None
+    X = None if donors is not None or (serve and not test.n_permutations) else source.of(cells, run)
     sums = None
     if serve:
-        every = len(cells) == source.X.shape[0]
-        sums = model._sum_groups(source.X, numbers, len(names), None if every else cells, source.genes)
-        means, whole = sums.means, clone(model)._fit_groups(sums, np.arange(len(names)), names)
+        sums = _Sums.over(model, source, cells, numbers, donors)
+        means, whole = sums.means(), clone(model)._fit_groups(sums.found, sums.group_of_unit, names)
     else:
         means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
-        of_groups = _scores(whole, X, labels, test)
+        of_groups = _scores(whole, X, labels, test, sums)
         found = [of_groups[group] for group, _ in pairs]
     else:
         sides = [
@@ -431,7 +442,14 @@ def _compare(
         ]
         kept = [of_group[numbers] >= 0 for of_group in sides]
         tasks = (
-            (clone(model), X if X is None or some.all() else X[some], of_group, numbers[some], test.of(some), sums)
+            (
+                clone(model),
+                X if X is None or some.all() else X[some],
+                of_group,
+                numbers[some],
+                test.of(some),
+                None if sums is None else sums.of(some),
+            )
             for some, of_group in zip(kept, sides, strict=True)
         )
         if X is None:  # sums are compared at once
@@ -491,8 +509,38 @@ def _whole_numbers(sums: Array) -> bool:
     return bool(sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9))
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """What an estimator has found in units of cells, from which it fits any comparison of them."""
+
+    found: Any
+    units: Array  # of the cells: their groups, or donors
+    group_of_unit: Array
+
+    @classmethod
+    def over(cls, model: Any, source: _Source, cells: Array, groups: Array, donors: Array | None) -> _Sums:
+        units = groups if donors is None else donors
+        group_of_unit = groups[np.unique(units, return_index=True)[1]]
+        every = len(cells) == source.X.shape[0]
+        found = model._sum_groups(source.X, units, len(group_of_unit), None if every else cells, source.genes)
+        return cls(found, units, group_of_unit)
+
+    def of(self, kept: Array) -> _Sums:
+        """The same for some of the cells."""
+        return _Sums(self.found, self.units[kept], self.group_of_unit)
+
+    def means(self) -> Array:
+        """Means of the genes in each group."""
+        if np.array_equal(self.group_of_unit, np.arange(len(self.group_of_unit))):
+            means: Array = self.found.means
+            return means
+        sizes = np.bincount(self.units)
+        parts = [self.group_of_unit == group for group in range(self.group_of_unit.max() + 1)]
+        return np.array([np.average(self.found.means[part], axis=0, weights=sizes[part]) for part in parts])
+
+
 def _compare_pair(
-    model: Any, X: Any, of_group: Array, groups: Array, test: _Test, sums: Any
+    model: Any, X: Any, of_group: Array, groups: Array, test: _Test, sums: _Sums | None
 ) -> tuple[dict[str, Any], bool]:
     """Scores and p-values of cells in one group against others, and whether the method came to its end.
 
@@ -503,21 +551,26 @@ def _compare_pair(
     y = sides[of_group[groups]]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        fitted = model.fit(X, y) if sums is None else model._fit_groups(sums, of_group, sides)
-        found = _scores(fitted, X, y, test)["group"]
+        if sums is None:
+            fitted = model.fit(X, y)
+        else:
+            fitted = model._fit_groups(sums.found, of_group[sums.group_of_unit], sides)
+        found = _scores(fitted, X, y, test, sums)["group"]
     # All groups together have warned of the data.
     return found, not any(issubclass(w.category, ConvergenceWarning) for w in said)
 
 
-def _scores(fitted: Any, X: Any, y: Array, test: _Test) -> dict[str, dict[str, Any]]:
-    """Scores and p-values of each group of y, to which the estimator has been fitted."""
+def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> dict[str, dict[str, Any]]:
+    """Scores and p-values of each group of y, to which the estimator has been fitted; without X they come from sums."""
     names = np.unique(y).tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all = {"label_free": np.nan, "n_distinct": np.inf}
     if test.n_permutations:
         model = settle(clone(fitted), fitted).set_params(verbose=False)
-        tested = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
+        tested: Any = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
+        if X is None:
+            tested = _OfSums(model, sums)
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
@@ -534,6 +587,30 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test) -> dict[str, dict[str, A
         name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
         for row, name in enumerate(names)
     }
+
+
+class _OfSums:
+    """An estimator from sums over the cells of each donor, with the scores of all groups as of `_ByGroup`, if any."""
+
+    def __init__(self, model: Any, sums: Any) -> None:
+        self.model, self.sums = model, sums
+
+    def _scorer(self, _: Any, y: Any) -> tuple[Array, Scorer]:
+        names, labels = np.unique(y, return_inverse=True)
+        units, first = np.unique(self.sums.units, return_index=True)
+
+        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            of_unit = np.full(len(self.sums.group_of_unit), -1)
+            for labeling in labelings:
+                of_unit[units] = labeling[first]
+                fitted = self.model._fit_groups(self.sums.found, of_unit, names)
+                scores = np.array(getattr(fitted, "class_scores_", fitted.scores_), dtype=np.float64).reshape(-1)
+                yield scores, float(scores.max())
+
+        return labels, scorer
+
+    def __sklearn_clone__(self) -> _OfSums:
+        return _OfSums(clone(self.model), self.sums)
 
 
 class _ByGroup:

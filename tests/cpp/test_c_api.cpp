@@ -185,6 +185,15 @@ void test_null() {
     CHECK(fastfs_margin_new(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_new(4, 2, nullptr, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_copy(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_update(nullptr, nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_size(nullptr) == 0);
+    CHECK(fastfs_relief_stream_save(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_load(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_next(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_scores(nullptr, nullptr, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_immigrate_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_immigrate_get(nullptr, nullptr) == FASTFS_EINVAL);
@@ -216,6 +225,7 @@ void test_null() {
     fastfs_manifest_sums_free(nullptr);
     fastfs_projse_free(nullptr);
     fastfs_margin_free(nullptr);
+    fastfs_relief_stream_free(nullptr);
     fastfs_immigrate_free(nullptr);
     fastfs_disc_free(nullptr);
     fastfs_ikdr_free(nullptr);

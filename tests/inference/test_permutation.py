@@ -257,6 +257,63 @@ def test_one_thread_on_a_worker(cluster):
     assert as_threads(0) == 0
 
 
+DONORS = np.random.default_rng(3).permutation(np.repeat(np.arange(14), 150))
+STATES = np.array(["ill", "well", "other"])[DONORS % 3]
+CELLS = np.random.default_rng(4).normal(size=(2100, 20)) + np.random.default_rng(5).normal(size=(14, 20))[DONORS]
+BY_DONORS = {
+    "ProjSe": (fastfs.ProjSe(1, center=True), 1),
+    "ProjSe, rbf": (fastfs.ProjSe(1, kernel="rbf", center=True), 1),
+    "ManiFeSt": (fastfs.ManiFeSt(), 1),
+    "ManiFeSt, sigma": (fastfs.ManiFeSt(sigma=(40.0, 50.0, 60.0), multiclass="ovo"), 1),
+    "ReliefF": (fastfs.ReliefF(n_targets=2100), 2),
+    "Relief": (fastfs.Relief(n_targets=2100), 2),
+}
+
+
+@pytest.mark.parametrize("name", BY_DONORS)
+def test_whole_donors_of_a_stream(name, monkeypatch):
+    """One pass, or two, for any number of permutations: the test in memory, which fits each of them."""
+    model, n_passes = BY_DONORS[name]
+    n_read = []
+
+    def blocks():
+        n_read.append(1)
+        yield from np.split(CELLS, [1, 700, 701, 1500])
+
+    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
+    how = {"groups": DONORS, "n_permutations": 19}
+    found = fastfs.permutation_test(model, blocks, STATES, **how)
+    assert len(n_read) == n_passes
+    expected = fastfs.permutation_test(model, CELLS, STATES, **how)
+    assert found.design == expected.design == "5 + 4 + 5 groups"
+    size = np.abs(expected.scores).max()
+    for field in ("scores", "null_mean", "null_sd"):
+        there = getattr(expected, field)
+        np.testing.assert_allclose(getattr(found, field), there, rtol=0, atol=1e-11 * size, err_msg=field)
+    np.testing.assert_array_equal(found.pvalues, expected.pvalues)
+    assert found.pvalue == expected.pvalue
+    again = fastfs.permutation_test(model, blocks, STATES, n_jobs=2, **how)
+    assert len(n_read) == 2 * n_passes  # from the sums, without workers
+    np.testing.assert_array_equal(again.scores, found.scores)
+
+
+def test_whole_donors_of_a_dask_array():
+    da = pytest.importorskip("dask.array")
+    table = da.from_array(CELLS, chunks=(300, 20))
+    model = fastfs.ProjSe(1, center=True)
+    how = {"groups": DONORS, "n_permutations": 19}
+    expected = fastfs.permutation_test(model, CELLS, STATES, **how)
+    found = fastfs.permutation_test(model, table, STATES, **how)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
+    np.testing.assert_array_equal(found.pvalues, expected.pvalues)
+    with pytest.raises(ValueError, match="X and y must have the same rows, but have 2100 and 2099"):
+        fastfs.permutation_test(model, table, STATES[1:], groups=DONORS[1:], n_permutations=19)
+    for rows in (CELLS[1:], np.concatenate([CELLS, CELLS])):
+        with pytest.raises(ValueError, match="X and y must have the same rows, but"):
+            fastfs.permutation_test(model, lambda rows=rows: iter([rows]), STATES, groups=DONORS, n_permutations=19)
+
+
 def test_under_the_null_p_values_are_uniform():
     """Of 150 data sets of noise, the share with p <= q is q, within four standard errors."""
     n_sets, rng = 150, np.random.default_rng(0)

@@ -1,6 +1,7 @@
 """X from anywhere: every kind of source gives the rows of the array, and what goes wrong is said."""
 
 import threading
+import warnings
 from functools import partial
 
 import anndata
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.base import clone
 
 import fastfs
 from fastfs._inputs import source, streams
@@ -148,6 +150,26 @@ def test_transform_refuses_other_columns(tmp_path):
 def test_more_than_a_quarter_is_refused(tmp_path, name):
     with pytest.raises(MemoryError, match=r"quarter of the memory budget of 16000 bytes.*which reads blocks"):
         fastfs.relieff_scores(SOURCES[name](tmp_path), LABELS, max_memory=16_000)
+
+
+@pytest.mark.parametrize("name", ["Dask", "sparse Dask", "chunked HDF5"])
+def test_methods_that_need_all_rows(tmp_path, name):
+    """They load what fits, and say what to do about the rest."""
+    given = SOURCES[name](tmp_path)
+    held = sp.csr_matrix(X) if "sparse" in name else X
+    sample = "give n_rows=5000, which draws a sample"
+    for model, advice in (
+        (fastfs.DiSC(n_components=3, n_differential=1, bandwidth_neighbors=3), "give fewer rows or features"),
+        (fastfs.IM4E(max_iter=2), sample),
+        (fastfs.Immigrate(max_iter=2), sample),
+        (fastfs.IKDR(max_iter=2), sample),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, expected = (clone(model).fit(table, LABELS).scores_ for table in (given, held))
+        np.testing.assert_array_equal(found, expected)
+        with pytest.raises(MemoryError, match=rf"more than a quarter of the memory budget of 16000 bytes:.*{advice}"):
+            model.set_params(max_memory=16_000).fit(given, LABELS)
 
 
 @pytest.mark.parametrize("name", BY_COLUMNS)

@@ -512,6 +512,45 @@ def test_scikit_learn_prepares_counts_as_scanpy_does():
     np.testing.assert_allclose(steps.fit_transform(counts).toarray(), adata.X.toarray(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["h5ad", "Dask"])
+@pytest.mark.parametrize(
+    "word, options", [("projse", {"center": True}), ("manifest", {}), ("relieff", {"n_targets": 96})]
+)
+def test_permutations_of_donors_read_the_cells_once(tmp_path, word, options, form, monkeypatch):
+    """Or twice: what is kept of the donors serves all groups and permutations, and equals the test in memory."""
+    da = pytest.importorskip("dask.array")
+    adata = study()
+    adata.obs["state"] = np.array(["alpha", "beta", "gamma"])[np.arange(96) // 8 % 3]
+    how = {"n_permutations": 19, "donors": "donor", "key_added": "found"} | options
+    cases = [{"groups": ["alpha", "beta"]}, {"mask_var": np.arange(20) % 3 > 0}]
+    cases += [{"reference": "alpha"}] if word != "relieff" else []
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    if form == "h5ad":
+        other = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    else:
+        other = adata.copy()
+        other.X = da.from_array(adata.X, chunks=(17, 20))
+    for case in cases:
+        getattr(tl, word)(adata, "state", **how, **case)
+        with monkeypatch.context() as patched:
+            patched.setattr("fastfs._functions.relief._fits", lambda *_: False)
+            patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
+            patched.setattr("fastfs._inputs.source.Source.load", None)
+            passes = []
+            run = Passes.run
+            patched.setattr(
+                Passes, "run", lambda self, update, n=passes, run=run: (n.append(self), run(self, update))[1]
+            )
+            getattr(tl, word)(other, "state", **how, **case)
+        assert len(passes) == (form == "h5ad") * (2 if word == "relieff" else 1)
+        one, two = adata.uns["found"], other.uns["found"]
+        for group in one["names"].dtype.names:
+            for column in ("scores", "logfoldchanges"):
+                np.testing.assert_allclose(two[column][group], one[column][group], rtol=1e-4, atol=1e-5)
+            for column in ("names", "pvals", "pvals_max"):
+                np.testing.assert_array_equal(two[column][group], one[column][group])
+
+
 # ------------------------------------------------------------------------------------ batches, donors, covariates, z
 
 

@@ -681,8 +681,8 @@ typedef struct fastfs_relief_result {
     int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
     int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
     double* scores;    /* out, n_cols: larger is better, may be negative; 0 for constant features */
-    double* scores_sd; /* out, n_cols, or NULL: the standard deviation of each score over draws of n_targets; NaN if
-                          that is 1 */
+    double* scores_se; /* out, n_cols, or NULL: the standard error of each score over draws of n_targets; NaN if that
+                          is 1 */
     int64_t n_alone;   /* out: targets without a near sample */
     int64_t n_apart;   /* out: pairs of a target and a sample without a feature that both have */
 } fastfs_relief_result;
@@ -712,6 +712,12 @@ FASTFS_API fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* s
 FASTFS_API fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X,
                                                      int64_t first_row, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other);
+/* What it has found in this pass, in as many bytes as size says, for another machine of the same kind: load adds it, as
+ * a merge, to a handle made with the same arguments that has come to the same pass. A handle comes to the second pass
+ * by loading what the first one has found in all rows, and fastfs_relief_stream_next. */
+FASTFS_API int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream);
+FASTFS_API fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes);
+FASTFS_API fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes);
 /* Ends the first pass, which must have seen all rows. */
 FASTFS_API fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run);
 /* Ends the second pass, and may be called again. merged: NULL, or for each class the class, 0..n_merged - 1, that it is

@@ -551,7 +551,7 @@ using relief_options = fastfs_relief_options;
 inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
 
 struct relief_result {
-    std::vector<double> scores, scores_sd;  // the last of draws of n_targets, or empty
+    std::vector<double> scores, scores_se;  // the standard errors over draws of n_targets, or empty
     int warnings;                           // FASTFS_MARGIN_*
     bool stored;
     std::int64_t n_alone, n_apart;
@@ -570,14 +570,22 @@ class relief_stream {
     }
     void merge(const relief_stream& other) { check(fastfs_relief_stream_merge(handle_.get(), other.handle_.get())); }
     void next(const run& how = default_run()) { check(fastfs_relief_stream_next(handle_.get(), &how)); }
+    // What it has found in this pass.
+    std::int64_t size() const { return fastfs_relief_stream_size(handle_.get()); }
+    void save(void* bytes, std::int64_t n_bytes) const {
+        check(fastfs_relief_stream_save(handle_.get(), bytes, n_bytes));
+    }
+    void load(const void* bytes, std::int64_t n_bytes) {
+        check(fastfs_relief_stream_load(handle_.get(), bytes, n_bytes));
+    }
     // merged: the class that each class is a part of, or empty.
     relief_result scores(const std::vector<std::int64_t>& merged, const run& how = default_run()) const {
         relief_result result{};
         result.scores.resize(static_cast<std::size_t>(n_cols_));
-        result.scores_sd.resize(result.scores.size());
+        result.scores_se.resize(result.scores.size());
         fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
         out.scores = result.scores.data();
-        out.scores_sd = result.scores_sd.data();
+        out.scores_se = result.scores_se.data();
         std::int64_t n_merged = 0;
         for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
         check(
@@ -653,8 +661,8 @@ class margin {
         fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
         out.scores = result.scores.data();
         if (options.n_targets > 0) {
-            result.scores_sd.resize(result.scores.size());
-            out.scores_sd = result.scores_sd.data();
+            result.scores_se.resize(result.scores.size());
+            out.scores_se = result.scores_se.data();
         }
         check(fastfs_relief(handle_.get(), labels, n_classes, &options, &how, &out));
         result.warnings = out.warnings;

@@ -48,6 +48,9 @@ class _ReliefFamily(_Selector):
             if source is not None:
                 see = partial(self._see, run=run)
                 others = (sample_weight, distances)
+                if source.dask is not None and source.shape[1] is not None:
+                    self.n_features_in_ = source.shape[1]
+                    count_selected(self.n_features_to_select, self.n_features_in_)
                 outcome, response = fit_in_blocks(source, y, options, run, others=others, see=see)
             else:
                 samples = self._read(X, y, sample_weight, distances, options, run)
@@ -61,7 +64,7 @@ class _ReliefFamily(_Selector):
         self.target_type_ = kind
         if classes is not None:
             self.classes_ = classes
-        self._set_results(outcome.result, ("scores", "scores_sd", "algorithm", "n_passes"))
+        self._set_results(outcome.result, ("scores", "scores_se", "algorithm", "n_passes"))
         outcome.deliver()
 
     def _see(self, block: Any, run: Run) -> None:
@@ -286,8 +289,8 @@ class Relief(_ReliefFamily):
         Larger is better; may be negative; 0 for constant features.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     classes_ : ndarray of shape (n_classes,)
     target_type_ : str
         "class".
@@ -435,8 +438,8 @@ class ReliefF(_NearestSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -525,8 +528,8 @@ class SURF(_RadiusSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -615,8 +618,8 @@ class MultiSURF(_RadiusSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -707,8 +710,8 @@ class SWRF(_TableSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -823,8 +826,8 @@ class MuRelief(_NearestSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     classes_ : ndarray of shape (n_classes,)
@@ -908,8 +911,8 @@ class RReliefF(_TableSelector):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_sd_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard deviation of each score over draws of them; NaN with one target.
+    scores_se_ : ndarray of shape (n_features,)
+        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     target_type_ : {"number", "survival"}

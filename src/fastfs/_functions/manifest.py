@@ -19,7 +19,7 @@ from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kerne
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers, take_rows
 from fastfs._inputs.source import Source, is_dask, is_stream, stack
-from fastfs._inputs.streams import Passes, as_chunks, dask_parts, merge_pairwise
+from fastfs._inputs.streams import Passes, as_chunks, merge_pairwise
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -432,7 +432,9 @@ class SumsStage(Stage):
         self.n_features = width
         run = copy.copy(self._run)
         run.budget = run.available() * 3 // 4
-        n_scales = len(self._options.scales(_shape_of_kernels(self._n_groups, self._options))[0])
+        # Scales that are given are of the classes that will be compared, which may be fewer than the groups.
+        by_rule = isinstance(self._options.sigma, str)
+        n_scales = len(self._options.scales((self._n_groups,))[0]) if by_rule else 1
         given = self._options.core()
         plan = core().ManifestSums.plan
         self._plan = plan(width, self._n_groups, self._n_groups, n_scales, given, self._n_components, run)
@@ -445,9 +447,11 @@ class SumsStage(Stage):
 
         part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
         how = (self.n_features, self._n_groups, self._how)
-        return merge_pairwise(
-            [part(*given, columns, how, self._run.budget) for given in dask_parts(X, rows, groups)], merge
-        )
+        parts = [
+            part(first, block, which, groups[places], columns, how, self._run.budget)
+            for first, block, which, places in Source.of(X).delayed(rows)
+        ]
+        return merge_pairwise(parts, merge)
 
     @property
     def means(self) -> Floats:

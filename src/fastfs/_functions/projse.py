@@ -16,8 +16,8 @@ from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
 from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
-from fastfs._inputs.source import is_dask, is_stream
-from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, dask_parts, merge_pairwise
+from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
@@ -469,10 +469,15 @@ class GroupSums:
             self._sums: list[Any] = []
 
             def update(first: int, block: Any, own: Run) -> None:
+                end = first + block.shape[0]
+                if end > len(groups):
+                    raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
                 self._sums = self._sums or _no_groups(n_groups, block, run)
-                _add_groups(self._sums, block, groups[first : first + block.shape[0]], own)
+                _add_groups(self._sums, block, groups[first:end], own)
 
-            Passes(X, run, rows=rows, columns=columns).run(update)
+            n = Passes(X, run, rows=rows, columns=columns).run(update)
+            if n != len(groups):
+                raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
 
     @property
     def means(self) -> Floats:
@@ -507,7 +512,10 @@ def _groups_of_dask(
     from dask.delayed import delayed
 
     part, merge = delayed(_groups_of_block, pure=False), delayed(_merged_groups, pure=False)
-    parts = [part(*given, n_groups, columns, run.budget) for given in dask_parts(X, rows, groups)]
+    parts = [
+        part(first, block, which, groups[places], n_groups, columns, run.budget)
+        for first, block, which, places in Source.of(X).delayed(rows)
+    ]
     found: list[Any] = merge_pairwise(parts, merge)
     return found
 
@@ -540,6 +548,7 @@ def select(
 ) -> Outcome[ProjSeResult]:
     """Choose from sums over the rows."""
     n = count(n_features_to_select, sums.n_y if from_y else sums.n_x)
+    core()  # sums that came from another process haven't brought a BLAS along
     found = sums.select(options.core() | {"n_select": n, "from_y": from_y}, run)
     return _outcome(found, n_features_to_select, options, sums.n_y > 0, scores_only)
 

@@ -4,9 +4,11 @@ Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.R
 their kin.
 """
 
+import copy
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,9 +21,9 @@ from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, so
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
-from fastfs._inputs.streams import Passes, sample_rows, sum_groups
+from fastfs._inputs.streams import Passes, changed, checksum, merge_pairwise, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
-from fastfs._machine.errors import places, renumber
+from fastfs._machine.errors import in_rows, places, renumber
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Integers, Progress
 
@@ -187,7 +189,7 @@ class FamilyResult:
     """What any of the family found."""
 
     scores: npt.NDArray[np.float64]
-    scores_sd: npt.NDArray[np.float64] | None
+    scores_se: npt.NDArray[np.float64] | None
     algorithm: str
     n_passes: int | None = None  # over blocks of X
 
@@ -296,7 +298,7 @@ def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptio
         given["priors"] = class_priors(options.priors, response.classes)
     with in_words_of_the_caller(samples, options):
         found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
-    result = FamilyResult(found["scores"], found["scores_sd"], algorithm(found))
+    result = FamilyResult(found["scores"], found["scores_se"], algorithm(found))
     return Outcome(result, family_messages(found, response, samples.weights, options))
 
 
@@ -321,8 +323,8 @@ def _fits(source: Source, options: FamilyOptions, run: Run) -> bool:
 class InBlocks:
     """Targets drawn from the rows of a source, and the nearest of all rows to them, found in two passes.
 
-    `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is, `watch` each block of the
-    first pass with its first row.
+    `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is, but not of a Dask array.
+    With `with_sums`, `sums` are those of the rows of each class.
     """
 
     N_PASSES = 2
@@ -339,7 +341,7 @@ class InBlocks:
         rows: Integers | None = None,
         columns: Integers | None = None,
         see: Callable[[Any], Any] | None = None,
-        watch: Callable[[int, Any], Any] | None = None,
+        with_sums: bool = False,
     ) -> None:
         for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none")):
             if getattr(options, name, plain) != plain:
@@ -347,34 +349,110 @@ class InBlocks:
                     f"X is {source.kind} that is read in blocks, for which {name} must be left out: raise max_memory, "
                     "so that X is loaded"
                 )
-        passes = Passes(source, run, options.IN_BLOCKS, self.N_PASSES, rows=rows, columns=columns, see=see)
-        given = options.core() | {"priors": priors}
         self._run = run
         self._core: Any = None  # until the width is known
+        self._makes_dense = isinstance(options, ReliefOptions)
+        self.sums: Any = 0.0
+        given = options.core() | {"priors": priors}
         scaling = "range" if options.scaling == "auto" else options.scaling
 
+        def begin(width: int) -> None:
+            self._core = core().ReliefStream(labels, n_classes, width, scaling, given, run)
+
+        if source.dask is not None:
+            begin(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
+            self._read_dask(source, labels, n_classes if with_sums else 0, rows, columns)
+            return
+
         def update(first: int, block: Any, own: Run) -> None:
-            if hasattr(block, "tocsr"):
-                block = as_dense(block, own) if isinstance(options, ReliefOptions) else block.tocsr()
             if self._core is None:
-                self._core = core().ReliefStream(labels, n_classes, block.shape[1], scaling, given, run)
-            self._core.update(block, first, own)
+                begin(block.shape[1])
+            self._core.update(_by_rows(block, self._makes_dense, own), first, own)
 
         def first_pass(first: int, block: Any, own: Run) -> None:
-            if watch is not None:
-                watch(first, block)
+            if with_sums:
+                self.sums = self.sums + sum_groups(block, labels[first : first + block.shape[0]], n_classes)
             update(first, block, own)
 
+        passes = Passes(source, run, options.IN_BLOCKS, self.N_PASSES, rows=rows, columns=columns, see=see)
         passes.run(first_pass)
         made: Any = self._core
         made.next(run)
         passes.run(update)
 
+    def _read_dask(
+        self, source: Source, labels: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+    ) -> None:
+        """Each worker reads its row blocks; what they found, not the rows, travels and is merged pairwise."""
+        from dask.delayed import delayed
+
+        part, merge = delayed(_share_of_block, pure=False), delayed(_merged_shares, pure=False)
+        how, first_pass = (self._makes_dense, self._run.budget), 0
+        for number in range(1, self.N_PASSES + 1):
+            stream = delayed(self._core, pure=False, traverse=False)  # sent to each worker once
+            shares = [
+                part(stream, first, block, which, places.start, labels[places], n_groups, columns, *how)
+                for first, block, which, places in source.delayed(rows)
+                if len(which)
+            ]
+            share = merge_pairwise(shares, partial(merge, stream))
+            self._core.load(share.found)
+            if number == 1:
+                self.sums, first_pass = share.sums, share.checksum
+                self._core.next(self._run)
+                n_groups = 0
+            elif share.checksum != first_pass:
+                raise changed(len(labels), number)
+
     def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
         """Score the features; `merged` are the classes of the response that the classes are parts of."""
         found = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
-        result = FamilyResult(found["scores"], found["scores_sd"], "targets", self.N_PASSES)
+        result = FamilyResult(found["scores"], found["scores_se"], "targets", self.N_PASSES)
         return Outcome(result, family_messages(found, response, None, options))
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What a pass has found in some blocks of a Dask array."""
+
+    found: bytes
+    sums: Array | None
+    checksum: int
+
+
+def _by_rows(block: Any, makes_dense: bool, run: Run) -> Any:
+    if not hasattr(block, "tocsr"):
+        return block
+    return as_dense(block, run) if makes_dense else block.tocsr()
+
+
+def _share_of_block(
+    stream: Any,
+    first: int,
+    X: Any,
+    rows: Integers,
+    place: int,
+    groups: Integers,
+    n_groups: int,
+    columns: Integers | None,
+    makes_dense: bool,
+    budget: int,
+) -> _Share:
+    run = Run(1, budget or None)  # a block is a task of its own: one thread each
+    block = take_rows(X, rows)
+    own = copy.copy(stream)
+    with in_rows(first + rows):
+        block = as_matrix(block if columns is None else block[:, columns], run)
+        own.update(_by_rows(block, makes_dense, run), place, run)
+    return _Share(own.save(), sum_groups(block, groups, n_groups) if n_groups else None, checksum(block))
+
+
+def _merged_shares(stream: Any, a: _Share, b: _Share) -> _Share:
+    own = copy.copy(stream)
+    for share in (a, b):
+        own.load(share.found)
+    sums = None if a.sums is None or b.sums is None else a.sums + b.sums
+    return _Share(own.save(), sums, a.checksum + b.checksum)
 
 
 class GroupTargets:
@@ -393,12 +471,6 @@ class GroupTargets:
         rows: Integers | None,
         columns: Integers | None,
     ) -> None:
-        sums: list[Array] = []
-
-        def watch(first: int, block: Any) -> None:
-            sums.append(sum_groups(block, groups[first : first + block.shape[0]], n_groups))
-            sums[:] = [np.sum(sums, axis=0)]
-
         self._groups = groups
         given = getattr(options, "priors", None)
         self._found = InBlocks(
@@ -410,9 +482,9 @@ class GroupTargets:
             priors=None if given is None else class_priors(given, np.arange(n_groups)),
             rows=rows,
             columns=columns,
-            watch=watch,
+            with_sums=True,
         )
-        self.means = sums[0] / np.bincount(groups)[:, None]
+        self.means = self._found.sums / np.bincount(groups)[:, None]
 
     def fit(self, labels: Integers, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
         """Score the features with these labels of the groups, from 0."""

@@ -149,6 +149,11 @@ class Design:
             self._cell_blocks = [f" in block {block_names[b]!r}" for _, b in pairs]
         return cell
 
+    @property
+    def wholes(self) -> Integers | None:
+        """The group of each sample, if the labels of whole groups are permuted."""
+        return self._unit if self._word == "group" else None
+
     @cached_property
     def units(self) -> Integers:
         codes, block, group = self._columns

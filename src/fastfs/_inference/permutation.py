@@ -12,6 +12,7 @@ import numpy as np
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, rank_features
+from fastfs._inputs.source import Source, is_stream
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -145,7 +146,7 @@ def permutation_test(
     estimator : estimator
         Any of this library, or another one that has ``scores_`` once fitted, larger being better, or a pipeline whose
         last step is one. It isn't changed.
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,), or what else the estimator takes
         Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets), whose rows are
         permuted as wholes.
@@ -209,6 +210,11 @@ def permutation_test(
     family, the distances over all rows of ManiFeSt; ProjSe with labels and the linear kernel takes all permutations
     together, in one product with X. DiSC and I-KDR have no such stage. With `n_jobs`, once in each worker.
 
+    If X is a stream and the labels of whole `groups` are permuted, ProjSe reads X once, and so does ManiFeSt what it
+    wouldn't load; Relief and ReliefF with `n_targets` read that twice, and draw targets in each group. They keep sums,
+    or nearest rows, of each group, which give the scores of any labeling, without workers. Otherwise each permutation
+    reads the stream.
+
     The p-values hold if, should X and the labels be independent, each labeling of the design was as likely as the true
     one. That is a statement about all features together: a feature whose score depends on others may be called
     significant because of them.
@@ -267,7 +273,8 @@ def permutation_test(
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
     model = clone(estimator)
-    labels, scorer = make_scorer(model, X, y, params)
+    from_sums = None if params else sums_scorer(model, X, y, groups)
+    labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     design.check()
@@ -279,7 +286,7 @@ def permutation_test(
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
 
-    if wants_workers(n_jobs):
+    if wants_workers(n_jobs) and from_sums is None:
         scorer = _Workers(estimator, model, X, y, params, n_jobs)
     source = _Permutations(design, scorer, seed, most, exact, max(labels.nbytes, scores.nbytes), may_stop)
     null = _compare(source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None)))
@@ -493,6 +500,41 @@ def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = N
     return found
 
 
+def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer] | None:
+    """The scorer of a stream whose labels move with whole groups, from sums over each of these, which one pass gives.
+
+    None if labels move otherwise, or if the model keeps no such sums, or loads X.
+    """
+    serves = getattr(model, "_sums_serve", None)
+    if groups is None or y is None or not is_stream(X) or serves is None or not serves(X, True):
+        return None
+    classes, labels = _as_labels(y)
+    units = None if classes is None else Design(labels, groups=groups).wholes
+    if units is None:
+        return None
+    n_samples = Source.of(X).shape[0]
+    if n_samples not in (None, len(units)):
+        raise ValueError(f"X and y must have the same rows, but have {n_samples} and {len(units)}")
+    first = np.unique(units, return_index=True)[1]
+    sums = model._sum_groups(X, units, len(first), None, None)
+
+    def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+        for labeling in labelings:
+            scores = np.array(model._fit_groups(sums, labeling[first], classes).scores_, dtype=np.float64)
+            yield scores, float(scores.max())
+
+    return labels, scorer
+
+
+def _as_labels(y: Any) -> tuple[Array | None, Array]:
+    """Return the classes and the place of each label among them, or None and the target if it is numbers."""
+    y = np.asarray(y)
+    if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
+        return None, y.reshape(-1)
+    classes, labels = np.unique(y, return_inverse=True)
+    return classes, labels.reshape(-1).astype(np.int64)
+
+
 def last_step(model: Any) -> Any:
     """Return the selector of a pipeline that ends with one, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
@@ -500,17 +542,11 @@ def last_step(model: Any) -> Any:
 
 def refit(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
     """The scorer of a model without a label-free stage: fits."""
-    y = np.asarray(y)
-    targets: Any = y
-    if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
-        labels = y.reshape(-1)
-    else:
-        targets, labels = np.unique(y, return_inverse=True)
-        labels = labels.reshape(-1).astype(np.int64)
+    classes, labels = _as_labels(y)
 
     def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:
-            model.fit(X, labeling if targets is y else targets[labeling], **(params or {}))
+            model.fit(X, labeling if classes is None else classes[labeling], **(params or {}))
             scored = last_step(model)
             if not hasattr(scored, "scores_"):
                 raise ValueError(f"{type(scored).__name__} has no scores_ after its fit, so there is nothing to test")

@@ -47,6 +47,8 @@ class Source:
         Whether it is stored by columns, so that rows can be read all at once only.
     n_bytes : int, optional
         Bytes that it takes in memory.
+    dask : Dask array, optional
+        That it is, in blocks of whole rows.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class Source:
         is_stored: bool = False,
         by_columns: bool = False,
         n_bytes: int | None = None,
+        dask: Any = None,
     ) -> None:
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
-        self.read, self._ends, self._start = read, ends, start
+        self.read, self._ends, self._start, self.dask = read, ends, start, dask
 
     @classmethod
     def of(cls, X: Any) -> "Source":
@@ -183,7 +186,7 @@ class Source:
         name: str = "X",
         rows: Integers | None = None,
         columns: Array | None = None,
-        advice: str = "use ProjSe without permutations, which reads blocks",
+        advice: str = "use ProjSe without permutations, or with those of whole groups, which reads blocks",
     ) -> Any:
         """Return these rows and columns, as an array, or a CSR or CSC container.
 
@@ -207,8 +210,10 @@ class Source:
             whole = self.load(run, name, advice=advice)
             some = whole if rows is None else whole.tocsr()[rows]
             return some if columns is None else some[:, columns]
+        if rows is not None and self.n_bytes is not None and self.shape[0]:
+            require(self.n_bytes * len(rows) // self.shape[0])
         blocks, taken = [], 0
-        for _, block in self.blocks(rows, columns):
+        for block in self._wanted(rows, columns):
             taken += _bytes_of(block)
             require(taken, " or more")
             blocks.append(block)
@@ -216,6 +221,34 @@ class Source:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
         run.take(taken, f"{name} needs", "give fewer rows or features")
         return stack(blocks)
+
+    def _wanted(self, rows: Integers | None, columns: Array | None) -> Iterator[Any]:
+        """Yield these rows and columns of each block; Dask's workers choose rows, so that no others leave them."""
+        if self.dask is None or rows is None:
+            return (block for _, block in self.blocks(rows, columns))
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        part = delayed(_part, pure=False)
+        return iter(compute(*(part(X, which, columns) for _, X, which, _ in self.delayed(rows) if len(which))))
+
+    def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, Integers, slice]]:
+        """Return the row blocks of a Dask array, delayed; `rows` are those wanted, ascending, default: all.
+
+        Of each block come its first row, the block, which of its rows are wanted, and their places among all of these.
+        """
+        ends = np.cumsum(self.dask.chunks[0]).tolist()
+        rows = np.arange(ends[-1]) if rows is None else rows
+        parts = []
+        for block, begin, end in zip(self.dask.to_delayed().ravel(), [0, *ends[:-1]], ends, strict=True):
+            low, high = np.searchsorted(rows, (begin, end)).tolist()
+            parts.append((begin, block, rows[low:high] - begin, slice(low, high)))
+        return parts
+
+
+def _part(block: Any, rows: Integers, columns: Array | None) -> Any:
+    some = _choose(block, rows)
+    return some if columns is None else _choose(some, (slice(None), columns))
 
 
 def _choose(block: Any, key: Any) -> Any:
@@ -446,4 +479,5 @@ def _of_dask(X: Any) -> Source:
         read=lambda begin, end: rows[begin:end].compute(),
         ends=lambda _: np.cumsum(rows.chunks[0]),
         n_bytes=None if is_sparse else X.shape[0] * X.shape[1] * X.dtype.itemsize,
+        dask=rows,
     )

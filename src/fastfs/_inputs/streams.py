@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.labels import as_labels
-from fastfs._inputs.matrix import as_matrix, column_names, take_rows
+from fastfs._inputs.matrix import as_matrix, column_names, loaded, take_rows
 from fastfs._inputs.source import (
     BLOCK_BYTES,
     Source,
@@ -130,7 +130,7 @@ class Passes:
                 with in_rows(self._numbers(first, block.shape[0])):
                     update(first, block, copy.copy(self._run))
                 if self.n_passes > 1 and not checks:
-                    checks.append(_checksum(block))
+                    checks.append(checksum(block))
                 n += block.shape[0]
                 last = block if self.n_passes > 1 else None
                 self._report(number, n)
@@ -138,12 +138,9 @@ class Passes:
             raise ValueError("X yielded no rows: has the iterator been used up before?")
         self._require(self._n_expected() in (n, np.inf), n)
         if self.n_passes > 1:
-            found = (n, *checks, _checksum(last))
+            found = (n, *checks, checksum(last))
             if self._first_pass and found != self._first_pass:
-                raise ValueError(
-                    f"X changed between pass 1 and pass {number}: its {n:,} rows hold other values; "
-                    "it must stay the same until the end"
-                )
+                raise changed(n, number)
             self._first_pass = found
         self._done = number
         return n
@@ -234,7 +231,14 @@ def _ahead(blocks: Iterator[Any]) -> Generator[Any]:
         thread.join()
 
 
-def _checksum(block: Any) -> int:
+def changed(n: int, number: int) -> ValueError:
+    return ValueError(
+        f"X changed between pass 1 and pass {number}: its {n:,} rows hold other values; it must stay the same until "
+        "the end"
+    )
+
+
+def checksum(block: Any) -> int:
     """Of the values of a block, and of their places if it is sparse."""
     parts = (block.indptr, block.indices, block.data) if hasattr(block, "tocsr") else (block,)
     found = 0
@@ -275,9 +279,9 @@ def reservoir(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
 
 
 def sample_rows(X: Any, y: Any, size: int, seed: int, run: Run) -> tuple[Any, Any, Integers | None]:
-    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; or X and y and None if size is 0."""
+    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; if size is 0, X, loaded, y and None."""
     if not size:
-        return X, y, None
+        return loaded(X, run, advice="give n_rows=5000, which draws a sample"), y, None
     X, rows, n = reservoir(X, size, seed, run)
     as_labels(y, n, X.shape[1])  # its checks
     return X, take_rows(y, rows), rows
@@ -365,39 +369,17 @@ def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int,
 
     Numbers are delayed too if y is a Dask array of them, and may be of any type.
     """
-    blocks, ends = delayed_rows(X)
-    classes = None
+    parts, classes = Source.of(X).delayed(), None
     if is_dask(y) and y.ndim == 2:
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X and y must have the same rows, but have {X.shape[0]} and {y.shape[0]}")
-        lengths = tuple(np.diff(ends, prepend=0).tolist())
+        lengths = tuple(len(rows) for _, _, rows, _ in parts)
         targets = [Target(numbers=block) for block in y.rechunk({0: lengths, 1: -1}).to_delayed().ravel()]
     else:
         whole = read(y, X.shape, run)
         classes = whole.classes
-        targets = [whole.rows(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
-    return list(zip([0, *ends[:-1]], blocks, targets, strict=True)), classes
-
-
-def delayed_rows(X: Any) -> tuple[list[Any], list[int]]:
-    """Return the row blocks of a Dask array, delayed, and the ends of them."""
-    Source.of(X)  # its checks
-    X = X.rechunk({1: -1})
-    return list(X.to_delayed().ravel()), np.cumsum(X.chunks[0]).tolist()
-
-
-def dask_parts(X: Any, rows: Integers | None, of_rows: Array) -> list[tuple[int, Any, Integers, Array]]:
-    """Return the row blocks of a Dask array, delayed, for states of some rows, ascending; default: all.
-
-    Of each block come its first row, the block, which of its rows are wanted, and their part of `of_rows`.
-    """
-    blocks, ends = delayed_rows(X)
-    rows = np.arange(ends[-1]) if rows is None else rows
-    parts = []
-    for block, begin, end in zip(blocks, [0, *ends[:-1]], ends, strict=True):
-        low, high = np.searchsorted(rows, (begin, end))
-        parts.append((begin, block, rows[low:high] - begin, of_rows[low:high]))
-    return parts
+        targets = [whole.rows(places.start, places.stop) for *_, places in parts]
+    return [(first, block, target) for (first, block, *_), target in zip(parts, targets, strict=True)], classes
 
 
 def merge_pairwise(parts: list[Any], merge: Callable[..., Any]) -> Any:

@@ -163,8 +163,8 @@ def test_several_classes_and_some_targets(method):
 def test_standard_deviations_over_draws_of_targets():
     X, y = table(60, 300), np.arange(60) % 2
     on_bits, on_numbers = (fastfs.MultiSURF(n_targets=20, scaling=None).fit(data, y) for data in (pack_genotypes(X), X))
-    np.testing.assert_allclose(on_bits.scores_sd_, on_numbers.scores_sd_, rtol=0, atol=1e-12)
-    assert on_bits.scores_sd_.any()
+    np.testing.assert_allclose(on_bits.scores_se_, on_numbers.scores_se_, rtol=0, atol=1e-12)
+    assert on_bits.scores_se_.any()
 
 
 @pytest.mark.parametrize("method", ["relieff", "surf", "multisurf"])

@@ -249,13 +249,13 @@ def test_draws_of_targets(name, table, weighted):
         case.options["sample_weight"] = np.exp(0.7 * np.random.default_rng(1).normal(size=120))
     draws = [fitted(case.X, case.y, case.core, **case.options, random_state=seed) for seed in range(60)]
     spread = np.std([model.scores_ for model in draws], axis=0, ddof=1)
-    said = np.mean([model.scores_sd_ for model in draws], axis=0)
+    said = np.mean([model.scores_se_ for model in draws], axis=0)
     varies = np.array([len(np.unique(column[~np.isnan(column)])) > 1 for column in case.X.T])
     assert not spread[~varies].any()
     assert not said[~varies].any()
     assert 0.85 < np.median(said[varies] / spread[varies]) < 1.15
     case.options["n_targets"] = 1
-    assert np.isnan(fitted(case.X, case.y, case.core, **case.options).scores_sd_[varies]).all()
+    assert np.isnan(fitted(case.X, case.y, case.core, **case.options).scores_se_[varies]).all()
     del case.options["n_targets"]
     far = np.mean([model.scores_ for model in draws], axis=0)[varies] - case.found()[varies]
     assert np.abs(far / (said[varies] / np.sqrt(60))).max() < 4.5

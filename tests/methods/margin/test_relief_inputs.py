@@ -616,13 +616,13 @@ def test_tags(method):
 def test_draws_of_targets_say_how_sure_they_are(method):
     y = target(method)
     fitted = method(n_targets=20).fit(X, y)
-    assert fitted.scores_sd_.shape == (6,)
-    assert (fitted.scores_sd_ > 0).all()
+    assert fitted.scores_se_.shape == (6,)
+    assert (fitted.scores_se_ > 0).all()
     np.testing.assert_array_equal(fitted.scores_, clone(fitted).fit(X, y).scores_)
-    assert not hasattr(method().fit(X, y), "scores_sd_")
+    assert not hasattr(method().fit(X, y), "scores_se_")
     draws = [method(n_targets=20, random_state=seed).fit(X, y).scores_ for seed in range(60)]
     # The mean of 60 draws is within 4.5 standard errors of the score of all targets.
-    far = np.abs(np.mean(draws, axis=0) - method().fit(X, y).scores_) / (fitted.scores_sd_ / np.sqrt(60))
+    far = np.abs(np.mean(draws, axis=0) - method().fit(X, y).scores_) / (fitted.scores_se_ / np.sqrt(60))
     assert far.max() < 4.5
 
 

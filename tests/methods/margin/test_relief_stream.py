@@ -1,8 +1,10 @@
 """RELIEF and ReliefF of rows that come in blocks: the oracle, memory, partitions, groups, and what goes wrong."""
 
 import copy
+import pickle
 
 import anndata
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -39,7 +41,7 @@ def fitted(method, table, **options):
 
 
 def assert_same(found, expected):
-    for name in ("scores_", "scores_sd_"):
+    for name in ("scores_", "scores_se_"):
         here, there = getattr(found, name), getattr(expected, name)
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(there).max())
 
@@ -50,7 +52,7 @@ def test_all_targets_are_the_oracle(method):
     expected = oracle.relieff(X, LABELS, 10, "range") if method == "relieff" else oracle.relief(X, LABELS, "range")
     np.testing.assert_allclose(found.scores_, expected, rtol=0, atol=1e-12)
     assert (found.algorithm_, found.n_passes_) == ("targets", 2)
-    assert not found.scores_sd_.any()
+    assert not found.scores_se_.any()
 
 
 @pytest.mark.parametrize("scaling", ["range", "standard", None])
@@ -95,7 +97,7 @@ def test_rare_classes_have_targets():
     state = [fastfs.ReliefF(n_targets=100, random_state=seed).fit(X, y) for seed in range(40)]
     expected = fastfs.ReliefF().fit(X, y).scores_
     spread = np.std([model.scores_ for model in state], axis=0, ddof=1)
-    said = np.mean([model.scores_sd_ for model in state], axis=0)
+    said = np.mean([model.scores_se_ for model in state], axis=0)
     varies = expected != 0
     assert 0.75 < np.median(said[varies] / spread[varies]) < 1.3
     far = np.abs(np.mean([model.scores_ for model in state], axis=0) - expected)[varies] / (said[varies] / np.sqrt(40))
@@ -118,6 +120,42 @@ def test_files_and_dask(tmp_path, name, monkeypatch):
     assert found.n_passes_ == 2
     assert_same(found, fitted("relieff", sp.csr_matrix(X) if name in ("h5ad", "zarr") else X, n_targets=100))
     np.testing.assert_array_equal(fastfs.relieff_scores(given, LABELS, n_targets=100), found.scores_)
+
+
+@pytest.mark.parametrize("form", ["dense", "CSR"])
+@pytest.mark.parametrize("method", METHODS)
+def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
+    """However many workers there are: shares are merged in the order of their blocks."""
+    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    make = sp.csr_matrix if form == "CSR" else np.asarray
+    chunks = da.from_array(COUNTS, chunks=(LENGTHS[:2] + LENGTHS[3:], 14)).map_blocks(make)
+    given = {"n_targets": 120, "random_state": 1}
+    expected = fitted(method, blocks(make(COUNTS)), **given)
+    for n in (1, 3):
+        with dask.config.set(scheduler="threads", num_workers=n):
+            found = fitted(method, chunks, **given)
+        np.testing.assert_array_equal(found.scores_, expected.scores_)
+        np.testing.assert_array_equal(found.scores_se_, expected.scores_se_)
+        assert (found.n_features_in_, found.n_passes_, found.algorithm_) == (14, 2, "targets")
+
+
+def test_dask_blocks_that_change(monkeypatch):
+    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    calls = []
+
+    def changing(block):
+        calls.append(1)
+        return block + (len(calls) == 7)  # in the second pass of four blocks each
+
+    chunks = da.from_array(X, chunks=(100, 14)).map_blocks(changing, meta=np.empty((0, 0)))
+    model = fastfs.ReliefF(n_targets=50)
+    with pytest.raises(ValueError, match="X changed between pass 1 and pass 2: its 400 rows hold other values"):
+        model.fit(chunks, LABELS)
+    assert not [name for name in vars(model) if name.endswith("_")]
+    broken = X.copy()
+    broken[234, 5] = np.nan
+    with pytest.raises(ValueError, match="row 234, column 5"):
+        model.fit(da.from_array(broken, chunks=(90, 5)), LABELS)
 
 
 def test_what_fits_is_loaded(tmp_path):
@@ -163,7 +201,77 @@ def test_states_are_merged_in_any_order():
                 state.next(Run(1))
         found = state.scores(np.empty(0, np.int64), Run(1))
         np.testing.assert_array_equal(found["scores"], expected["scores"])
-        np.testing.assert_array_equal(found["scores_sd"], expected["scores_sd"])
+        np.testing.assert_array_equal(found["scores_se"], expected["scores_se"])
+
+
+def halves(state):
+    """Two copies, which have seen a half of the rows each."""
+    found = copy.copy(state), copy.copy(state)
+    for half, (begin, end) in zip(found, ((0, 130), (130, N)), strict=True):
+        half.update(X[begin:end], begin, Run(1))
+    return found
+
+
+def test_states_travel_as_bytes():
+    """To another process, which makes a stream with the same arguments; what was found in each half is added there."""
+    state, none = stream(), np.empty(0, np.int64)
+    expected, here = [], state
+    for _ in range(2):
+        a, b = halves(here)
+        a.merge(b)
+        here = a
+        expected.append(here.save())
+        if len(expected) == 1:
+            here.next(Run(1))
+    for number in range(2):
+        a, b = (pickle.loads(pickle.dumps(half)) for half in halves(state))
+        state = pickle.loads(pickle.dumps(state))
+        state.load(b.save())
+        state.load(a.save())
+        assert state.save() == expected[number]
+        if number == 0:
+            state.next(Run(1))
+    np.testing.assert_array_equal(state.scores(none, Run(1))["scores"], here.scores(none, Run(1))["scores"])
+
+
+def test_bytes_of_other_streams_are_refused():
+    a, b = halves(stream())
+    for other in (stream(n_targets=99), stream(seed=1), stream(n_neighbors=3), stream(LABELS[::-1].copy() % 2)):
+        with pytest.raises(ValueError, match="stream with other arguments, or of another pass"):
+            other.load(a.save())
+    single = stream()
+    single.update(X[:100].astype(np.float32), 0, Run(1))
+    with pytest.raises(ValueError, match="dtype of the first"):
+        single.load(b.save())
+    twice = copy.copy(b)
+    twice.update(X[:130], 130, Run(1))
+    with pytest.raises(ValueError, match="each row once, but the first pass has missed some"):
+        twice.next(Run(1))
+    second = stream()
+    second.update(X, 0, Run(1))
+    second.next(Run(1))
+    with pytest.raises(ValueError, match="another pass"):
+        second.load(a.save())
+    second.update(X[:200], 0, Run(1))
+    for state in (a, second):
+        found = state.save()
+        fresh = stream() if state is a else pickle.loads(pickle.dumps(second))
+        for n in (0, 7, 8, 100, len(found) // 2, len(found) - 1):
+            with pytest.raises(ValueError, match="the bytes are damaged"):
+                fresh.load(found[:n])
+        with pytest.raises(ValueError, match="the bytes are damaged"):
+            fresh.load(found + bytes(8))
+    rng = np.random.default_rng(0)
+    for _ in range(300):  # no damage may reach memory of others
+        broken = bytearray(second.save())
+        place = int(rng.integers(len(broken)))
+        broken[place : place + 8] = rng.bytes(8)
+        fresh = copy.copy(second)
+        try:
+            fresh.load(bytes(broken))
+        except ValueError:
+            continue
+        fresh.save()
 
 
 def test_the_core_says_what_is_wrong():
@@ -200,16 +308,20 @@ def test_the_core_says_what_is_wrong():
 # ------------------------------------------------------------------------------------------------ all groups at once
 
 
+@pytest.mark.parametrize("form", ["h5ad", "Dask"])
 @pytest.mark.parametrize("method", METHODS)
-def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, monkeypatch):
+def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, monkeypatch):
     """With all cells as targets, the fits of two groups in memory give the same."""
     obs = {"state": LABELS.astype(str)}
     adata = anndata.AnnData(X.copy(), obs=obs)
     given = {"n_targets": N}
     call = getattr(fastfs.tl, method)
     expected = call(adata, "state", copy=True, **given)
-    adata.write_h5ad(tmp_path / "cells.h5ad")
-    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    if form == "Dask":
+        backed = anndata.AnnData(da.from_array(X, chunks=(90, 5)), obs=obs)
+    else:
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
     monkeypatch.setattr("fastfs.tl._Source.of", None)  # nothing is loaded
     call(backed, "state", **given)
@@ -219,7 +331,8 @@ def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, monkeypat
             np.testing.assert_allclose(found, there, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(backed.uns[method]["names"][group], expected.uns[method]["names"][group])
     np.testing.assert_allclose(backed.var[f"{method}_scores"], expected.var[f"{method}_scores"], atol=1e-12)
-    backed.file.close()
+    if form == "h5ad":
+        backed.file.close()
 
 
 # ----------------------------------------------------------------------------------------------------- what goes wrong
@@ -302,6 +415,8 @@ def test_samples_of_rows(method, lengths):
     expected = method(n_rows=60).fit(X, LABELS)
     found = method(n_rows=60).fit(blocks(X, lengths), LABELS)
     np.testing.assert_array_equal(found.scores_, expected.scores_)
+    by_dask = method(n_rows=60).fit(da.from_array(X, chunks=([n for n in lengths if n], 14)), LABELS)
+    np.testing.assert_array_equal(by_dask.scores_, expected.scores_)
     once = method(n_rows=60).fit(blocks(X, lengths)(), LABELS)  # an iterator is read once
     np.testing.assert_array_equal(once.scores_, expected.scores_)
     assert np.abs(method(n_rows=60, random_state=2).fit(X, LABELS).scores_ - expected.scores_).max() > 1e-3
@@ -323,6 +438,29 @@ def test_every_row_may_be_drawn():
     assert counts.max() < 140
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
+def test_workers_choose_rows(make, monkeypatch):
+    """Of a Dask array no others reach the process that fits, and blocks without any aren't even computed."""
+    from fastfs._inputs.streams import reservoir
+
+    computed = []
+
+    def watched(block, block_info=None):
+        computed.append(block_info[0]["chunk-location"][0])
+        return make(block)
+
+    expected, rows, _ = reservoir(X, 30, 1, Run(1))
+    chunks = da.from_array(X, chunks=(10, 14)).map_blocks(watched, meta=make(np.empty((0, 0))))
+    monkeypatch.setattr("fastfs._inputs.source.Source.blocks", None)
+    found, numbers, n = reservoir(chunks, 30, 1, Run(1))
+    np.testing.assert_array_equal(found.toarray() if make is sp.csr_matrix else found, expected)
+    np.testing.assert_array_equal(numbers, rows)
+    assert n == N
+    assert sorted(computed) == sorted(set((rows // 10).tolist()))
+    with pytest.raises(MemoryError, match=r"a Dask array, of which \d+ bytes.* must be in memory"):
+        reservoir(chunks, 30, 1, Run(1, 8000))
+
+
 def test_errors_of_samples_count_all_rows():
     broken = np.full_like(X, np.nan)
     with pytest.raises(ValueError, match=r"row (\d+), column 0") as said:
@@ -340,7 +478,7 @@ def test_fits_of_a_sample(method):
 
     rows = reservoir(X, 80, 3, Run(1))[1]
     expected = method(random_state=3).fit(X[rows], LABELS[rows])
-    for table in (X, blocks(X), blocks(X)()):
+    for table in (X, blocks(X), blocks(X)(), da.from_array(X, chunks=(90, 5))):
         found = method(n_rows=80, random_state=3).fit(table, LABELS)
         np.testing.assert_array_equal(found.scores_, expected.scores_)
     if method is fastfs.IKDR:

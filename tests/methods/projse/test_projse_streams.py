@@ -3,6 +3,8 @@
 import copy
 import pickle
 import signal
+import subprocess
+import sys
 
 import dask
 import dask.array as da
@@ -549,6 +551,16 @@ def test_copies_half_way():
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert_same(twin.partial_fit(X[250:], Y[250:]))
     assert_same(model, fastfs.projse(X[:250], Y[:250], center=True))
+
+
+def test_results_of_sums_in_a_new_process(tmp_path):
+    """Which has done nothing else with them, as the client of a Dask cluster."""
+    (tmp_path / "model").write_bytes(pickle.dumps(ProjSe(center=True).partial_fit(X, Y)))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).selected_.tolist())"
+    found = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "model"], capture_output=True, text=True, check=False
+    )
+    assert found.stdout.strip() == str(WHOLE.selected.tolist()), found.stderr
 
 
 @pytest.mark.filterwarnings("ignore:y is taken as numbers")
