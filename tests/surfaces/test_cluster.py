@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,6 +69,15 @@ def test_any_number_of_workers():
     for case, scores in found[0].items():
         for others in found[1:]:
             np.testing.assert_array_equal(others[case], scores, err_msg=str(case))
+
+
+def test_no_advice_about_labels():
+    """They go along with the tasks, of which Dask warns if they are many; nobody can send them otherwise."""
+    table = da.random.default_rng(0).normal(size=(3000, 40), chunks=(300, 40))
+    with workers(1, **{"distributed.admin.large-graph-warning-threshold": "10 KiB"}), warnings.catch_warnings():
+        warnings.filterwarnings("error", "Sending large graph")
+        for name in ("ProjSe", "ManiFeSt", "Relief"):
+            assert fitted(name, table).shape == (40,)
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, as_numbers, take_rows
-from fastfs._inputs.source import Source, is_dask, is_stream, stack
+from fastfs._inputs.matrix import as_matrix, as_numbers
+from fastfs._inputs.source import Source, chosen, is_dask, is_stream, stack
 from fastfs._inputs.streams import Passes, as_chunks, merge_pairwise
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
@@ -479,7 +479,7 @@ def _by_rows(block: Any) -> Any:
 def _sums_of_block(
     first: int,
     X: Any,
-    rows: Integers,
+    rows: range | Integers,
     groups: Integers,
     columns: Integers | None,
     how: tuple[int, int, dict[str, Any]],
@@ -488,9 +488,8 @@ def _sums_of_block(
     run = Run(1, budget or None)  # a block is a task of its own: one thread each
     sums = core().ManifestSums(*how, run)
     if len(rows):
-        block = take_rows(X, rows)
-        with in_rows(first + rows):
-            sums.update(_by_rows(as_matrix(block if columns is None else block[:, columns], run)), groups, run)
+        with in_rows(first + np.asarray(rows)):
+            sums.update(_by_rows(as_matrix(chosen(X, rows, columns), run)), groups, run)
     return sums
 
 

@@ -15,8 +15,8 @@ from fastfs._functions.options import Options as _Options
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
-from fastfs._inputs.matrix import as_floats, as_matrix, take_rows
-from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.matrix import as_floats, as_matrix
+from fastfs._inputs.source import Source, chosen, is_dask, is_stream
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._machine.errors import in_rows
@@ -521,14 +521,13 @@ def _groups_of_dask(
 
 
 def _groups_of_block(
-    first: int, X: Any, rows: Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
+    first: int, X: Any, rows: range | Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
 ) -> list[Any]:
     run = Run(1, budget or None)
-    block = take_rows(X, rows)
-    block = block if columns is None else block[:, columns]
+    block = chosen(X, rows, columns)
     sums = _no_groups(n_groups, block, run)
     if len(rows):
-        with in_rows(first + rows):
+        with in_rows(first + np.asarray(rows)):
             _add_groups(sums, as_matrix(block, run), groups, run)
     return sums
 

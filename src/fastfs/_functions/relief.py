@@ -20,7 +20,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.source import Source, chosen, is_genotypes, is_stream, opened
 from fastfs._inputs.streams import Passes, changed, checksum, merge_pairwise, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._machine.errors import in_rows, places, renumber
@@ -361,7 +361,7 @@ class InBlocks:
 
         if source.dask is not None:
             begin(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
-            self._read_dask(source, labels, n_classes if with_sums else 0, rows, columns)
+            self._read_dask(source, labels if with_sums else None, n_classes, rows, columns)
             return
 
         def update(first: int, block: Any, own: Run) -> None:
@@ -381,7 +381,7 @@ class InBlocks:
         passes.run(update)
 
     def _read_dask(
-        self, source: Source, labels: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+        self, source: Source, groups: Integers | None, n_groups: int, rows: Integers | None, columns: Integers | None
     ) -> None:
         """Each worker reads its row blocks; what they found, not the rows, travels and is merged pairwise."""
         from dask.delayed import delayed
@@ -390,19 +390,19 @@ class InBlocks:
         how, first_pass = (self._makes_dense, self._run.budget), 0
         for number in range(1, self.N_PASSES + 1):
             stream = delayed(self._core, pure=False, traverse=False)  # sent to each worker once
-            shares = [
-                part(stream, first, block, which, places.start, labels[places], n_groups, columns, *how)
-                for first, block, which, places in source.delayed(rows)
-                if len(which)
-            ]
+            shares = []
+            for first, block, which, span in source.delayed(rows):
+                of_block = None if groups is None else groups[span]
+                if len(which):
+                    shares.append(part(stream, first, block, which, span.start, of_block, n_groups, columns, *how))
             share = merge_pairwise(shares, partial(merge, stream))
             self._core.load(share.found)
             if number == 1:
                 self.sums, first_pass = share.sums, share.checksum
                 self._core.next(self._run)
-                n_groups = 0
+                groups = None
             elif share.checksum != first_pass:
-                raise changed(len(labels), number)
+                raise changed(share.n_rows, number)
 
     def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
         """Score the features; `merged` are the classes of the response that the classes are parts of."""
@@ -418,6 +418,7 @@ class _Share:
     found: bytes
     sums: Array | None
     checksum: int
+    n_rows: int
 
 
 def _by_rows(block: Any, makes_dense: bool, run: Run) -> Any:
@@ -430,21 +431,21 @@ def _share_of_block(
     stream: Any,
     first: int,
     X: Any,
-    rows: Integers,
+    rows: range | Integers,
     place: int,
-    groups: Integers,
+    groups: Integers | None,
     n_groups: int,
     columns: Integers | None,
     makes_dense: bool,
     budget: int,
 ) -> _Share:
     run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    block = take_rows(X, rows)
     own = copy.copy(stream)
-    with in_rows(first + rows):
-        block = as_matrix(block if columns is None else block[:, columns], run)
+    with in_rows(first + np.asarray(rows)):
+        block = as_matrix(chosen(X, rows, columns), run)
         own.update(_by_rows(block, makes_dense, run), place, run)
-    return _Share(own.save(), sum_groups(block, groups, n_groups) if n_groups else None, checksum(block))
+    sums = None if groups is None else sum_groups(block, groups, n_groups)
+    return _Share(own.save(), sums, checksum(block), block.shape[0])
 
 
 def _merged_shares(stream: Any, a: _Share, b: _Share) -> _Share:
@@ -452,7 +453,7 @@ def _merged_shares(stream: Any, a: _Share, b: _Share) -> _Share:
     for share in (a, b):
         own.load(share.found)
     sums = None if a.sums is None or b.sums is None else a.sums + b.sums
-    return _Share(own.save(), sums, a.checksum + b.checksum)
+    return _Share(own.save(), sums, a.checksum + b.checksum, a.n_rows + b.n_rows)
 
 
 class GroupTargets:

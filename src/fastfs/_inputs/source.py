@@ -229,26 +229,33 @@ class Source:
         from dask.base import compute
         from dask.delayed import delayed
 
-        part = delayed(_part, pure=False)
+        part = delayed(chosen, pure=False)
         return iter(compute(*(part(X, which, columns) for _, X, which, _ in self.delayed(rows) if len(which))))
 
-    def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, Integers, slice]]:
+    def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, range | Integers, slice]]:
         """Return the row blocks of a Dask array, delayed; `rows` are those wanted, ascending, default: all.
 
-        Of each block come its first row, the block, which of its rows are wanted, and their places among all of these.
+        Of each block come its first row, the block, which of its rows are wanted, as of `chosen`, and their places
+        among all of these.
         """
         ends = np.cumsum(self.dask.chunks[0]).tolist()
-        rows = np.arange(ends[-1]) if rows is None else rows
-        parts = []
+        parts: list[tuple[int, Any, range | Integers, slice]] = []
         for block, begin, end in zip(self.dask.to_delayed().ravel(), [0, *ends[:-1]], ends, strict=True):
-            low, high = np.searchsorted(rows, (begin, end)).tolist()
-            parts.append((begin, block, rows[low:high] - begin, slice(low, high)))
+            if rows is None:
+                parts.append((begin, block, range(end - begin), slice(begin, end)))
+            else:
+                low, high = np.searchsorted(rows, (begin, end)).tolist()
+                parts.append((begin, block, rows[low:high] - begin, slice(low, high)))
         return parts
 
 
-def _part(block: Any, rows: Integers, columns: Array | None) -> Any:
-    some = _choose(block, rows)
-    return some if columns is None else _choose(some, (slice(None), columns))
+def chosen(block: Any, rows: range | Integers, columns: Array | None) -> Any:
+    """Return these rows of a block, a range being all that it must have, and these columns; default: all."""
+    if not isinstance(rows, range):
+        block = _choose(block, rows)
+    elif n_rows(block) != len(rows):
+        raise ValueError(f"a block of X must have {len(rows)} rows, as its array says, but has {n_rows(block)}")
+    return block if columns is None else _choose(block, (slice(None), columns))
 
 
 def _choose(block: Any, key: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import warnings
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, nullcontext
@@ -386,4 +387,7 @@ def merge_pairwise(parts: list[Any], merge: Callable[..., Any]) -> Any:
     """Merge delayed states in the order of their blocks, so that the result doesn't depend on the workers."""
     while len(parts) > 1:
         parts = [merge(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-    return parts[0].compute()
+    with warnings.catch_warnings():
+        # Labels and targets are part of the tasks, and a user can't send them in another way.
+        warnings.filterwarnings("ignore", "Sending large graph")
+        return parts[0].compute()
