@@ -190,6 +190,11 @@ def test_10x_with_several_types_of_features():
 
 
 def test_bad_10x(copied, tmp_path, cells):
+    path = copied("cell_ranger_3.h5", "twice.h5")
+    with h5py.File(path, "a") as file:
+        file["matrix/features/id"][5] = b"ENSG005"
+    with pytest.raises(ValueError, match=r"2 features 'TBCE \(ENSG005\)'; each needs a name of its own"):
+        read_table(path, **LABELS)
     path = copied("cell_ranger_3.h5")
     with pytest.raises(ValueError, match=r"holds no labels: give a file of them with labels="):
         read_table(path, "condition")
@@ -292,6 +297,8 @@ GCT = (DATA / "expression.gct").read_text()
         (None, {"transpose": True}, "features in rows, as every GCT file, and is read so: leave out transpose=True"),
         (("#1.3", "#1.4"), {}, "no GCT file: its first line must be #1.2 or #1.3, not '#1.4'"),
         (("6\t12\t1\t2", "6\t12"), {}, "its second line must hold the sizes, not '6 12'"),
+        (("6\t12\t1\t2", "6\t0\t1\t2"), {}, "has no samples"),
+        ((GCT, "\n"), {}, "no GCT file: its first line must be #1.2 or #1.3, not ''"),
         (("6\t12\t1\t2", "6\t13\t1\t2"), {"label": "condition"}, "damaged: .* 15 columns, its third has 14"),
         (("6\t12\t1\t2", "7\t12\t1\t2"), {"label": "condition"}, "tells of 7 features, but it has 6"),
         (("ENSG002", "ENSG001"), {"label": "condition"}, "2 rows 'ENSG001'; each needs a name of its own"),
@@ -308,7 +315,11 @@ def test_bad_gct(tmp_path, change, options, message):
 
 
 def test_damaged_gct(copied):
-    assert_damage_is_told(copied("expression_1_2.gct.gz"), "gzip", **LABELS)
+    path = copied("expression_1_2.gct.gz")
+    assert_damage_is_told(path, "gzip", **LABELS)
+    path.write_bytes(gzip.compress(b""))
+    with pytest.raises(ValueError, match=r"no GCT file: its first line must be #1.2 or #1.3, not ''"):
+        read_table(path, **LABELS)
     path = copied("expression.gct")
     for lines in range(1, 10):
         path.write_text("".join(GCT.splitlines(keepends=True)[:lines]))

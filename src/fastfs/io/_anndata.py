@@ -62,18 +62,14 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
         if wanted.layer is not None and wanted.layer not in layers:
             raise unknown("layer", wanted.layer, layers, path)
         name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
-        no_X = TableError(
-            f"'{path}' has no X; choose a layer with ", Parameter("layer"), f" (layers: {some_of(layers)})"
-        )
-        if name not in group:
-            raise no_X
         with damage_of(path, kind):
             obs, var = read_elem(group["obs"]), read_elem(group["var"])
             if common is not None:
                 obs = _joined(obs, read_elem(common))
-            X = loaded_or_source(group[name], wanted, read_elem)
+            X = loaded_or_source(group[name], wanted, read_elem) if name in group else None
         if X is None:
-            raise no_X
+            found = f" (layers: {some_of(layers)})"
+            raise TableError(f"'{path}' has no X; choose a layer with ", Parameter("layer"), found)
         of_samples = _of_samples(obs, wanted, path)
         if isinstance(X, Source):
             stack.pop_all()  # it reads from the file later

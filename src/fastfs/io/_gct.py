@@ -18,7 +18,7 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
     require_no_transpose(wanted, path, _KIND)
     with open_text(path, wanted.budget) as file:
         lines = (line.rstrip("\r\n").split("\t") for line in file)
-        version = next(lines)[0].strip()
+        version = next(lines, [""])[0].strip()
         if version not in ("#1.2", "#1.3"):
             raise ValueError(f"'{path}' is no {_KIND}: its first line must be #1.2 or #1.3, not {short(version)!r}")
         sizes = [cell for cell in stripped(next(lines, [])) if cell]
@@ -29,6 +29,8 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
                 f"'{path}' is no {_KIND}: its second line must hold the sizes, not {short(' '.join(sizes))!r}"
             )
         n_features, n_samples, n_about_features, n_about_samples = [*map(int, sizes), 1, 0][:4]
+        if not n_samples:
+            raise ValueError(f"'{path}' has no samples")
         header = stripped(next(lines, []))
         width = 1 + n_about_features + n_samples
         if len(header) < width or any(header[width:]):

@@ -45,7 +45,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
                 raise unknown("column attribute", name, columns, path)
         with damage_of(path, _KIND):
             values = {name: _values(of_cells[name]) for name in wanted.aside}
-            loaded = loaded_or_source(X, wanted, lambda cells_: as_float(cells_[:], path))
+            loaded = loaded_or_source(X, wanted, lambda _: as_float(X[:], path))
         names = names or ids
         if names is None:
             raise ValueError(f"'{path}' doesn't name its features: expected the row attribute {' or '.join(_NAMES)}")

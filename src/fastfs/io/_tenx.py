@@ -37,7 +37,8 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
                 group = file[_chosen(genomes, "genome", wanted, path)]
                 names, ids, types = _text(group["gene_names"]), _text(group["genes"]), []
             cells = _text(group["barcodes"])
-            X = loaded_or_source(_Cells(group), wanted, lambda cells_: cells_.load(path))
+            matrix = _Cells(group)
+            X = loaded_or_source(matrix, wanted, lambda _: matrix.load(path))
         if X.shape != (len(cells), len(names)) or len(ids) != len(names):
             raise ValueError(
                 f"'{path}' is damaged: its matrix is {X.shape}, but it names {len(cells)} cells, {len(names)} features"
