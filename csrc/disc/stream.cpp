@@ -20,10 +20,33 @@ constexpr std::int64_t kBucketsOfRow = 4, kPart = DiscStream::kBuckets / kBucket
 // Candidates of each feature: of 120, .997 of the nearest 30 are among them (2500 features, 4000 rows).
 constexpr std::int64_t kCandidates = 120, kCandidatesPerNeighbor = 4;
 
-// Rows that are multiplied at once, a bit each of a word; batches of them that are sorted at once; features of a task.
-constexpr std::int64_t kRowsOfWord = 64, kBatches = 8, kFeaturesOfTask = 128;
+// Rows that are multiplied at once, a bit each of a word; batches of them that are sorted at once.
+constexpr std::int64_t kRowsOfWord = 64, kBatches = 8;
+
+// Features of a task, and of one that multiplies: so many that a batch of 20,000 features, which takes 0.4 MB, pays for
+// its way into an L2 cache. With 128 of them a pass took 1.5 times as long (Zen 4).
+constexpr std::int64_t kFeaturesOfTask = 128, kMultiplied = 1024;
+
+// Candidates that are compared: kBuckets sketched rows, and a row of means.
+Samples sketched_rows(const float* values, std::int64_t n_cols) {
+    fastfs_matrix m = FASTFS_MATRIX_INIT;
+    m.dtype = FASTFS_FLOAT32;
+    m.n_rows = DiscStream::kBuckets + 1;
+    m.n_cols = n_cols;
+    m.values = values;
+    m.row_stride = n_cols;
+    return Samples(Matrix(m));
+}
 
 constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features";
+
+struct Near {
+    double squared;
+    std::int64_t other;
+    bool operator<(const Near& right) const {
+        return squared != right.squared ? squared < right.squared : other < right.other;
+    }
+};
 
 // Rows of one group: order[begin..end - 1].
 struct Batch {
@@ -43,7 +66,7 @@ struct SortedRows {
         const std::uint64_t both = own_has & has[at(j)];
         if (both == 0) return;
         const std::int32_t begin = begins[at(j)];
-        if (std::has_single_bit(both)) {
+        if ((both & (both - 1)) == 0) {
             const int before = std::popcount(has[at(j)] & (both - 1));
             to += own[std::countr_zero(both)] * static_cast<double>(values[at(begin + before)]);
             return;
@@ -201,7 +224,22 @@ void DiscStream::merge(const DiscStream& other) {
     }
 }
 
+std::int64_t DiscStream::memory_of_next(const Run& run) const {
+    const std::int64_t p = n_cols(), k = plan_->n_candidates;
+    if (!is_sketch()) return kept_rows_.memory();
+    if (pass_ == 1) {
+        // Of the sketches only the shape matters.
+        const Samples rows = sketched_rows(reinterpret_cast<const float*>(sketches_.front().data()), p);
+        return kept_rows_.memory() + 4 * (kBuckets + 1) * p + nearest_features_memory(rows, k, run.n_threads()) +
+               12 * p * k * plan_->n_sketches + 32 * p * k;
+    }
+    std::int64_t most = 0;
+    for (const Ragged& pairs : search_->pairs) most = std::max(most, std::ssize(pairs.numbers));
+    return 16 * p * plan_->n_neighbors * plan_->n_sketches + 2 * std::int64_t{sizeof(Near)} * most + 24 * p;
+}
+
 void DiscStream::next(Run& run) {
+    run.require_memory(memory_of_next(run), {"the nearest of ", n_cols(), " features"}, kHint);
     if (pass_ == 1) {
         auto search = std::make_shared<Search>();
         search->kept.resize(at(n_groups()));
@@ -243,15 +281,6 @@ Ragged DiscStream::candidates(std::int64_t group, Run& run) const {
     const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
     const FeatureSums::Total total = sums_.total({group}, Name::set(group));
     Buffer<float> columns((kBuckets + 1) * p);
-    fastfs_matrix m = FASTFS_MATRIX_INIT;
-    m.dtype = FASTFS_FLOAT32;
-    m.n_rows = kBuckets + 1;
-    m.n_cols = p;
-    m.values = columns.data();
-    m.row_stride = p;
-    const Samples samples{Matrix(m)};
-    run.require_memory(4 * columns.size() + nearest_features_memory(samples, k, run.n_threads()) + 32 * p * k,
-                       {"the candidates of ", p, " features"}, kHint);
     const double unit = std::sqrt(*std::max_element(total.norms.begin(), total.norms.end()));
     parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {
         for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
@@ -270,15 +299,17 @@ Ragged DiscStream::candidates(std::int64_t group, Run& run) const {
     });
     Buffer<std::int64_t> neighbors(p * k);
     Buffer<double> distances(p * k);
-    nearest_features(samples, k, run, neighbors.data(), distances.data());
-    std::vector<std::vector<std::int32_t>> later(at(p));
+    nearest_features(sketched_rows(columns.data(), p), k, run, neighbors.data(), distances.data());
+    // A pair belongs to the feature of smaller norm, which as a rule has fewer values: rows without one cost nothing.
+    std::vector<std::vector<std::int32_t>> others(at(p));
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * k; e < (i + 1) * k; ++e) {
-            later[at(std::min(i, neighbors[e]))].push_back(static_cast<std::int32_t>(std::max(i, neighbors[e])));
+            const std::pair own{total.norms[at(i)], i}, other{total.norms[at(neighbors[e])], neighbors[e]};
+            others[at(std::min(own, other).second)].push_back(static_cast<std::int32_t>(std::max(own, other).second));
         }
     }
     Ragged pairs{{0}, {}};
-    for (std::vector<std::int32_t>& of : later) {
+    for (std::vector<std::int32_t>& of : others) {
         std::sort(of.begin(), of.end());
         of.erase(std::unique(of.begin(), of.end()), of.end());
         pairs.numbers.insert(pairs.numbers.end(), of.begin(), of.end());
@@ -304,13 +335,13 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
     const auto for_pairs = [&](std::int64_t sketch, std::int64_t task, auto&& start, auto&& product) {
         const Ragged& pairs = search_->pairs[at(sketch)];
         double* products = products_[at(sketch)].data();
-        for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
+        for (std::int64_t i = task * kMultiplied; i < std::min((task + 1) * kMultiplied, p); ++i) {
             if (!start(i)) continue;
             double* to = products + pairs.begins[at(i)];
             for (const std::int32_t *j = pairs.begin_of(i), *end = pairs.end_of(i); j < end; ++j) product(i, *j, *to++);
         }
     };
-    const std::int64_t n_tasks = ceil_div(p, kFeaturesOfTask);
+    const std::int64_t n_tasks = ceil_div(p, kMultiplied);
     if (X.is_sparse()) {
         with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
             using V = std::remove_cvref_t<decltype(*values)>;
@@ -351,7 +382,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
         for (const Batch& batch : batches) {
             const std::int64_t m = batch.end - batch.begin;
             parallel_for(run, n_tasks, [&](std::int64_t task, int slot) {
-                const std::int64_t i0 = task * kFeaturesOfTask, i1 = std::min(i0 + kFeaturesOfTask, p);
+                const std::int64_t i0 = task * kMultiplied, i1 = std::min(i0 + kMultiplied, p);
                 for (std::int64_t r = 0; r < m; ++r) {
                     const std::int64_t row = order[at(batch.begin + r)];
                     const auto [values, rs, cs] = x.block(row, row + 1, i0, i1, room[at(slot)]);
@@ -376,18 +407,9 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
 
 // The nearest of all that a feature has been multiplied with: its candidates, and those that it is a candidate of.
 DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
-    struct Near {
-        double squared;
-        std::int64_t other;
-        bool operator<(const Near& right) const {
-            return squared != right.squared ? squared < right.squared : other < right.other;
-        }
-    };
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;
     const auto sketch = at(plan_->sketch_of[at(group)]);
     const Ragged& pairs = search_->pairs[sketch];
-    run.require_memory(16 * p * k + 2 * std::int64_t{sizeof(Near)} * std::ssize(pairs.numbers),
-                       {"the neighbors of ", p, " features"}, kHint);
     const FeatureSums::Total total = sums_.total({group}, Name::set(group));
     std::vector<std::vector<Near>> near(at(p));
     std::uint8_t lost = 0;

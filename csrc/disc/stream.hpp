@@ -69,7 +69,7 @@ class DiscStream {
     };
     // What the second pass needs to know.
     struct Search {
-        std::vector<Ragged> pairs;      // of each sketch: the candidates of each feature that come after it
+        std::vector<Ragged> pairs;      // of each sketch: each pair of a feature and a candidate, once
         std::vector<OwnedMatrix> kept;  // the rows of each group without one
     };
     struct Found {
@@ -81,6 +81,7 @@ class DiscStream {
     void keep_rows(const Matrix& X, std::int64_t first_row, Run& run);
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);
+    std::int64_t memory_of_next(const Run& run) const;
     Ragged candidates(std::int64_t group, Run& run) const;
     Found nearest(std::int64_t group, Run& run) const;
 

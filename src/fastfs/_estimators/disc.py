@@ -118,6 +118,11 @@ class DiSC(_KernelSelector):
         With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
     graph_, graph_reason_ : str
         The kind of graph that was used, and why.
+    algorithm_ : {"whole", "sums", "sketch"}
+        Whether X was in memory, or a stream of which products of all features were kept, or a sketch of the rows.
+    n_passes_ : int
+        How often X was read in blocks: 1 for sums, 2 for a sketch (1 if no class has more than 256 samples), 0 for what
+        was in memory or has been taken there.
     graph_recall_ : ndarray of shape (n_classes,)
         ``graph="lists"`` or "approximate": which share of the nearest features it found, on a sample of features.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -132,7 +137,11 @@ class DiSC(_KernelSelector):
     ValueError
         Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); so many `n_components` that
         the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its range;
-        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``.
+        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``; a stream larger than a
+        quarter of the budget with other than "knn" or, up to 5000 features, "dense", with `scaling` or a kernel; one
+        that changes between two passes.
+    TypeError
+        An iterator that is to be read twice: give a function that returns a new one.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     ModuleNotFoundError
@@ -143,7 +152,8 @@ class DiSC(_KernelSelector):
     fastfs.DataWarning
         One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
         would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
-        among the significances; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
+        among the significances; features of a stream so close to each other that products leave hardly a digit of their
+        distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
         more than 300,000 features, before it starts.
     sklearn.exceptions.ConvergenceWarning
         An eigensolver gave up.
@@ -152,8 +162,10 @@ class DiSC(_KernelSelector):
     -----
     Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a class, or once if the budget has no room for more.
     "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. "lists": the same for a twentieth of the
-    pairs. The result doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs
-    of your own, see :func:`fastfs.disc`.
+    pairs. A stream of more than a quarter of `max_memory`: up to 5000 features, 8 n_features^2 bytes a class; with more
+    of them, 2 KB a feature and class, and "knn" with exact distances to most of the nearest features. The result
+    doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs of your own, see
+    :func:`fastfs.disc`.
 
     References
     ----------
@@ -222,8 +234,11 @@ class DiSC(_KernelSelector):
 
         Parameters
         ----------
-        X : array-like, DataFrame, sparse, or iterator of such row chunks, of shape (n_samples, n_features)
-            Sparse X isn't densified.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
+            Sparse X isn't densified. Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed
+            `adata.X`, iterators of blocks of rows, and functions that return one. What takes no more than a quarter of
+            `max_memory` is kept until the fit has ended; larger ones are read once for up to 5000 features, and twice
+            for more.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
