@@ -10,6 +10,7 @@ groups; ``--keep`` writes it there and takes it from there the next time. Then, 
   second;
 * `fastfs.tl.projse` on backed AnnData with two groups against an empty pass, and with ten groups against two;
 * a pass of ManiFeSt's sums with ``accuracy="fast"`` against an empty one, and the fit from these sums;
+* the two passes of DiSC with two groups, and the search of candidates between them, against an empty pass, and the fit;
 * ReliefF with 1000 of the cells as targets, of two groups, against an empty pass, and of ten groups against their rests
   against two;
 * the peak memory of these tools with ten groups above that of the imports, with 1 GiB as ``max_memory``.
@@ -83,6 +84,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     from sklearn.base import clone
 
     import fastfs
+    from fastfs._functions.disc import GroupsInBlocks
     from fastfs._functions.manifest import SumsStage
     from fastfs._inputs.source import Source
 
@@ -114,6 +116,11 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         for _ in Source.of(adata.X).blocks():
             pass
 
+    tall = fastfs.DiSC(max_memory="2G")
+
+    def in_blocks() -> GroupsInBlocks:
+        return tall._sum_groups(adata.X, np.unique(adata.obs["two"], return_inverse=True)[1], 2, None, None)
+
     targets = {"n_targets": 1000, "max_memory": min(4 * n_bytes - 1, 2 << 30)}  # too little to load the file
     times = harness.compare(
         {
@@ -124,16 +131,18 @@ def cells(report: Report, path: Path, repeats: int) -> None:
             "ten": lambda: fastfs.tl.projse(adata, "ten"),
             "manifest": lambda: sums("two"),
             "manifest, ten": lambda: sums("ten"),
+            "disc": in_blocks,
             "targets": lambda: fastfs.tl.relieff(adata, "two", **targets),
             "targets of ten": lambda: fastfs.tl.relieff(adata, "ten", **targets),
         },
         repeats,
     )
-    of_two, of_ten = sums("two"), sums("ten")
+    of_two, of_ten, of_sets = sums("two"), sums("ten"), in_blocks()
     fits = harness.compare(
         {
             "two": lambda: fit(of_two, 2),
             "ten": lambda: fit(of_ten, 10),
+            "DiSC": lambda: clone(tall)._fit_groups(of_sets, np.arange(2), np.arange(2)),
         },
         1,
     )
@@ -155,7 +164,11 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         report.times(what, times["manifest"], times["blocks"], clock=clock, **target)
         what = f"sums of ManiFeSt, ten groups against two, {clock}"
         report.times(what, times["manifest, ten"], times["manifest"], clock=clock)
-    for name in fits:
+    for clock, target in (("cpu", {}), ("wall", {"at_most": 4})):
+        what = f"passes of DiSC, two groups, against an empty pass, {clock}"
+        report.times(what, times["disc"], times["blocks"], clock=clock, **target)
+    report.row("fit of DiSC after its passes, two groups", fits["DiSC"].text("wall"), note=fits["DiSC"].text())
+    for name in ("two", "ten"):
         report.row(f"fit of ManiFeSt from sums, {name} groups", fits[name].text("wall"), note=fits[name].text())
     for clock in ("cpu", "wall"):
         what = f"ReliefF, 1000 targets, two groups, against an empty pass, {clock}"

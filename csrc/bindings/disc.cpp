@@ -10,6 +10,8 @@
 namespace fastfs::bindings {
 namespace {
 
+using Labels = py::array_t<std::int64_t, py::array::c_style>;
+
 py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const py::object& run_) {
     const Matrix X(X_);
     const std::int64_t d = X.view.n_cols();
@@ -26,8 +28,8 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const
     return py::make_tuple(neighbors, distances);
 }
 
-// A condition as fastfs._functions.disc hands it over: of X, W, and neighbors with distances, the dict has those that
-// are needed.
+// A condition as fastfs._functions.disc hands it over: of X, W, a group of a stream, and neighbors with distances, the
+// dict has those that are needed.
 struct Set {
     explicit Set(const py::dict& given) {
         if (given.contains("X")) core.X = samples.emplace(given["X"]).view.get();
@@ -41,6 +43,10 @@ struct Set {
             core.distances = data_or_null<double>(distances, "distances", shape);
             core.n_features = shape[0];
             core.n_neighbors = shape[1];
+        }
+        if (given.contains("stream")) {
+            core.stream = given["stream"].cast<const fastfs::disc_stream&>().get();
+            core.group = given["group"].cast<std::int64_t>();
         }
         core.n_components = given["n_components"].cast<std::int64_t>();
         core.custom = reinterpret_cast<fastfs_tile_kernel>(given["kernel"].cast<std::uintptr_t>());
@@ -167,10 +173,47 @@ void bind_disc(py::module_& m) {
     m.attr("DISC_IDENTICAL") = int{FASTFS_DISC_IDENTICAL};
     m.attr("DISC_FLAT") = int{FASTFS_DISC_FLAT};
     m.attr("DISC_LOW_RECALL") = int{FASTFS_DISC_LOW_RECALL};
+    m.attr("DISC_DIGITS") = int{FASTFS_DISC_DIGITS};
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
     m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
+    py::class_<fastfs::disc_stream>(m, "DiscStream")
+        .def(py::init([](const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
+                         const py::object& run_) {
+                 const auto options = to_disc_options(given);
+                 const std::int64_t *values = labels.data(), n_rows = labels.size();
+                 Call call(run_);
+                 return call([&](const fastfs::run& run) {
+                     return fastfs::disc_stream(n_rows, n_cols, values, n_groups, options, run);
+                 });
+             }),
+             py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"), py::arg("options"), py::arg("run"))
+        .def("__copy__", &fastfs::disc_stream::copy)
+        .def_property_readonly("n_cols", &fastfs::disc_stream::n_cols)
+        .def_property_readonly("n_passes", &fastfs::disc_stream::n_passes)
+        .def_property_readonly("sketches", &fastfs::disc_stream::sketches)
+        .def_property_readonly("means",
+                               [](const fastfs::disc_stream& self) {
+                                   const auto means = self.means();
+                                   return to_array(means.data(), {self.n_groups(), self.n_cols()});
+                               })
+        .def(
+            "update",
+            [](fastfs::disc_stream& self, const py::object& X_, std::int64_t first_row, const py::object& run_) {
+                const Matrix X(X_);
+                Call call(run_);
+                call([&](const fastfs::run& run) { self.update(X.view, first_row, run); });
+            },
+            py::arg("X"), py::arg("first_row"), py::arg("run"))
+        .def("merge", &fastfs::disc_stream::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+        .def(
+            "next",
+            [](fastfs::disc_stream& self, const py::object& run_) {
+                Call call(run_);
+                call([&](const fastfs::run& run) { self.next(run); });
+            },
+            py::arg("run"));
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }
 

@@ -1,12 +1,14 @@
 // The C interface of DiSC.
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
+#include "disc/stream.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 
@@ -14,23 +16,42 @@ struct fastfs_disc {
     const std::vector<fastfs::core::DiscResult> sets;
 };
 
+struct fastfs_disc_stream {
+    fastfs::core::DiscStream data;
+    mutable std::mutex mutex = {};
+};
+
 namespace {
 
 using namespace fastfs::core;
 
+// It doesn't change any more.
+DiscSet read_group(const fastfs_disc_stream& stream, std::int64_t group, const Name& name) {
+    std::lock_guard lock(stream.mutex);
+    require(stream.data.is_finished(), "the stream of ", name, " is in pass ", stream.data.pass(), " of ",
+            stream.data.n_passes(), ": end it by fastfs_disc_stream_next first");
+    require(group >= 0 && group < stream.data.n_groups(), "the stream of ", name, " has ", stream.data.n_groups(),
+            " groups, and none is number ", group);
+    return stream.data.set(group);
+}
+
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     const Name name = Name::set(number);
     DiscSet s;
-    if (given.X) s.X.emplace(read_matrix(given.X, name));
-    if (given.W) s.W.emplace(read_matrix(given.W, name));
-    s.neighbors = given.neighbors;
-    s.distances = given.distances;
-    s.n_neighbors = given.n_neighbors;
+    if (given.stream && !given.W && !given.neighbors) {
+        s = read_group(*given.stream, given.group, name);
+    } else {
+        if (given.X) s.X.emplace(read_matrix(given.X, name));
+        if (given.W) s.W.emplace(read_matrix(given.W, name));
+        s.neighbors = given.neighbors;
+        s.distances = given.distances;
+        s.n_neighbors = given.n_neighbors;
+        s.n_features = s.W ? s.W->n_cols() : s.neighbors ? given.n_features : s.X ? s.X->n_cols() : 0;
+    }
     s.n_components = given.n_components;
     s.custom = given.custom;
     s.user = given.user;
-    s.n_features = s.W ? s.W->n_cols() : s.neighbors ? given.n_features : s.X ? s.X->n_cols() : 0;
-    require(s.W || s.neighbors || s.X, name, " has no X, no W and no neighbors");
+    require(s.W || s.neighbors || s.sums || s.X, name, " has no X, no W, no neighbors and no stream");
     require(s.n_features >= 4 && s.n_features <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but ", name,
             " has ", s.n_features);
     require(!s.W || (s.W->is_csr() && s.W->is_sparse() && s.W->n_rows() == s.W->n_cols()), "the graph W of ", name,
@@ -66,6 +87,10 @@ void require_scalable(const std::vector<DiscSet>& sets) {
 
 void require_count(std::int64_t value, const char* name) {
     require(value >= 1, name, " must be at least 1, but is ", value);
+}
+
+void require_unfinished(const DiscStream& stream) {
+    require(!stream.is_finished(), "the stream has come to its end: make another one to read more rows");
 }
 
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
@@ -180,5 +205,94 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
 }
 
 void fastfs_disc_free(fastfs_disc* fitted) { std::unique_ptr<fastfs_disc> owner(fitted); }
+
+fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
+                                     const fastfs_disc_options* options, const fastfs_run* run_,
+                                     fastfs_disc_stream** stream) {
+    return guarded([&] {
+        const Run run = read_run(run_);
+        require_output(run, stream != nullptr, "stream is null");
+        const fastfs_disc_options o = read_disc_options(options);
+        require_size(n_rows, 2, "n_rows");
+        require(n_cols >= 4 && n_cols <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but X has ", n_cols);
+        require_labels(labels, n_rows, n_groups);
+        require(o.scaling == FASTFS_DISC_SCALING_NONE,
+                "scaling='standard' needs X in memory: scale the rows before they come in blocks");
+        require(o.graph != FASTFS_GRAPH_LISTS,
+                "graph lists needs X in memory, but it comes in blocks of rows: choose graph knn");
+        require(o.graph != FASTFS_GRAPH_DENSE || n_cols <= FASTFS_DISC_MOST_DENSE,
+                "graph dense of rows in blocks is for up to ", int64_t{FASTFS_DISC_MOST_DENSE}, " features, but X has ",
+                n_cols, ": choose graph knn");
+        run.require_memory(DiscStream::memory(n_rows, n_cols, labels, n_groups),
+                           {"what DiSC keeps of ", n_groups, " groups with ", n_cols, " features"});
+        *stream = new fastfs_disc_stream{DiscStream(n_rows, n_cols, labels, n_groups, o)};
+    });
+}
+
+fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy) {
+    return guarded([&] {
+        require(stream != nullptr && copy != nullptr, "stream or copy is null");
+        std::lock_guard lock(stream->mutex);
+        *copy = new fastfs_disc_stream{stream->data};
+    });
+}
+
+fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes, int32_t* sketches) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        if (n_passes) *n_passes = stream->data.n_passes();
+        if (sketches) *sketches = stream->data.is_sketch();
+    });
+}
+
+fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X_, int64_t first_row,
+                                        const fastfs_run* run_) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        Run run = read_run(run_);
+        const Matrix X = read_matrix(X_);
+        std::lock_guard lock(stream->mutex);
+        DiscStream& data = stream->data;
+        require_unfinished(data);
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
+                X.n_cols());
+        require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
+                " rows, but this block ends with row ", first_row + X.n_rows() - 1);
+        if (X.n_rows() > 0) data.update(X, first_row, run);
+    });
+}
+
+fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other) {
+    return guarded([&] {
+        require(stream != nullptr && other != nullptr, "stream or other is null");
+        require(stream != other, "a stream can't be merged with itself");
+        std::scoped_lock lock(stream->mutex, other->mutex);
+        require_unfinished(stream->data);
+        require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
+        stream->data.merge(other->data);
+    });
+}
+
+fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run_) {
+    return guarded([&] {
+        require(stream != nullptr, "stream is null");
+        Run run = read_run(run_);
+        std::lock_guard lock(stream->mutex);
+        require_unfinished(stream->data);
+        stream->data.require_all_rows();
+        stream->data.next(run);
+    });
+}
+
+fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means) {
+    return guarded([&] {
+        require(stream != nullptr && means != nullptr, "stream or means is null");
+        std::lock_guard lock(stream->mutex);
+        stream->data.means(means);
+    });
+}
+
+void fastfs_disc_stream_free(fastfs_disc_stream* stream) { std::unique_ptr<fastfs_disc_stream> owner(stream); }
 
 }  // extern "C"

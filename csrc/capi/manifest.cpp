@@ -19,7 +19,7 @@ struct fastfs_manifest {
 };
 
 struct fastfs_manifest_sums {
-    fastfs::core::ManifestSums sums;
+    fastfs::core::ManifestSums data;
     mutable std::mutex mutex = {};
 };
 
@@ -202,12 +202,12 @@ fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fast
         require(sums != nullptr && groups != nullptr, "sums or groups is null");
         const Matrix X = read_matrix(X_);
         std::lock_guard lock(sums->mutex);
-        const std::int64_t d = sums->sums.n_features();
+        const std::int64_t d = sums->data.n_features();
         require(X.n_cols() == d, "this block of X has ", X.n_cols(), " columns, not ", d, " as those before");
         require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
-        require_in_range(groups, X.n_rows(), sums->sums.n_groups());
+        require_in_range(groups, X.n_rows(), sums->data.n_groups());
         Run run = read_run(run_);
-        sums->sums.update(X, groups, run);
+        sums->data.sums().update(X, groups, run);
     });
 }
 
@@ -216,9 +216,9 @@ fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastf
         require(sums != nullptr && other != nullptr, "sums or other is null");
         require(sums != other, "sums can't be merged with themselves");
         std::scoped_lock lock(sums->mutex, other->mutex);
-        require(sums->sums.same_form(other->sums),
+        require(sums->data.sums().same_form(other->data.sums()),
                 "the sums are of other features, groups or landmarks and can't be merged");
-        sums->sums.merge(other->sums);
+        sums->data.sums().merge(other->data.sums());
     });
 }
 
@@ -226,8 +226,8 @@ fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, doubl
     return guarded([&] {
         require(sums != nullptr, "sums is null");
         std::lock_guard lock(sums->mutex);
-        if (counts) sums->sums.counts(counts);
-        if (means) sums->sums.means(means);
+        if (counts) sums->data.sums().counts(counts);
+        if (means) sums->data.sums().means(means);
     });
 }
 
@@ -237,7 +237,7 @@ fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const i
     return guarded([&] {
         require(sums != nullptr && labels != nullptr, "sums or labels are null");
         std::lock_guard lock(sums->mutex);
-        const ManifestSums& of = sums->sums;
+        const ManifestSums& of = sums->data;
         std::vector<std::int64_t> given;
         std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
         require_labels(given.data(), static_cast<std::int64_t>(given.size()), n_classes);
@@ -248,13 +248,13 @@ fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const i
     });
 }
 
-int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) { return sums ? sums->sums.size() : 0; }
+int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) { return sums ? sums->data.sums().size() : 0; }
 
 fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers) {
     return guarded([&] {
         require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
         std::lock_guard lock(sums->mutex);
-        sums->sums.save(numbers);
+        sums->data.sums().save(numbers);
     });
 }
 
@@ -262,8 +262,8 @@ fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double
     return guarded([&] {
         require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
         std::lock_guard lock(sums->mutex);
-        require_numbers(numbers, sums->sums.size(), "numbers");
-        sums->sums.load(numbers);
+        require_numbers(numbers, sums->data.sums().size(), "numbers");
+        sums->data.sums().load(numbers);
     });
 }
 

@@ -69,16 +69,6 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
 
 // ---- 2: the space of the other sets ---------------------------------------------------------------------------------
 
-double dot(std::int64_t n, const double* x, const double* y) {
-    double lane[8] = {};
-    std::int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        for (int l = 0; l < 8; ++l) lane[l] += x[i + l] * y[i + l];
-    }
-    for (; i < n; ++i) lane[0] += x[i] * y[i];
-    return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-}
-
 // An orthonormal basis of these columns, p x rank and row-major, by QR with column pivoting: Gram-Schmidt, in which the
 // column of the largest norm comes next and goes through all earlier ones once more. |R_jj| <= 1e-10 |R_00| ends it.
 Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int64_t& rank, Run& run) {
@@ -266,12 +256,12 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         require(set.n_components <= p - 2, "n_components of ", name, " must be at most ", p - 2, ", not ",
                 set.n_components);
         require(!set.custom || !set.W, "the affinities of ", name, " are given: a kernel has no use");
-        require(!set.custom || set.X, "the kernel of ", name,
-                " needs X besides neighbors, for the norms of the features");
-        if (set.X && set.X->n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
+        require(!set.custom || set.X, "the kernel of ", name, " needs X itself, for the norms of the features");
+        if (set.n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
-        require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || !set.X->is_sparse(),
-                "graph lists needs a dense X, but that of ", name, " is sparse: give a dense one, or take graph knn");
+        require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || (set.X && !set.X->is_sparse()),
+                "graph lists needs a dense X, but that of ", name,
+                " is sparse or came in blocks: give a dense one, or take graph knn");
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
         const std::int64_t widest = std::max({std::min(knn && !set.W ? lists
                                                        : set.W       ? 1
@@ -307,6 +297,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
                         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
     if (least < kept) least += 8 * p * p;
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) vectors += scaled_memory(sets);
+    if (sets.front().sums) vectors += 8 * sets.front().sums->size();
     return {kept + vectors, least + vectors};
 }
 
@@ -314,7 +305,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
 // 8000, neighbour graphs a fourth to a seventh (planted blocks and noise, float64, two cores of an AMD EPYC of Zen 4).
 constexpr std::int64_t kMostDense = FASTFS_DISC_MOST_DENSE;
 
-// The graph of sets that have X alone.
+// The graph of sets that have X or sums alone.
 std::int32_t choose_graph(const std::vector<DiscSet>& sets, fastfs_disc_options options, Run& run, DiscResult& result) {
     if (options.graph != FASTFS_GRAPH_AUTO) return options.graph;
     result.graph_reason = FASTFS_BECAUSE_SIZE;

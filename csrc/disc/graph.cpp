@@ -108,14 +108,35 @@ void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
     });
 }
 
+// Squared distances between all features, and their norms.
+struct Distances {
+    double unit = 1;  // all are in units of its square
+    Numbers norms;
+    Buffer<double> D2;
+};
+
+Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& graph) {
+    const std::int64_t p = set.n_features;
+    Distances found;
+    if (set.sums) {
+        FeatureSums::Total total = set.sums->total({set.group}, name);
+        if (total.make_distances(run)) graph.warnings |= FASTFS_DISC_DIGITS;
+        found.norms = std::move(total.norms);
+        found.D2 = std::move(total.products);
+    } else {
+        const Samples X(*set.X);
+        const std::vector<std::int64_t> rows = up_to(X.n_rows());
+        found.unit = common_unit(X.row_maxima(run), rows);
+        found.D2 = Buffer<double>(p * p);
+        found.norms = squared_distances_upper(X, rows, found.unit, run, found.D2.data());
+    }
+    mirror_upper(p, run, found.D2.data());
+    return found;
+}
+
 void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, Graph& graph) {
-    const Samples X(*set.X);
-    const std::int64_t p = X.n_cols();
-    const std::vector<std::int64_t> rows = up_to(X.n_rows());
-    const double unit = common_unit(X.row_maxima(run), rows);
-    Buffer<double> W(p * p);
-    const Numbers norms = squared_distances_upper(X, rows, unit, run, W.data());
-    mirror_upper(p, run, W.data());
+    const std::int64_t p = set.n_features;
+    auto [unit, norms, W] = all_distances(set, name, run, graph);
     bool duplicates = false;
     const Numbers eps2 = squared_bandwidths(W.data(), p, k, name, duplicates, run);
     if (duplicates) graph.warnings |= FASTFS_DISC_DUPLICATES;
@@ -224,6 +245,23 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
+// As of nearest_features.
+void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
+                    double* distances) {
+    constexpr std::int64_t kRows = 64;
+    parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
+        std::vector<std::pair<double, std::int64_t>> others(at(p));
+        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
+            for (std::int64_t j = 0; j < p; ++j) others[at(j)] = {j == i ? kHuge : all.D2[i * p + j], j};
+            std::partial_sort(others.begin(), others.begin() + k, others.end());
+            for (std::int64_t e = 0; e < k; ++e) {
+                neighbors[i * k + e] = others[at(e)].second;
+                distances[i * k + e] = all.unit * std::sqrt(others[at(e)].first);
+            }
+        }
+    });
+}
+
 // Checks neighbours that were given.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
@@ -258,20 +296,23 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     if (neighbors) {
         check_neighbors(set, k, name);
         n_neighbors = std::min(n_neighbors, stride);
+        if (set.lost_digits) graph.warnings |= FASTFS_DISC_DIGITS;
     } else {
         stride = std::max(k, n_neighbors);
-        const Samples X(*set.X);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
-        if (options.graph == FASTFS_GRAPH_LISTS) {
-            ListedNeighbors listed =
-                nearest_features_by_lists(X, stride, options.seed, run, found.data(), their_distances.data(), end);
+        if (set.sums) {
+            const Distances all = all_distances(set, name, run, graph);
+            nearest_of_all(all, p, stride, run, found.data(), their_distances.data());
+        } else if (options.graph == FASTFS_GRAPH_LISTS) {
+            ListedNeighbors listed = nearest_features_by_lists(Samples(*set.X), stride, options.seed, run, found.data(),
+                                                               their_distances.data(), end);
             for (std::int64_t row = 0; row < p; ++row) row_of[at(listed.order[at(row)])] = row;
             graph.features = std::move(listed.order);
             graph.recall = listed.recall;
             if (graph.recall < kLowRecall) graph.warnings |= FASTFS_DISC_LOW_RECALL;
         } else {
-            nearest_features(X, stride, run, found.data(), their_distances.data(), end);
+            nearest_features(Samples(*set.X), stride, run, found.data(), their_distances.data(), end);
         }
         neighbors = found.data();
         distances = their_distances.data();
@@ -406,6 +447,13 @@ void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
 
 }  // namespace
 
+std::int64_t DiscSet::n_rows() const {
+    if (!sums) return X ? X->n_rows() : 0;
+    Numbers counts = numbers(sums->n_groups());
+    sums->counts(counts.data());
+    return static_cast<std::int64_t>(counts[at(group)]);
+}
+
 Numbers Graph::by_feature(Numbers of_rows) const {
     if (features.empty()) return of_rows;
     Numbers result(of_rows.size());
@@ -521,16 +569,18 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     const std::int64_t p = set.n_features;
     if (set.W) return 0;
     if (is_dense(set, options)) {
-        return squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads()) +
+        return (set.sums ? 0 : squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads())) +
                8 * p * ((2 + kPanel<double>)*run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
     const std::int64_t lists = 24 * p * K;
     if (set.neighbors) return lists;
+    const std::int64_t found = 8 * p * (2 * stride + 1);
+    if (set.sums) return std::max(8 * p * (p + 2 * run.n_threads()), lists) + found;
     const auto search =
         options.graph == FASTFS_GRAPH_LISTS ? nearest_features_by_lists_memory : nearest_features_memory;
-    return std::max(search(Samples(*set.X), stride, run.n_threads()), lists) + 8 * p * (2 * stride + 1);
+    return std::max(search(Samples(*set.X), stride, run.n_threads()), lists) + found;
 }
 
 }  // namespace fastfs::core

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "disc/operators.hpp"
+#include "engines/feature_sums.hpp"
 #include "fastfs/fastfs.h"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -14,7 +15,7 @@
 
 namespace fastfs::core {
 
-// A condition that the C entry has checked; it has at least one of W, neighbors and X.
+// A condition that the C entry has checked; it has at least one of W, neighbors, sums and X.
 struct DiscSet {
     std::optional<Matrix> X, W;
     const std::int64_t* neighbors = nullptr;
@@ -22,6 +23,11 @@ struct DiscSet {
     std::int64_t n_neighbors = 0, n_features = 0, n_components = 0;
     fastfs_tile_kernel custom = nullptr;
     void* user = nullptr;
+    const FeatureSums* sums = nullptr;  // with the products of all pairs of features
+    std::int64_t group = 0;             // of these sums
+    bool lost_digits = false;           // whether some of the distances have lost theirs
+
+    std::int64_t n_rows() const;  // 0 if it is unknown
 };
 
 // W, all of it or its entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.

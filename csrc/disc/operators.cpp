@@ -343,4 +343,14 @@ void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int6
     });
 }
 
+double dot(std::int64_t n, const double* x, const double* y) {
+    double lane[8] = {};
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        for (int l = 0; l < 8; ++l) lane[l] += x[i + l] * y[i + l];
+    }
+    for (; i < n; ++i) lane[0] += x[i] * y[i];
+    return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
 }  // namespace fastfs::core

@@ -59,6 +59,9 @@ class DenseSymmetric {
     Buffer<double> values_;  // kPanel<double> rows at a time, column by column; the rows that are left over as they are
 };
 
+// x'y in eight partial sums.
+double dot(std::int64_t n, const double* x, const double* y);
+
 // H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
 void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
                     Run& run);

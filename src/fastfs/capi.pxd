@@ -429,6 +429,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_margin_distances(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const fastfs_run *run, double *out)
     fastfs_status fastfs_margin_explain(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const int64_t *wanted, const fastfs_run *run, double *out)
     fastfs_status fastfs_nearest_features(const fastfs_matrix *X, int64_t n_neighbors, const fastfs_run *run, int64_t *neighbors, double *distances)
+    ctypedef struct fastfs_disc_stream:
+        pass
     ctypedef struct fastfs_disc_set:
         size_t struct_size
         const fastfs_matrix *X
@@ -440,6 +442,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_components
         fastfs_tile_kernel custom
         void *user
+        const fastfs_disc_stream *stream
+        int64_t group
     enum:
         FASTFS_GRAPH_DENSE
         FASTFS_GRAPH_KNN
@@ -475,6 +479,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_DISC_IDENTICAL
         FASTFS_DISC_FLAT
         FASTFS_DISC_LOW_RECALL
+        FASTFS_DISC_DIGITS
     ctypedef struct fastfs_disc:
         pass
     ctypedef struct fastfs_disc_result:
@@ -509,6 +514,14 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
+    fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_stream **stream)
+    fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream *stream, fastfs_disc_stream **copy)
+    fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream *stream, int32_t *n_passes, int32_t *sketches)
+    fastfs_status fastfs_disc_stream_update(fastfs_disc_stream *stream, const fastfs_matrix *X, int64_t first_row, const fastfs_run *run)
+    fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream *stream, const fastfs_disc_stream *other)
+    fastfs_status fastfs_disc_stream_next(fastfs_disc_stream *stream, const fastfs_run *run)
+    fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream *stream, double *means)
+    void fastfs_disc_stream_free(fastfs_disc_stream *stream)
     fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)
     enum:
         FASTFS_WIDTH_MEAN_SQUARED

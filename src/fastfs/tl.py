@@ -672,7 +672,11 @@ swrf = _tool("swrf", notes=_DISTANCES)
 murelief = _tool("murelief", notes=_DISTANCES)
 im4e = _tool("im4e", notes=_DISTANCES)
 immigrate = _tool("immigrate", notes=_DISTANCES)
-disc = _tool("disc", notes=_ONCE, call=", n_components=3, bandwidth_neighbors=5")
+disc = _tool(
+    "disc",
+    notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass, or in two for over 5000 genes.",
+    call=", n_components=3, bandwidth_neighbors=5",
+)
 ikdr = _tool(
     "ikdr",
     notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "

@@ -205,6 +205,13 @@ void test_null() {
     CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_new(3, 4, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_copy(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_plan(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_update(nullptr, nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_next(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_means(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_cuts(nullptr, 2, nullptr, labels.data(), 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
@@ -228,6 +235,7 @@ void test_null() {
     fastfs_relief_stream_free(nullptr);
     fastfs_immigrate_free(nullptr);
     fastfs_disc_free(nullptr);
+    fastfs_disc_stream_free(nullptr);
     fastfs_ikdr_free(nullptr);
 
     fastfs_matrix empty = X;

@@ -107,6 +107,85 @@ void test_routes(int graph) {
     CHECK(same(found, fastfs::disc(by_graph, options, threads(2)), 1e-10));
 }
 
+// Passes over rows of three groups in turn, of which each share goes to a copy, merged in this order of the shares.
+template <class T>
+fastfs::disc_stream read(const std::vector<T>& X, std::int64_t n_features, const std::vector<std::int64_t>& ends,
+                         const std::vector<std::size_t>& order, const fastfs::disc_options& options, int n_threads) {
+    std::vector<std::int64_t> groups;
+    for (std::int64_t r = 0; r < ends.back(); ++r) groups.push_back(r % 3);
+    fastfs::disc_stream stream(ends.back(), n_features, groups.data(), 3, options, threads(n_threads));
+    for (int pass = 0; pass < stream.n_passes(); ++pass) {
+        std::vector<fastfs::disc_stream> shares;
+        for (std::size_t s = 0; s < ends.size(); ++s) {
+            const std::int64_t first = s == 0 ? 0 : ends[s - 1];
+            shares.push_back(stream.copy());
+            shares[s].update({X.data() + first * n_features, ends[s] - first, n_features}, first, threads(n_threads));
+        }
+        for (const std::size_t s : order) stream.merge(shares[s]);
+        stream.next(threads(n_threads));
+    }
+    return stream;
+}
+
+template <class T>
+std::vector<T> rows(std::int64_t n_rows, std::int64_t n_features) {
+    std::mt19937 engine(5);
+    std::normal_distribution<double> normal;
+    std::vector<T> X;
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        double common = 0;
+        for (std::int64_t j = 0; j < n_features; ++j) {  // modules of ten, other ones in each group
+            if ((j + 3 * (r % 3)) % 10 == 0) common = 2 * normal(engine);
+            X.push_back(static_cast<T>(normal(engine) + common));
+        }
+    }
+    return X;
+}
+
+fastfs::disc fit(const fastfs::disc_stream& stream, const fastfs::disc_options& options, int n_threads) {
+    std::vector<fastfs::disc_set> sets;
+    for (std::int64_t g = 0; g < 3; ++g) sets.push_back(fastfs::disc_group(stream, g, 4));
+    return fastfs::disc(sets, options, threads(n_threads));
+}
+
+// The same bits for any number of threads, and the same but for rounding for any blocks, order of merging, and in
+// memory. Without a sketch that goes for all of it.
+template <class T>
+void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool sketches) {
+    const auto X = rows<T>(n_rows, n_features);
+    auto options = fastfs::default_disc_options();
+    options.graph = graph;
+    options.bandwidth_neighbors = 4;
+    options.n_neighbors = 40;  // so many that graphs hold together
+    options.n_vectors = 5;
+    const auto at_once = read(X, n_features, {n_rows}, {0}, options, 1);
+    CHECK(at_once.sketches() == sketches && at_once.n_passes() == (sketches ? 2 : 1));
+    const fastfs::disc found = fit(at_once, options, 1);
+    const std::vector<std::int64_t> ends = {1, n_rows / 3, n_rows - 7, n_rows};
+    const fastfs::disc again = fit(read(X, n_features, {n_rows}, {0}, options, 3), options, 3),
+                       merged = fit(read(X, n_features, ends, {2, 0, 3, 1}, options, 2), options, 2);
+    std::vector<fastfs::matrix> own;
+    std::vector<fastfs::disc_set> sets;
+    for (std::int64_t g = 0; g < 3; ++g)
+        own.emplace_back(X.data() + g * n_features, n_rows / 3, n_features, 3 * n_features, 1);
+    for (const auto& x : own) sets.push_back(fastfs::disc_samples(x, 4));
+    const fastfs::disc memory(sets, options, threads(2));
+    for (std::int64_t s = 0; s < 3; ++s) {
+        const auto x = found.result(s), y = again.result(s), z = merged.result(s), w = memory.result(s);
+        std::int64_t n_same = 0;
+        for (std::int64_t i = 0; i < n_features; ++i) {
+            CHECK(x.bandwidths[i] == y.bandwidths[i] && x.scores[i] == y.scores[i]);
+            CHECK(std::abs(x.bandwidths[i] - z.bandwidths[i]) <= 1e-12 * x.bandwidths[i]);
+            n_same += std::abs(x.bandwidths[i] - w.bandwidths[i]) <= 1e-10 * w.bandwidths[i];
+            CHECK(x.bandwidths[i] >= w.bandwidths[i] * (1 - 1e-10));
+        }
+        CHECK(n_same >= (sketches ? 0.99 : 1.0) * static_cast<double>(n_features));
+        for (std::int64_t j = 0; j < x.n_vectors && !sketches; ++j) {
+            CHECK(std::abs(x.significance[j] - w.significance[j]) <= 1e-10);
+        }
+    }
+}
+
 // Scaling is the same as giving scaled samples.
 void test_scaling() {
     const std::vector<std::vector<double>> X{samples<double>(30, 1), samples<double>(90, 2)};
@@ -204,6 +283,11 @@ int main() {
         test_routes<float>(graph);
         test_routes<double>(graph);
     }
+    for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
+        test_streams<float>(600, kFeatures, graph, false);
+        test_streams<double>(600, kFeatures, graph, false);
+    }
+    test_streams<float>(900, FASTFS_DISC_MOST_DENSE + 1, FASTFS_GRAPH_KNN, true);
     test_scaling();
     test_refusals();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);

@@ -892,8 +892,11 @@ FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t
 
 /* ---- DiSC -------------------------------------------------------------------------------------------------------- */
 
-/* One condition. Its graph is W, or is made of neighbors and distances, or of X: the first of these that is given. All
- * sets have the same features. */
+/* Groups of rows that come in blocks, for tables larger than memory; see fastfs_disc_stream_new. */
+typedef struct fastfs_disc_stream fastfs_disc_stream;
+
+/* One condition. Its graph is W, or is made of neighbors and distances, or of a group of stream, or of X: the first of
+ * these that is given. All sets have the same features. */
 typedef struct fastfs_disc_set {
     size_t struct_size;
     const fastfs_matrix* X;   /* samples x features: dense, CSR or CSC */
@@ -906,8 +909,10 @@ typedef struct fastfs_disc_set {
     fastfs_tile_kernel custom; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
                                   distances; its sigma is the median of eps_i */
     void* user;                /* handed to custom */
+    const fastfs_disc_stream* stream; /* one that has come to its end; without custom */
+    int64_t group;                    /* of stream */
 } fastfs_disc_set;
-#define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL}
+#define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL, NULL, 0}
 
 enum {
     FASTFS_GRAPH_DENSE = 0,
@@ -953,9 +958,11 @@ enum { /* warnings of a set, added up */
        FASTFS_DISC_DISCONNECTED = 8, /* the graph falls apart: all its constant vectors are projected out */
        FASTFS_DISC_SMALL_GAP = 16,   /* n_components splits a cluster of eigenvalues: another number is as good */
        FASTFS_DISC_NOT_CONVERGED = 32,
-       FASTFS_DISC_IDENTICAL = 64,  /* this set's graph is also that of another set: nothing is differential */
-       FASTFS_DISC_FLAT = 128,      /* no clear gap after n_differential vectors: where to cut is arbitrary */
-       FASTFS_DISC_LOW_RECALL = 256 /* graph_recall is below .9 */
+       FASTFS_DISC_IDENTICAL = 64,   /* this set's graph is also that of another set: nothing is differential */
+       FASTFS_DISC_FLAT = 128,       /* no clear gap after n_differential vectors: where to cut is arbitrary */
+       FASTFS_DISC_LOW_RECALL = 256, /* graph_recall is below .9 */
+       FASTFS_DISC_DIGITS = 512      /* of a stream: some features are so close that products leave hardly a digit of
+                                        their distance */
 };
 
 typedef struct fastfs_disc fastfs_disc;
@@ -1031,6 +1038,34 @@ FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set,
 FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
                                            double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
+
+/* Blocks of rows of X, each row of a group, which sets are then made of. Up to FASTFS_DISC_MOST_DENSE features: one
+ * pass, which keeps the products of all pairs of features (8 n_cols^2 bytes a group). With more of them, groups of up
+ * to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
+ * group), by which each feature gets candidates for its nearest ones: four for each neighbor, and at least 120. If
+ * there are such groups, a second pass computes the products of candidates exactly, of which the nearest are the
+ * neighbors of the graph knn. options: graph AUTO, DENSE (one pass only) or KNN, without scaling; bandwidth_neighbors,
+ * n_neighbors and seed are those of the fit. labels: the group of each of all rows, 0..n_groups - 1, each at least
+ * once. */
+FASTFS_API fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
+                                                const fastfs_disc_options* options, const fastfs_run* run,
+                                                fastfs_disc_stream** stream);
+/* As it is now. Copies from the start of a pass take shares of the rows and are merged at its end. */
+FASTFS_API fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy);
+/* How many passes it takes, 1 or 2, and whether there are groups that are sketched. Either may be NULL. */
+FASTFS_API fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes,
+                                                 int32_t* sketches);
+/* Rows first_row, first_row + 1, .. of X: dense, CSR or genotypes. After an update that fails, only
+ * fastfs_disc_stream_free is left. */
+FASTFS_API fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X,
+                                                   int64_t first_row, const fastfs_run* run);
+FASTFS_API fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other);
+/* Ends a pass, which must have seen all rows. */
+FASTFS_API fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run);
+/* means: n_groups x n_cols, after the first pass. */
+FASTFS_API fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means);
+FASTFS_API void fastfs_disc_stream_free(fastfs_disc_stream* stream); /* NULL is fine */
+
 /* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
  * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.
  * groups: n_groups x n_features, 1 for members and 0 for others, of which each group needs both; cuts: n_groups x

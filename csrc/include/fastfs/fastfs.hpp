@@ -805,6 +805,55 @@ inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, st
 
 using disc_result = fastfs_disc_result;
 
+// See fastfs_disc_stream_new.
+class disc_stream {
+  public:
+    disc_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
+                const disc_options& options = default_disc_options(), const run& how = default_run())
+        : n_cols_(n_cols), n_groups_(n_groups), handle_([&](auto** made) {
+              return fastfs_disc_stream_new(n_rows, n_cols, labels, n_groups, &options, &how, made);
+          }) {}
+    disc_stream copy() const { return disc_stream(*this, 0); }
+    int n_passes() const {
+        std::int32_t found = 0;
+        check(fastfs_disc_stream_plan(handle_.get(), &found, nullptr));
+        return found;
+    }
+    bool sketches() const {
+        std::int32_t found = 0;
+        check(fastfs_disc_stream_plan(handle_.get(), nullptr, &found));
+        return found != 0;
+    }
+    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
+        check(fastfs_disc_stream_update(handle_.get(), X.get(), first_row, &how));
+    }
+    void merge(const disc_stream& other) { check(fastfs_disc_stream_merge(handle_.get(), other.handle_.get())); }
+    void next(const run& how = default_run()) { check(fastfs_disc_stream_next(handle_.get(), &how)); }
+    std::vector<double> means() const {
+        std::vector<double> found(static_cast<std::size_t>(n_groups_ * n_cols_));
+        check(fastfs_disc_stream_means(handle_.get(), found.data()));
+        return found;
+    }
+    std::int64_t n_cols() const { return n_cols_; }
+    std::int64_t n_groups() const { return n_groups_; }
+    const fastfs_disc_stream* get() const { return handle_.get(); }
+
+  private:
+    disc_stream(const disc_stream& of, int)
+        : n_cols_(of.n_cols_),
+          n_groups_(of.n_groups_),
+          handle_([&](auto** made) { return fastfs_disc_stream_copy(of.handle_.get(), made); }) {}
+    std::int64_t n_cols_, n_groups_;
+    owned<fastfs_disc_stream, fastfs_disc_stream_free> handle_;
+};
+disc_set disc_group(const disc_stream&& stream, std::int64_t group, std::int64_t n_components = 20) = delete;
+inline disc_set disc_group(const disc_stream& stream, std::int64_t group, std::int64_t n_components = 20) {
+    disc_set set = FASTFS_DISC_SET_INIT;
+    set.stream = stream.get();
+    set.group = group;
+    set.n_components = n_components;
+    return set;
+}
 class disc {
   public:
     explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),

@@ -1,5 +1,7 @@
 """The scikit-learn estimator of DiSC."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -7,13 +9,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, decoded, not_finite
 from fastfs._inputs.source import is_genotypes, stack
+from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._types import Array, Integers, Progress
 
 # Attributes that are called as in `DiSCResult`.
 _RESULTS = (
@@ -114,6 +118,11 @@ class DiSC(_KernelSelector):
         With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
     graph_, graph_reason_ : str
         The kind of graph that was used, and why.
+    algorithm_ : {"whole", "sums", "sketch"}
+        Whether X was in memory, or a stream of which products of all features were kept, or a sketch of the rows.
+    n_passes_ : int
+        How often X was read in blocks: 1 for sums, 2 for a sketch (1 if no class has more than 256 samples), 0 for what
+        was in memory or has been taken there.
     graph_recall_ : ndarray of shape (n_classes,)
         ``graph="lists"`` or "approximate": which share of the nearest features it found, on a sample of features.
     mean_, scale_ : ndarray of shape (n_features,)
@@ -128,7 +137,11 @@ class DiSC(_KernelSelector):
     ValueError
         Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); so many `n_components` that
         the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its range;
-        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``.
+        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``; a stream larger than a
+        quarter of the budget with other than "knn" or, up to 5000 features, "dense", with `scaling` or a kernel; one
+        that changes between two passes.
+    TypeError
+        An iterator that is to be read twice: give a function that returns a new one.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     ModuleNotFoundError
@@ -139,7 +152,8 @@ class DiSC(_KernelSelector):
     fastfs.DataWarning
         One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
         would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
-        among the significances; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
+        among the significances; features of a stream so close to each other that products leave hardly a digit of their
+        distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
         more than 300,000 features, before it starts.
     sklearn.exceptions.ConvergenceWarning
         An eigensolver gave up.
@@ -148,8 +162,10 @@ class DiSC(_KernelSelector):
     -----
     Dense: O(n_features^2 n_samples) time and 8 n_features^2 bytes a class, or once if the budget has no room for more.
     "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. "lists": the same for a twentieth of the
-    pairs. The result doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs
-    of your own, see :func:`fastfs.disc`.
+    pairs. A stream of more than a quarter of `max_memory`: up to 5000 features, 8 n_features^2 bytes a class; with more
+    of them, 2 KB a feature and class, and "knn" with exact distances to most of the nearest features. The result
+    doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs of your own, see
+    :func:`fastfs.disc`.
 
     References
     ----------
@@ -218,8 +234,11 @@ class DiSC(_KernelSelector):
 
         Parameters
         ----------
-        X : array-like, DataFrame, sparse, or iterator of such row chunks, of shape (n_samples, n_features)
-            Sparse X isn't densified.
+        X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
+            Sparse X isn't densified. Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed
+            `adata.X`, iterators of blocks of rows, and functions that return one. What takes no more than a quarter of
+            `max_memory` is kept until the fit has ended; larger ones are read once for up to 5000 features, and twice
+            for more.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -234,21 +253,37 @@ class DiSC(_KernelSelector):
 
     def _fit(self, X: Any, y: Any) -> None:
         options, run = _disc.DiSCOptions.of(self), Run.of(self)
-        chunks, classes, labels = self._validate(X, y, run)
-        n_features = chunks[0].shape[1]
-        count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work, not after
+        X, of_rows = classes_in_blocks(X, y, run)
+        if of_rows is not None:
+            classes, labels = of_rows
+            self._require(classes, X.shape[1])
+            with _naming(classes, labels):
+                blocks = _disc.GroupsInBlocks(
+                    X, labels, len(classes), options, run, see=lambda block: self._validate_matrix(block, run)
+                )
+                found = _disc.fit([blocks.set(c) for c in range(len(classes))], _names(classes), options, run)
+            self.algorithm_, self.n_passes_ = blocks.algorithm, blocks.n_passes
+        else:
+            chunks, classes, labels = self._validate(X, y, run)
+            self._require(classes, chunks[0].shape[1])
+            sets = _by_class(stack(chunks), classes, labels, run)
+            with _naming(classes, labels):
+                found = _disc.fit(sets, _names(classes), options, run)
+            self.algorithm_, self.n_passes_ = "whole", 0
+        self._take(found, classes, options)
+
+    def _require(self, classes: Array, n_features: int) -> None:
+        """Refuse bad numbers before the work, not after."""
+        count_selected(self.n_features_to_select, n_features)
         require_classes(classes)
         if n_features < 4:
             raise ValueError(f"Found array with {n_features} feature(s) while a minimum of 4 is required by DiSC")
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
-        sets, names = _by_class(stack(chunks), classes, labels, run)
-        try:
-            found = _disc.fit(sets, names, options, run).deliver()
-        except ValueError as error:
-            _name(error, names, labels)
-            raise
+
+    def _take(self, outcome: Outcome[_disc.DiSCResult], classes: Array, options: _disc.DiSCOptions) -> None:
+        found = outcome.deliver()
         self.classes_ = classes
         self.class_scores_ = found.set_scores
         self.ranking_ = rank_features(found.scores)
@@ -256,6 +291,30 @@ class DiSC(_KernelSelector):
         self.diffusion_map_ = [U * lam[1:] for U, lam in zip(found.diffusion, found.eigenvalues, strict=True)]
         if self.n_groups is not None:
             self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
+
+    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
+        """Whether `_sum_groups` is to read X, whatever groups are compared with."""
+        return is_large(X, Run.of(self))
+
+    def _sum_groups(
+        self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
+    ) -> _disc.GroupsInBlocks:
+        """Return what `_fit_groups` needs to know of the groups of X."""
+        options = _disc.DiSCOptions.of(self)
+        return _disc.GroupsInBlocks(X, groups, n_groups, options, Run.of(self), rows=rows, columns=columns)
+
+    def _fit_groups(self, sums: _disc.GroupsInBlocks, labels: Integers, classes: Array) -> "DiSC":
+        """Fit with these labels of the groups, places among the classes, of which each has one group."""
+        with self._all_or_nothing():
+            options, run = _disc.DiSCOptions.of(self), Run.of(self)
+            self.n_features_in_ = sums.n_features
+            self._require(classes, sums.n_features)
+            sets = [sums.set(int(np.flatnonzero(labels == c)[0])) for c in range(len(classes))]
+            with _naming(classes, labels):
+                found = _disc.fit(sets, _names(classes), options, run)
+            self.algorithm_, self.n_passes_ = sums.algorithm, sums.n_passes
+            self._take(found, classes, options)
+        return self
 
     def _leading(self, s: int) -> Array:
         """Return the differential vectors of class s that count."""
@@ -343,13 +402,10 @@ class DiSC(_KernelSelector):
             raise ValueError(f"y must have the classes of the fit, {self.classes_.tolist()}, not {classes.tolist()}")
         if not len(groups):
             return np.empty((0, len(classes)))
-        sets, names = _by_class(X, classes, labels, run)
+        sets = _by_class(X, classes, labels, run)
         options = _disc.DiSCOptions.of(self.get_params() | self._choices())
-        try:
+        with _naming(classes, labels):
             return _disc.cuts(sets, groups, options, run)
-        except ValueError as error:
-            _name(error, names, labels)
-            raise
 
     def _memberships(self) -> Array:
         """Return a row of 0 and 1 for each group of each class."""
@@ -363,19 +419,28 @@ class DiSC(_KernelSelector):
         return {"graph": self.graph_}
 
 
-def _by_class(table: Any, classes: Array, labels: Array, run: Run) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the samples of each class as a set, and its name."""
+def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
+    """Return the samples of each class as a set."""
     if not is_genotypes(table):  # of which no copy is made
         n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
         run.take(n_bytes, "a copy of X by classes needs", "give float32")
-    return [{"X": table[labels == c]} for c in range(len(classes))], [f"class {c}" for c in classes]
+    return [{"X": table[labels == c]} for c in range(len(classes))]
 
 
-def _name(error: ValueError, names: list[str], labels: Array) -> None:
-    """Let an error of the core name classes for sets, and rows of X for those of a set."""
-    number = {place.kind: place.number for place in places(error)}
-    if {"row", "set"} <= number.keys():
-        rows = np.flatnonzero(labels == number["set"])
-        rename(error, {"set": lambda _: "X", "row": lambda row: f"row {rows[row]}"})
-    else:
-        rename(error, {"set": lambda s: names[s]})
+def _names(classes: Array) -> list[str]:
+    return [f"class {c}" for c in classes]
+
+
+@contextmanager
+def _naming(classes: Array, labels: Integers) -> Iterator[None]:
+    """Let errors of the core name classes for sets, and rows of X for those of a set."""
+    try:
+        yield
+    except ValueError as error:
+        number = {place.kind: place.number for place in places(error)}
+        if {"row", "set"} <= number.keys():
+            rows = np.flatnonzero(labels == number["set"])
+            rename(error, {"set": lambda _: "X", "row": lambda row: f"row {rows[row]}"})
+        else:
+            rename(error, {"set": lambda s: _names(classes)[s]})
+        raise

@@ -9,7 +9,8 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
-from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.source import is_dask
+from fastfs._inputs.streams import is_large
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 
@@ -283,7 +284,7 @@ class ManiFeSt(_KernelSelector):
 
     def _sums_serve(self, X: Any, with_rest: bool) -> bool:
         """Whether `_sum_groups` is to read X, a stream that is too large to load, whatever groups are compared with."""
-        return is_stream(X) and not Source.of(X).is_small(Run.of(self))[0]
+        return is_large(X, Run.of(self))
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None

@@ -1,5 +1,6 @@
 """DiSC, and the nearest features of each feature, from which it makes its sparse graphs."""
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.matrix import as_matrix, column_names, decoded
+from fastfs._inputs.source import Source
+from fastfs._inputs.streams import Passes
 from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -217,10 +220,63 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
     return matrices
 
 
+class GroupsInBlocks:
+    """Groups of rows of a stream, each of which can be a set: products of features, or sketches and the candidates.
+
+    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` are as for `Passes`, as is `see`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        groups: Integers,
+        n_groups: int,
+        options: DiSCOptions,
+        run: Run,
+        *,
+        rows: Integers | None = None,
+        columns: Integers | None = None,
+        see: Callable[[Any], Any] | None = None,
+    ) -> None:
+        source = Source.of(X)
+        if options.graph == "approximate":
+            raise ValueError(f"graph='approximate' needs X in memory, but it is {source.kind}: choose graph='knn'")
+        if np.any(options.kernel):
+            raise ValueError(
+                "a kernel of your own takes the features themselves, not blocks of rows: choose kernel='adaptive', or "
+                "raise max_memory, so that X is loaded"
+            )
+        width = int(source.shape[1] or 0) if columns is None else len(columns)
+        kept = copy.copy(run)
+        kept.budget = run.available() * 3 // 4  # blocks take a quarter
+        kept.progress = None
+        self._core = core().DiscStream(groups, n_groups, width, options.core(), kept)
+        self.n_features, self.n_passes = width, self._core.n_passes
+        self.algorithm = "sketch" if self._core.sketches else "sums"
+        passes = Passes(source, run, "DiSC", self.n_passes, rows=rows, columns=columns, see=see)
+
+        def update(first: int, block: Any, own: Run) -> None:
+            self._core.update(block.tocsr() if hasattr(block, "tocsr") else block, first, own)
+
+        for _ in range(self.n_passes):
+            passes.run(update)
+            self._core.next(kept)
+
+    @property
+    def means(self) -> Floats:
+        """Means of the features in each group."""
+        found: Floats = self._core.means
+        return found
+
+    def set(self, group: int) -> dict[str, Any]:
+        """Return a group for `fit`."""
+        return {"stream": self._core, "group": group}
+
+
 def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run) -> Outcome[DiSCResult]:
     """Compare sets, each with its samples `X` or its graph `W`; warnings call them by `names`, errors by number."""
     recall = _complete(sets, options, run)
-    n_features = (sets[0]["X"] if "X" in sets[0] else sets[0]["W"]).shape[1]
+    n_features = _n_features(sets[0])
     results = core().disc(sets, options.core(), run)
     if "W" in sets[0]:
         used, reason = "given", "graphs hold affinities already"
@@ -245,7 +301,7 @@ def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Flo
     for name in ("n_components", "kernel"):
         for given, value in zip(sets, _one_a_set(name, getattr(options, name), len(sets)), strict=True):
             given[name] = value
-    n_features = (sets[0]["X"] if "X" in sets[0] else sets[0]["W"]).shape[1]
+    n_features = _n_features(sets[0])
     if "X" in sets[0] and options.graph == "dense" and n_features > DENSE_AT_MOST:
         raise ValueError(
             f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
@@ -262,6 +318,12 @@ def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Flo
         return None
     scaling = core().disc_scale(sets, run) if options.scaling == "standard" else None
     return np.array([_approximate(given, scaling, options, run) for given in sets])
+
+
+def _n_features(given: dict[str, Any]) -> int:
+    if "stream" in given:
+        return int(given["stream"].n_cols)
+    return int((given["X"] if "X" in given else given["W"]).shape[1])
 
 
 def _reason(found: dict[str, Any], n_features: int) -> str:
@@ -413,6 +475,11 @@ def _messages(
         messages.append(
             f"graph='lists' found only {least:.0%} of the nearest features in {named(_core.DISC_LOW_RECALL)}: "
             "significances may be off by some .03, and graph='knn' finds all"
+        )
+    if who := named(_core.DISC_DIGITS):
+        messages.append(
+            f"some features are so close to each other, beside their size, in {who} that sums over rows leave hardly a "
+            "digit of their distance: subtract from each feature what all its values share"
         )
     if who := named(_core.DISC_IDENTICAL):
         messages.append(f"the graph of {who} is that of another set too: nothing is differential between these")

@@ -18,8 +18,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
-from fastfs._inputs.source import Source, chosen, is_dask, is_stream, stack
-from fastfs._inputs.streams import Passes, as_chunks, merge_pairwise
+from fastfs._inputs.source import Source, chosen, is_dask, stack
+from fastfs._inputs.streams import Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -249,18 +249,12 @@ def prepare(
     A stream that takes more than a quarter of the budget is summed. `whole` returns the chunks of anything else, the
     classes and the labels; `check` sees the first block of a stream, as `see` of `Passes`.
     """
-    if is_stream(X):
-        source = Source.of(X)
-        n_labels = len(y) if hasattr(y, "__len__") else None
-        small, begun = source.is_small(run, n_labels)
-        X = X if is_dask(X) else begun
-        if not small:
-            n, d = source.shape
-            classes, groups = encode_labels(y, (n_labels or 0) if n is None else n, d or 0)
-            require_comparable(classes, options)
-            more = {"n_components": n_components, "combine": combine}
-            stage = SumsStage(X, groups, len(classes), options, run, check=check, **more)
-            return stage, classes, np.arange(len(classes))
+    X, of_rows = classes_in_blocks(X, y, run)
+    if of_rows is not None:
+        classes, groups = of_rows
+        require_comparable(classes, options)
+        more = {"n_components": n_components, "combine": combine}
+        return SumsStage(X, groups, len(classes), options, run, check=check, **more), classes, np.arange(len(classes))
     chunks, classes, labels = whole(X)
     return Stage(chunks, run), classes, labels
 

@@ -167,6 +167,8 @@ class Source:
             return self.n_bytes <= most, self
         blocks, kept, taken, n = self.blocks(), deque[Any](), 0, 0
         for _, block in blocks:
+            if not kept and np.ndim(block) == 2:
+                self.shape = (self.shape[0], block.shape[1])
             kept.append(block)
             taken, n = taken + _bytes_of(block), n + n_rows(block)
             if taken > most or (n_labels is not None and n > n_labels):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.labels import as_labels
+from fastfs._inputs.labels import as_labels, encode_labels
 from fastfs._inputs.matrix import as_matrix, column_names, loaded, take_rows
 from fastfs._inputs.source import (
     BLOCK_BYTES,
@@ -65,6 +65,34 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
     if not chunks:
         raise ValueError("X is an iterator of row chunks, but yielded no rows: has it been used up before?")
     return chunks
+
+
+def is_large(X: Any, run: Run) -> bool:
+    """Whether X is a stream of more than a quarter of the budget."""
+    return is_stream(X) and not Source.of(X).is_small(run)[0]
+
+
+def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integers] | None]:
+    """Return what to read in place of X, and, if it is to be read in blocks, the classes and the label of each row.
+
+    A stream of more than a quarter of the budget is.
+    """
+    if not is_stream(X):
+        return X, None
+    source = Source.of(X)
+    n_labels = len(y) if hasattr(y, "__len__") else None
+    small, begun = source.is_small(run, n_labels)
+    if small:
+        return (X if is_dask(X) else begun), None
+    n, d = source.shape
+    if d is None:
+        raise ValueError("blocks of X must have two dimensions, rows and features")
+    of_rows = encode_labels(y, (n_labels or 0) if n is None else n, d)
+    if is_dask(X):
+        return X, of_rows
+    source = Source.of(begun)
+    source.shape = (n, d)
+    return source, of_rows
 
 
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:

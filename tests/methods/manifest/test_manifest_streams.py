@@ -63,7 +63,7 @@ def numbers(sums):
 
 def products_of(sums, d):
     """Of the first group: of each landmark with all features."""
-    products = sums.__getstate__()[-1].reshape(sums.means.shape[0], -1)[0, 1 + 2 * d :].reshape(-1, d)
+    products = sums.__getstate__()[-1].reshape(sums.means.shape[0], -1)[0, 2 + 2 * d :].reshape(-1, d)
     # Of the exact form there is a triangle.
     return np.triu(products) + np.triu(products, 1).T if len(products) == d else products
 
@@ -90,9 +90,9 @@ def test_sums_are_those_of_numpy(accuracy, form):
         rows = values[g == GROUPS]
         found = numbers(sums)[g]
         assert found[0] == len(rows)
-        np.testing.assert_allclose(found[1 : 1 + D], rows.sum(axis=0), rtol=1e-12, atol=1e-10)
-        np.testing.assert_allclose(found[1 + D : 1 + 2 * D], (rows**2).sum(axis=0), rtol=1e-12)
-        products = found[1 + 2 * D :].reshape(-1, D)
+        np.testing.assert_allclose(found[2 : 2 + D], rows.sum(axis=0), rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(found[2 + D : 2 + 2 * D], (rows**2).sum(axis=0), rtol=1e-12)
+        products = found[2 + 2 * D :].reshape(-1, D)
         expected = rows[:, chosen].T @ rows
         if accuracy == "exact":
             products, expected = np.triu(products), np.triu(expected)

@@ -1,0 +1,456 @@
+#include "disc/stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "engines/neighbors.hpp"
+#include "support/errors.hpp"
+#include "support/parallel.hpp"
+#include "support/random.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// Buckets that a row is added to, one of each part of them.
+constexpr std::int64_t kBucketsOfRow = 4, kPart = DiscStream::kBuckets / kBucketsOfRow;
+
+// Candidates of each feature: of 120, .997 of the nearest 30 are among them (2500 features, 4000 rows).
+constexpr std::int64_t kCandidates = 120, kCandidatesPerNeighbor = 4;
+
+// Rows that are multiplied at once, a bit each of a word; batches of them that are sorted at once.
+constexpr std::int64_t kRowsOfWord = 64, kBatches = 8;
+
+// Features of a task, and of one that multiplies: so many that a batch of 20,000 features, which takes 0.4 MB, pays for
+// its way into an L2 cache. With 128 of them a pass took 1.5 times as long (Zen 4).
+constexpr std::int64_t kFeaturesOfTask = 128, kMultiplied = 1024;
+
+// Candidates that are compared: kBuckets sketched rows, and a row of means.
+Samples sketched_rows(const float* values, std::int64_t n_cols) {
+    fastfs_matrix m = FASTFS_MATRIX_INIT;
+    m.dtype = FASTFS_FLOAT32;
+    m.n_rows = DiscStream::kBuckets + 1;
+    m.n_cols = n_cols;
+    m.values = values;
+    m.row_stride = n_cols;
+    return Samples(Matrix(m));
+}
+
+constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features";
+
+struct Near {
+    double squared;
+    std::int64_t other;
+    bool operator<(const Near& right) const {
+        return squared != right.squared ? squared < right.squared : other < right.other;
+    }
+};
+
+// Rows of one group: order[begin..end - 1].
+struct Batch {
+    std::int64_t sketch, begin, end;
+};
+
+// Some rows of a CSR matrix, sorted by column.
+template <class V>
+struct SortedRows {
+    std::vector<std::uint64_t> has;  // of each column: which rows have a value there, a bit each
+    std::vector<std::int32_t> begins;
+    std::vector<std::uint8_t> rows;
+    std::vector<V> values;
+
+    // Adds the product of a column, whose values own has by row, with column j. Mostly they share no row, or one.
+    void add_product(const double* own, std::uint64_t own_has, std::int64_t j, double& to) const {
+        const std::uint64_t both = own_has & has[at(j)];
+        if (both == 0) return;
+        const std::int32_t begin = begins[at(j)];
+        if ((both & (both - 1)) == 0) {
+            const int before = std::popcount(has[at(j)] & (both - 1));
+            to += own[std::countr_zero(both)] * static_cast<double>(values[at(begin + before)]);
+            return;
+        }
+        double sum = 0;
+        for (std::int32_t e = begin; e < begins[at(j + 1)]; ++e) {
+            sum += own[rows[at(e)]] * static_cast<double>(values[at(e)]);
+        }
+        to += sum;
+    }
+
+    template <class P, class I>
+    void assign(const V* from, const P* indptr, const I* indices, const std::int64_t* which, std::int64_t n_rows,
+                std::int64_t n_cols) {
+        has.assign(at(n_cols), 0);
+        begins.assign(at(n_cols + 2), 0);
+        for (std::int64_t r = 0; r < n_rows; ++r) {
+            for (std::int64_t e = indptr[which[r]]; e < indptr[which[r] + 1]; ++e) ++begins[at(indices[e]) + 2];
+        }
+        for (std::size_t j = 2; j < begins.size(); ++j) begins[j] += begins[j - 1];
+        rows.resize(at(begins.back()));
+        values.resize(rows.size());
+        for (std::int64_t r = 0; r < n_rows; ++r) {
+            for (std::int64_t e = indptr[which[r]]; e < indptr[which[r] + 1]; ++e) {
+                const auto to = at(begins[at(indices[e]) + 1]++);
+                has[at(indices[e])] |= std::uint64_t{1} << r;
+                rows[to] = static_cast<std::uint8_t>(r);
+                values[to] = from[e];
+            }
+        }
+    }
+};
+
+}  // namespace
+
+DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
+                       const fastfs_disc_options& options)
+    : sums_(n_cols <= FASTFS_DISC_MOST_DENSE ? FeatureSums(n_cols, n_groups) : FeatureSums(n_cols, n_groups, {})) {
+    auto plan = std::make_shared<Plan>();
+    plan->n_rows = n_rows;
+    plan->n_cols = n_cols;
+    plan->labels.assign(labels, labels + n_rows);
+    plan->sizes.assign(at(n_groups), 0);
+    for (std::int64_t r = 0; r < n_rows; ++r) ++plan->sizes[at(labels[r])];
+    for (std::int64_t size : plan->sizes) {
+        plan->sketch_of.push_back(sums_.is_whole() || size <= kBuckets ? -1 : plan->n_sketches++);
+    }
+    plan->n_neighbors = std::min(std::max(options.bandwidth_neighbors, options.n_neighbors), n_cols - 1);
+    plan->n_candidates = std::min(std::max(kCandidates, kCandidatesPerNeighbor * plan->n_neighbors), n_cols - 1);
+    plan->seed = options.seed;
+    sketches_.assign(at(plan->n_sketches), numbers(kBuckets * (n_cols + 1)));
+    plan_ = std::move(plan);
+}
+
+std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
+                                std::int64_t n_groups) {
+    const std::int64_t bytes = 8 * (n_rows + n_groups);
+    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory(n_cols, n_groups, n_cols);
+    std::vector<std::int64_t> sizes(at(n_groups), 0);
+    for (std::int64_t r = 0; r < n_rows; ++r) ++sizes[at(labels[r])];
+    const auto n_sketches = std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size > kBuckets; });
+    return bytes + FeatureSums::memory(n_cols, n_groups, 0) + 8 * n_sketches * kBuckets * (n_cols + 1);
+}
+
+void DiscStream::require_all_rows() const {
+    require(n_seen_ == n_rows(), "X must have ", n_rows(), " rows, but pass ", pass_, " had ", n_seen_);
+}
+
+void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
+    run.step("reading rows", 1.0);
+    if (pass_ == 1) {
+        sums_.update(X, plan_->labels.data() + first_row, run);
+        if (!sums_.is_whole()) {
+            keep_rows(X, first_row, run);
+            add_to_sketches(X, first_row, run);
+        }
+    } else {
+        X.row_maxima(run);  // refuses what isn't finite
+        add_products(X, first_row, run);
+    }
+    n_seen_ += X.n_rows();
+}
+
+void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row, Run& run) {
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+        if (plan_->sketch_of[at(plan_->labels[at(first_row + r)])] < 0) kept_rows_.keep(X, r, first_row + r);
+    }
+    run.require_memory(kept_rows_.memory(), "the rows of the small groups", kHint);
+}
+
+void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run) {
+    struct Signed {
+        std::int64_t row;
+        double sign;
+    };
+    const std::int64_t p = n_cols();
+    run.require_memory(X.n_rows() * (8 + 2 * kBucketsOfRow * std::int64_t{sizeof(Signed)}), "the buckets of a block");
+    std::vector<std::vector<Signed>> of_bucket(at(plan_->n_sketches * kBuckets));
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+        const std::int64_t sketch = plan_->sketch_of[at(plan_->labels[at(first_row + r)])];
+        if (sketch < 0) continue;
+        std::uint64_t bits = Random(plan_->seed, static_cast<std::uint64_t>(first_row + r)).bits();
+        for (std::int64_t h = 0; h < kBucketsOfRow; ++h) {
+            const double sign = (bits & 1) ? 1 : -1;
+            bits >>= 1;
+            const std::int64_t bucket = h * kPart + static_cast<std::int64_t>(bits % kPart);
+            bits /= kPart;
+            of_bucket[at(sketch * kBuckets + bucket)].push_back({r, sign});
+        }
+    }
+    // Each bucket is of one task, which takes the rows in their order.
+    const auto for_buckets = [&](auto&& add) {
+        parallel_for(run, std::ssize(of_bucket), [&](std::int64_t task, int slot) {
+            double* to = sketches_[at(task / kBuckets)].data() + task % kBuckets * (p + 1);
+            for (const auto& [row, sign] : of_bucket[at(task)]) {
+                add(row, sign, to, slot);
+                to[p] += sign;
+            }
+        });
+    };
+    if (X.is_sparse()) {
+        visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
+            for_buckets([&](std::int64_t row, double sign, double* to, int) {
+                for (std::int64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
+                    to[indices[e]] += sign * static_cast<double>(values[e]);
+                }
+            });
+        });
+        return;
+    }
+    const Numbers offsets = row_offsets(X, run);
+    visit_values(X.description(), [&]<class T>(const Values<T>& x) {
+        auto room = buffers<T>(run.n_threads(), 0);  // of genotypes
+        for_buckets([&](std::int64_t row, double sign, double* to, int slot) {
+            const auto [values, rs, cs] = x.block(row, row + 1, 0, p, room[at(slot)]);
+            const double offset = offsets[at(row)];
+            for (std::int64_t j = 0; j < p; ++j) to[j] += sign * (static_cast<double>(values[j * cs]) - offset);
+        });
+    });
+}
+
+void DiscStream::merge(const DiscStream& other) {
+    n_seen_ += other.n_seen_;
+    const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
+        for (std::size_t s = 0; s < to.size(); ++s) {
+            for (std::size_t e = 0; e < to[s].size(); ++e) to[s][e] += from[s][e];
+        }
+    };
+    if (pass_ == 1) {
+        sums_.merge(other.sums_);
+        kept_rows_.merge(other.kept_rows_);
+        add(sketches_, other.sketches_);
+    } else {
+        add(products_, other.products_);
+    }
+}
+
+std::int64_t DiscStream::memory_of_next(const Run& run) const {
+    const std::int64_t p = n_cols(), k = plan_->n_candidates;
+    if (!is_sketch()) return kept_rows_.memory();
+    if (pass_ == 1) {
+        // Of the sketches only the shape matters.
+        const Samples rows = sketched_rows(reinterpret_cast<const float*>(sketches_.front().data()), p);
+        return kept_rows_.memory() + 4 * (kBuckets + 1) * p + nearest_features_memory(rows, k, run.n_threads()) +
+               12 * p * k * plan_->n_sketches + 32 * p * k;
+    }
+    std::int64_t most = 0;
+    for (const Ragged& pairs : search_->pairs) most = std::max(most, std::ssize(pairs.numbers));
+    return 16 * p * plan_->n_neighbors * plan_->n_sketches + 2 * std::int64_t{sizeof(Near)} * most + 24 * p;
+}
+
+void DiscStream::next(Run& run) {
+    run.require_memory(memory_of_next(run), {"the nearest of ", n_cols(), " features"}, kHint);
+    if (pass_ == 1) {
+        auto search = std::make_shared<Search>();
+        search->kept.resize(at(n_groups()));
+        for (std::int64_t g = 0; g < n_groups(); ++g) {
+            const std::int64_t sketch = plan_->sketch_of[at(g)];
+            if (sketch >= 0) {
+                search->pairs.push_back(candidates(g, run));
+                sketches_[at(sketch)] = {};
+                products_.push_back(numbers(std::ssize(search->pairs.back().numbers)));
+            } else if (!sums_.is_whole()) {
+                KeptRows rows = kept_rows_;
+                std::vector<std::int64_t> own;
+                for (const std::int64_t row : kept_rows_.numbers()) {
+                    if (plan_->labels[at(row)] == g) own.push_back(row);
+                }
+                rows.keep_only(own);
+                search->kept[at(g)] = rows.matrix(n_cols());
+            }
+        }
+        kept_rows_ = {};
+        search_ = std::move(search);
+    } else {
+        auto found = std::make_shared<std::vector<Found>>();
+        for (std::int64_t g = 0; g < n_groups(); ++g) {
+            found->push_back(plan_->sketch_of[at(g)] < 0 ? Found{} : nearest(g, run));
+        }
+        products_ = {};
+        found_ = std::move(found);
+    }
+    ++pass_;
+    n_seen_ = 0;
+}
+
+// Sketched columns get the norm that they would have without the sketch, so that only the angles between them are
+// estimated. Their means are known, so columns are sketched as if they were centred, and the difference of two means
+// makes a row of its own.
+Ragged DiscStream::candidates(std::int64_t group, Run& run) const {
+    const std::int64_t p = n_cols(), k = plan_->n_candidates;
+    const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
+    const FeatureSums::Total total = sums_.total({group}, Name::set(group));
+    Buffer<float> columns((kBuckets + 1) * p);
+    const double unit = std::sqrt(*std::max_element(total.norms.begin(), total.norms.end()));
+    parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {
+        for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
+            const double mean = (total.sums[at(i)] - total.offsets) / total.n_rows,
+                         norm = std::max(0.0, total.norms[at(i)] - total.n_rows * mean * mean);
+            const auto centred = [&](std::int64_t b) {
+                const double* bucket = sketch.data() + b * (p + 1);
+                return bucket[i] - mean * bucket[p];
+            };
+            double square = 0;
+            for (std::int64_t b = 0; b < kBuckets; ++b) square += centred(b) * centred(b);
+            const double factor = square > 0 ? std::sqrt(norm / square) / unit : 0;
+            for (std::int64_t b = 0; b < kBuckets; ++b) columns[b * p + i] = static_cast<float>(factor * centred(b));
+            columns[kBuckets * p + i] = unit > 0 ? static_cast<float>(std::sqrt(total.n_rows) * mean / unit) : 0.0f;
+        }
+    });
+    Buffer<std::int64_t> neighbors(p * k);
+    Buffer<double> distances(p * k);
+    nearest_features(sketched_rows(columns.data(), p), k, run, neighbors.data(), distances.data());
+    // A pair belongs to the feature of smaller norm, which as a rule has fewer values: rows without one cost nothing.
+    std::vector<std::vector<std::int32_t>> others(at(p));
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (std::int64_t e = i * k; e < (i + 1) * k; ++e) {
+            const std::pair own{total.norms[at(i)], i}, other{total.norms[at(neighbors[e])], neighbors[e]};
+            others[at(std::min(own, other).second)].push_back(static_cast<std::int32_t>(std::max(own, other).second));
+        }
+    }
+    Ragged pairs{{0}, {}};
+    for (std::vector<std::int32_t>& of : others) {
+        std::sort(of.begin(), of.end());
+        of.erase(std::unique(of.begin(), of.end()), of.end());
+        pairs.numbers.insert(pairs.numbers.end(), of.begin(), of.end());
+        pairs.begins.push_back(std::ssize(pairs.numbers));
+    }
+    return pairs;
+}
+
+// Each product is of one task, in the order of the rows.
+void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run) {
+    const std::int64_t p = n_cols(), n = X.n_rows();
+    const std::int64_t* groups = plan_->labels.data() + first_row;
+    run.require_memory(24 * n + (X.is_sparse() ? kBatches * (12 * p + 9 * kRowsOfWord * p / 8) : 8 * kRowsOfWord * p),
+                       {"the products of ", n, " rows"}, kHint);
+    const std::vector<std::int64_t> order = by_group(groups, n, n_groups());
+    std::vector<Batch> batches;
+    for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
+        const std::int64_t group = groups[order[at(begin)]], sketch = plan_->sketch_of[at(group)];
+        while (end < n && end < begin + kRowsOfWord && groups[order[at(end)]] == group) ++end;
+        if (sketch >= 0) batches.push_back({sketch, begin, end});
+    }
+    // Calls product(i, j, to) for each pair of a sketch, after start(i), which tells whether feature i has any.
+    const auto for_pairs = [&](std::int64_t sketch, std::int64_t task, auto&& start, auto&& product) {
+        const Ragged& pairs = search_->pairs[at(sketch)];
+        double* products = products_[at(sketch)].data();
+        for (std::int64_t i = task * kMultiplied; i < std::min((task + 1) * kMultiplied, p); ++i) {
+            if (!start(i)) continue;
+            double* to = products + pairs.begins[at(i)];
+            for (const std::int32_t *j = pairs.begin_of(i), *end = pairs.end_of(i); j < end; ++j) product(i, *j, *to++);
+        }
+    };
+    const std::int64_t n_tasks = ceil_div(p, kMultiplied);
+    if (X.is_sparse()) {
+        with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
+            using V = std::remove_cvref_t<decltype(*values)>;
+            std::array<SortedRows<V>, kBatches> sorted;
+            for (std::int64_t first = 0; first < std::ssize(batches); first += kBatches) {
+                const std::int64_t count = std::min(kBatches, std::ssize(batches) - first);
+                parallel_for(run, count, [&](std::int64_t b, int) {
+                    const Batch& batch = batches[at(first + b)];
+                    sorted[at(b)].assign(values, indptr, indices, order.data() + batch.begin, batch.end - batch.begin,
+                                         p);
+                });
+                parallel_for(run, n_tasks, [&](std::int64_t task, int) {
+                    double own[kRowsOfWord];
+                    for (std::int64_t b = 0; b < count; ++b) {
+                        const SortedRows<V>& rows = sorted[at(b)];
+                        std::uint64_t has = 0;
+                        const auto start = [&](std::int64_t i) {
+                            has = rows.has[at(i)];
+                            if (has == 0) return false;
+                            std::fill_n(own, kRowsOfWord, 0.0);
+                            for (auto e = at(rows.begins[at(i)]); e < at(rows.begins[at(i + 1)]); ++e) {
+                                own[rows.rows[e]] = static_cast<double>(rows.values[e]);
+                            }
+                            return true;
+                        };
+                        for_pairs(batches[at(first + b)].sketch, task, start,
+                                  [&](std::int64_t, std::int32_t j, double& to) { rows.add_product(own, has, j, to); });
+                    }
+                });
+            }
+        });
+        return;
+    }
+    const Numbers offsets = row_offsets(X, run);
+    Buffer<double> columns(p * kRowsOfWord);
+    visit_values(X.description(), [&]<class T>(const Values<T>& x) {
+        auto room = buffers<T>(run.n_threads(), 0);  // of genotypes
+        for (const Batch& batch : batches) {
+            const std::int64_t m = batch.end - batch.begin;
+            parallel_for(run, n_tasks, [&](std::int64_t task, int slot) {
+                const std::int64_t i0 = task * kMultiplied, i1 = std::min(i0 + kMultiplied, p);
+                for (std::int64_t r = 0; r < m; ++r) {
+                    const std::int64_t row = order[at(batch.begin + r)];
+                    const auto [values, rs, cs] = x.block(row, row + 1, i0, i1, room[at(slot)]);
+                    for (std::int64_t i = i0; i < i1; ++i) {
+                        columns[i * m + r] = static_cast<double>(values[(i - i0) * cs]) - offsets[at(row)];
+                    }
+                }
+            });
+            parallel_for(run, n_tasks, [&](std::int64_t task, int) {
+                for_pairs(
+                    batch.sketch, task, [](std::int64_t) { return true; },
+                    [&](std::int64_t i, std::int32_t j, double& to) {
+                        const double *a = columns.data() + i * m, *b = columns.data() + j * m;
+                        double sum = 0;
+                        for (std::int64_t r = 0; r < m; ++r) sum += a[r] * b[r];
+                        to += sum;
+                    });
+            });
+        }
+    });
+}
+
+// The nearest of all that a feature has been multiplied with: its candidates, and those that it is a candidate of.
+DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
+    const std::int64_t p = n_cols(), k = plan_->n_neighbors;
+    const auto sketch = at(plan_->sketch_of[at(group)]);
+    const Ragged& pairs = search_->pairs[sketch];
+    const FeatureSums::Total total = sums_.total({group}, Name::set(group));
+    std::vector<std::vector<Near>> near(at(p));
+    std::uint8_t lost = 0;
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (std::int64_t e = pairs.begins[at(i)]; e < pairs.begins[at(i + 1)]; ++e) {
+            const std::int64_t j = pairs.numbers[at(e)];
+            const double squared = total.distance(i, j, products_[sketch][at(e)], lost);
+            near[at(i)].push_back({squared, j});
+            near[at(j)].push_back({squared, i});
+        }
+    }
+    Found found{Buffer<std::int64_t>(p * k), Buffer<double>(p * k), lost != 0};
+    parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {
+        for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
+            std::vector<Near>& of = near[at(i)];
+            std::partial_sort(of.begin(), of.begin() + k, of.end());
+            for (std::int64_t e = 0; e < k; ++e) {
+                found.neighbors[i * k + e] = of[at(e)].other;
+                found.distances[i * k + e] = std::sqrt(of[at(e)].squared);
+            }
+        }
+    });
+    return found;
+}
+
+DiscSet DiscStream::set(std::int64_t group) const {
+    DiscSet set;
+    set.n_features = n_cols();
+    if (sums_.is_whole()) {
+        set.sums = &sums_;
+        set.group = group;
+    } else if (plan_->sketch_of[at(group)] < 0) {
+        set.X = search_->kept[at(group)].matrix;
+    } else {
+        const Found& found = (*found_)[at(group)];
+        set.neighbors = found.neighbors.data();
+        set.distances = found.distances.data();
+        set.n_neighbors = plan_->n_neighbors;
+        set.lost_digits = found.lost;
+    }
+    return set;
+}
+
+}  // namespace fastfs::core

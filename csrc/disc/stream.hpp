@@ -1,0 +1,99 @@
+// DiSC of more rows than memory holds: what its graphs need to know of groups of rows, which come in blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "disc/graph.hpp"
+#include "engines/feature_lists.hpp"
+#include "engines/feature_sums.hpp"
+#include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/kept_rows.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Up to FASTFS_DISC_MOST_DENSE features: the products of all pairs, in one pass. With more of them, groups of up to
+// kBuckets rows are kept as they are. Of larger ones the first pass makes a sketch: each row is added, with random
+// signs, to 4 of kBuckets buckets, so that products of columns of buckets estimate those of the features. The nearest
+// features of each by these estimates are candidates, whose products the second pass computes exactly.
+//
+// Signs and buckets come from the seed and the number of a row, so neither the blocks nor the order of merging matter,
+// but for rounding.
+class DiscStream {
+  public:
+    static constexpr std::int64_t kBuckets = 256;
+
+    // labels: the group of each row.
+    DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
+               const fastfs_disc_options& options);
+    // Bytes of the first pass.
+    static std::int64_t memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
+                               std::int64_t n_groups);
+
+    std::int64_t n_cols() const { return plan_->n_cols; }
+    std::int64_t n_rows() const { return plan_->n_rows; }
+    std::int64_t n_groups() const { return std::ssize(plan_->sizes); }
+    bool is_sketch() const { return plan_->n_sketches > 0; }
+    int n_passes() const { return is_sketch() ? 2 : 1; }
+    int pass() const { return pass_; }
+    bool is_finished() const { return pass_ > n_passes(); }
+    // Whether both are copies of one that have come to the same pass together.
+    bool is_copy_of(const DiscStream& other) const {
+        return plan_ == other.plan_ && search_ == other.search_ && pass_ == other.pass_;
+    }
+    void require_all_rows() const;
+
+    // Rows from first_row on, dense or CSR. After an error the pass can't go on.
+    void update(const Matrix& X, std::int64_t first_row, Run& run);
+    // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
+    void merge(const DiscStream& other);
+    // Ends a pass.
+    void next(Run& run);
+
+    // A group, after the last pass; it points to what this object has.
+    DiscSet set(std::int64_t group) const;
+    void means(double* to) const { sums_.means(to); }  // of each group
+
+  private:
+    struct Plan {
+        std::int64_t n_rows, n_cols, n_sketches = 0;
+        std::vector<std::int64_t> labels, sizes;
+        std::vector<std::int64_t> sketch_of;  // of each group, or -1
+        std::int64_t n_neighbors, n_candidates;
+        std::uint64_t seed;
+    };
+    // What the second pass needs to know.
+    struct Search {
+        std::vector<Ragged> pairs;      // of each sketch: each pair of a feature and a candidate, once
+        std::vector<OwnedMatrix> kept;  // the rows of each group without one
+    };
+    struct Found {
+        Buffer<std::int64_t> neighbors;
+        Buffer<double> distances;
+        bool lost;
+    };
+
+    void keep_rows(const Matrix& X, std::int64_t first_row, Run& run);
+    void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
+    void add_products(const Matrix& X, std::int64_t first_row, Run& run);
+    std::int64_t memory_of_next(const Run& run) const;
+    Ragged candidates(std::int64_t group, Run& run) const;
+    Found nearest(std::int64_t group, Run& run) const;
+
+    std::shared_ptr<const Plan> plan_;
+    int pass_ = 1;
+    std::int64_t n_seen_ = 0;  // in this pass
+    FeatureSums sums_;
+    KeptRows kept_rows_;
+    std::vector<Numbers> sketches_;  // kBuckets x (n_cols + 1), the last column of a 1 in each row
+    std::shared_ptr<const Search> search_;
+    std::vector<Numbers> products_;  // of the pairs of each sketch
+    std::shared_ptr<const std::vector<Found>> found_;
+};
+
+}  // namespace fastfs::core

@@ -1,0 +1,244 @@
+#include "engines/feature_sums.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "engines/columns.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// Dense rows that are multiplied at once, and columns of a task: 0.5 MB of doubles, half an L2 cache of 1 MiB.
+constexpr std::int64_t kRowsAtOnce = 256, kColumnsAtOnce = 256;
+constexpr std::int64_t kRowsPerTask = 16;
+
+// Below this share of the squared norms a distance has lost most of its digits.
+constexpr double kFewDigits = 1e-10;
+
+}  // namespace
+
+std::vector<std::int64_t> by_group(const std::int64_t* groups, std::int64_t n, std::int64_t n_groups) {
+    std::vector<std::int64_t> next(at(n_groups + 1), 0), order(at(n));
+    for (std::int64_t r = 0; r < n; ++r) ++next[at(groups[r] + 1)];
+    for (std::int64_t g = 0; g < n_groups; ++g) next[at(g + 1)] += next[at(g)];
+    for (std::int64_t r = 0; r < n; ++r) order[at(next[at(groups[r])]++)] = r;
+    return order;
+}
+
+Numbers row_offsets(const Matrix& X, Run& run) {
+    Numbers offsets(at(X.n_rows()), 0.0);
+    if (X.is_sparse()) return offsets;
+    visit_values(X.description(), [&]<class T>(const Values<T>& x) {
+        parallel_for(run, ceil_div(X.n_rows(), kRowsPerTask), [&](std::int64_t task, int) {
+            for (std::int64_t r = task * kRowsPerTask; r < std::min((task + 1) * kRowsPerTask, X.n_rows()); ++r) {
+                offsets[at(r)] = shared_offset(x, r, X.n_cols(), 1.0);
+            }
+        });
+    });
+    return offsets;
+}
+
+double FeatureSums::Total::distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const {
+    const double q = norms[at(i)] + norms[at(j)], d2 = q - 2 * product;
+    if (d2 >= kFewDigits * q) return d2;
+    if (i == j || (norms[at(i)] == norms[at(j)] && sums[at(i)] == sums[at(j)])) return 0;  // equal columns
+    lost = 1;
+    return std::max(d2, 0.0);
+}
+
+bool FeatureSums::Total::make_distances(Run& run) {
+    const auto d = static_cast<std::int64_t>(sums.size());
+    std::vector<std::uint8_t> lost(at(d), 0);
+    parallel_for(run, d, [&](std::int64_t i, int) {
+        double* row = products.data() + i * d;
+        for (std::int64_t j = i; j < d; ++j) row[j] = distance(i, j, row[j], lost[at(i)]);
+    });
+    return std::count(lost.begin(), lost.end(), 1) > 0;
+}
+
+FeatureSums::FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks,
+                         bool is_whole)
+    : d_(n_features),
+      n_groups_(n_groups),
+      landmarks_(std::move(landmarks)),
+      is_whole_(is_whole),
+      place_(at(n_features), -1),
+      numbers_(n_groups * group_size()) {
+    for (std::size_t l = 0; l < landmarks_.size(); ++l) place_[at(landmarks_[l])] = static_cast<std::int32_t>(l);
+    std::fill_n(numbers_.data(), numbers_.size(), 0.0);
+}
+
+FeatureSums::FeatureSums(const FeatureSums& other)
+    : d_(other.d_),
+      n_groups_(other.n_groups_),
+      landmarks_(other.landmarks_),
+      is_whole_(other.is_whole_),
+      place_(other.place_),
+      numbers_(other.numbers_.size()) {
+    load(other.numbers_.data());
+}
+
+void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) {
+    const std::int64_t n = X.n_rows(), m = n_landmarks();
+    const std::int64_t rows = std::min(n, kRowsAtOnce);
+    run.require_memory(8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
+                                                  : 8 * rows * (m + run.n_threads() * std::min(d_, kColumnsAtOnce))),
+                       {"the sums of ", n, " rows"});
+    X.row_maxima(run);  // refuses what isn't finite
+    const SingleThreadedBlas held;
+    const std::vector<std::int64_t> order = by_group(groups, n, n_groups_);
+    Run whole({sizeof(fastfs_run), run.n_threads(), 0, nullptr, nullptr, nullptr});
+    if (X.is_sparse()) {
+        add_sparse(X, groups, order, whole);
+    } else {
+        add_dense(X, groups, order, whole);
+    }
+    for (std::int64_t r = 0; r < n; ++r) group(groups[r])[0] += 1;
+}
+
+void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
+                            Run& run) {
+    const std::int64_t n = X.n_rows(), m = n_landmarks();
+    Buffer<double> landmarks(std::min(n, kRowsAtOnce) * m);
+    auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, kColumnsAtOnce));
+    const Numbers offsets = row_offsets(X, run);
+    visit_values(X.description(), [&]<class T>(const Values<T>& x) {
+        auto room = buffers<T>(run.n_threads(), std::min(d_, kColumnsAtOnce));  // of genotypes
+        for (std::int64_t r = 0; r < n; ++r) group(groups[r])[1] += offsets[at(r)];
+        for (std::int64_t first = 0; first < n; first += kRowsAtOnce) {
+            const std::int64_t rows = std::min(kRowsAtOnce, n - first);
+            const std::int64_t* which = order.data() + first;
+            parallel_for(run, ceil_div(rows, kRowsPerTask), [&](std::int64_t task, int) {
+                for (std::int64_t i = task * kRowsPerTask; i < std::min((task + 1) * kRowsPerTask, rows); ++i) {
+                    const std::int64_t r = which[i];
+                    double* row = landmarks.data() + i * m;
+                    for (std::int64_t l = 0; l < m; ++l) {
+                        row[l] = static_cast<double>(x(r, landmarks_[at(l)])) - offsets[at(r)];
+                    }
+                }
+            });
+            parallel_for(run, ceil_div(d_, kColumnsAtOnce), [&](std::int64_t task, int slot) {
+                const std::int64_t j0 = task * kColumnsAtOnce, width = std::min(kColumnsAtOnce, d_ - j0);
+                double* panel = panels[at(slot)].data();
+                for (std::int64_t i = 0; i < rows; ++i) {
+                    const std::int64_t r = which[i];
+                    const auto [values, rs, cs] = x.block(r, r + 1, j0, j0 + width, room[at(slot)]);
+                    double *sums = this->sums(groups[r]) + j0, *norms = sums + d_, *row = panel + i * width;
+                    for (std::int64_t j = 0; j < width; ++j) {
+                        const auto value = static_cast<double>(values[j * cs]);
+                        row[j] = value - offsets[at(r)];
+                        sums[j] += value;
+                        norms[j] += row[j] * row[j];
+                    }
+                }
+                const std::int64_t n_products = is_whole() ? j0 + width : m;
+                for (std::int64_t i = 0, end = 0; i < rows && m > 0; i = end) {
+                    const std::int64_t g = groups[which[i]];
+                    while (end < rows && groups[which[end]] == g) ++end;
+                    gemm('N', 'T', width, n_products, end - i, 1.0, panel + i * width, width, landmarks.data() + i * m,
+                         m, 1.0, products(g) + j0, d_);
+                }
+            });
+        }
+    });
+}
+
+// Sparse rows stay as they are. Each sum is of one task, in the order of the rows: the same bits for any number of
+// threads, and of blocks.
+void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
+                             Run& run) {
+    with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
+        struct Entry {
+            std::int64_t row, place;
+        };
+        // All memory comes first: what follows can't fail, so that sums have all of the rows or none.
+        std::vector<std::int64_t> begins(landmarks_.size() + 1, 0);
+        for (std::int64_t e = indptr[0]; e < indptr[X.n_rows()]; ++e) {
+            if (const auto place = place_[at(indices[e])]; place >= 0) ++begins[at(place + 1)];
+        }
+        std::partial_sum(begins.begin(), begins.end(), begins.begin());
+        Buffer<Entry> entries(begins.back());
+        std::vector<std::int64_t> next = begins;
+        const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
+        parallel_for(run, ceil_div(d_, width), [&](std::int64_t task, int) {
+            const std::int64_t j0 = task * width;
+            for (std::int64_t r : order) {
+                double *sums = this->sums(groups[r]), *norms = sums + d_;
+                const auto *index = indices + indptr[r], *end = indices + indptr[r + 1];
+                if (width < d_) {
+                    index = std::lower_bound(index, end, j0);
+                    end = std::lower_bound(index, end, j0 + width);
+                }
+                for (; index != end; ++index) {
+                    const std::int64_t j = *index, e = index - indices;
+                    const auto value = static_cast<double>(values[e]);
+                    sums[j] += value;
+                    norms[j] += value * value;
+                    if (place_[at(j)] >= 0) entries[next[at(place_[at(j)])]++] = {r, e};
+                }
+            }
+        });
+        parallel_for(run, n_landmarks(), [&](std::int64_t l, int) {
+            for (std::int64_t i = begins[at(l)]; i < begins[at(l + 1)]; ++i) {
+                const Entry& entry = entries[i];
+                double* to = products(groups[entry.row]) + l * d_;
+                const auto value = static_cast<double>(values[entry.place]);
+                const std::int64_t end = indptr[entry.row + 1];
+                for (std::int64_t e = is_whole() ? entry.place : indptr[entry.row]; e < end; ++e) {
+                    to[indices[e]] += value * static_cast<double>(values[e]);
+                }
+            }
+        });
+    });
+}
+
+void FeatureSums::merge(const FeatureSums& other) {
+    for (std::int64_t e = 0; e < numbers_.size(); ++e) numbers_[e] += other.numbers_[e];
+}
+
+void FeatureSums::counts(double* to) const {
+    for (std::int64_t g = 0; g < n_groups_; ++g) to[g] = group(g)[0];
+}
+
+void FeatureSums::means(double* to) const {
+    for (std::int64_t g = 0; g < n_groups_; ++g) {
+        const double* of = group(g);
+        for (std::int64_t j = 0; j < d_; ++j) to[g * d_ + j] = of[0] > 0 ? of[2 + j] / of[0] : 0;
+    }
+}
+
+void FeatureSums::save(double* numbers) const { std::copy_n(numbers_.data(), numbers_.size(), numbers); }
+
+void FeatureSums::load(const double* numbers) { std::copy_n(numbers, numbers_.size(), numbers_.data()); }
+
+FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, const Name& name) const {
+    Total total;
+    total.sums.assign(at(d_), 0.0);
+    total.norms = total.sums;
+    total.products = Buffer<double>(n_landmarks() * d_);
+    std::fill_n(total.products.data(), total.products.size(), 0.0);
+    for (std::int64_t g : groups) {
+        const double* of = group(g);
+        total.n_rows += of[0];
+        total.offsets += of[1];
+        for (std::int64_t j = 0; j < d_; ++j) {
+            total.sums[at(j)] += of[2 + j];
+            total.norms[at(j)] += of[2 + d_ + j];
+        }
+        of += 2 + 2 * d_;
+        for (std::int64_t e = 0; e < total.products.size(); ++e) total.products[e] += of[e];
+    }
+    require(total.n_rows > 0, name, " has no rows");
+    for (std::int64_t j = 0; j < d_; ++j) {
+        // Products are then finite too (Cauchy-Schwarz).
+        require(std::isfinite(4 * total.norms[at(j)]), "the values of feature ", j,
+                " are too large: their squares overflow float64; divide X by a constant first");
+    }
+    return total;
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,124 @@
+// Engine: sums over groups of rows that come in blocks, which distances between features follow from.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "support/buffer.hpp"
+#include "support/csr.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Of each group of rows: how many there are, the sums and the squared norms of the features, and the products of all
+// features with some, the landmarks. Distances follow from norms and products, and rows of a union from those of its
+// groups, so one pass serves any comparison of groups. Rows of dense blocks are taken less an offset that their values
+// share, which changes no distance and saves digits; always in double, since users divide by small differences of these
+// products.
+class FeatureSums {
+  public:
+    // landmarks: ascending.
+    FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks)
+        : FeatureSums(n_features, n_groups, std::move(landmarks), false) {}
+    // The products of all pairs, of which an upper triangle is kept.
+    FeatureSums(std::int64_t n_features, std::int64_t n_groups)
+        : FeatureSums(n_features, n_groups, up_to(n_features), true) {}
+    FeatureSums(const FeatureSums& other);
+
+    static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_landmarks) {
+        return 8 * n_groups * (2 + n_features * (2 + n_landmarks));
+    }
+
+    std::int64_t n_features() const { return d_; }
+    std::int64_t n_groups() const { return n_groups_; }
+    const std::vector<std::int64_t>& landmarks() const { return landmarks_; }
+    bool is_whole() const { return is_whole_; }
+    bool same_form(const FeatureSums& other) const {
+        return d_ == other.d_ && n_groups_ == other.n_groups_ && landmarks_ == other.landmarks_ &&
+               is_whole_ == other.is_whole_;
+    }
+
+    // Adds dense or CSR rows, with the group of each. What is refused leaves the sums as they were; after the values
+    // have been found finite, it isn't to be stopped.
+    void update(const Matrix& X, const std::int64_t* groups, Run& run);
+    void merge(const FeatureSums& other);
+
+    void counts(double* to) const;  // rows of each group
+    void means(double* to) const;   // of each feature in each group; 0 for a group without rows
+
+    // As plain numbers.
+    std::int64_t size() const { return numbers_.size(); }
+    void save(double* numbers) const;
+    void load(const double* numbers);
+
+    // The sums over some groups.
+    struct Total {
+        double n_rows = 0, offsets = 0;  // offsets of all rows, added up
+        std::vector<double> sums, norms;
+        Buffer<double> products;  // n_landmarks x d, row-major; of all pairs an upper triangle
+
+        // Squared distance of two features, from their product; sets lost if hardly a digit of it is left.
+        double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
+        // Distances in place of the products of all pairs; whether some have lost their digits.
+        bool make_distances(Run& run);
+    };
+    Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
+
+  private:
+    FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks, bool is_whole);
+    std::int64_t n_landmarks() const { return static_cast<std::int64_t>(landmarks_.size()); }
+    std::int64_t group_size() const { return 2 + d_ * (2 + n_landmarks()); }
+    double* group(std::int64_t g) { return numbers_.data() + g * group_size(); }
+    const double* group(std::int64_t g) const { return numbers_.data() + g * group_size(); }
+    double* sums(std::int64_t g) { return group(g) + 2; }
+    double* products(std::int64_t g) { return sums(g) + 2 * d_; }
+
+    void add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
+    void add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
+
+    std::int64_t d_, n_groups_;
+    std::vector<std::int64_t> landmarks_;
+    bool is_whole_;
+    std::vector<std::int32_t> place_;  // of each feature among them, or -1
+    Buffer<double> numbers_;           // of each group: count, offsets, sums, norms, products
+};
+
+// Rows group by group, in their order.
+std::vector<std::int64_t> by_group(const std::int64_t* groups, std::int64_t n_rows, std::int64_t n_groups);
+
+// The offset that the values of each row share; 0 for sparse ones, which it would fill.
+Numbers row_offsets(const Matrix& X, Run& run);
+
+// Calls f(values, indptr, indices) with the rows of a CSR matrix, whose columns ascend and have one entry each.
+template <class F>
+void with_ascending_columns(const Matrix& X, F&& f) {
+    visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
+        using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
+        bool ascending = true;
+        for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+            for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) ascending &= indices[e - 1] < indices[e];
+        }
+        if (ascending) return f(values, indptr, indices);
+        SparseLine<V> line;
+        std::vector<V> own_values;
+        std::vector<std::int64_t> own_indices, begins{0};
+        for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+            const auto count = static_cast<std::int64_t>(indptr[r + 1] - indptr[r]);
+            line.visit(indices + indptr[r], values + indptr[r], count, [&](auto* index, auto* value, std::int64_t n) {
+                own_indices.insert(own_indices.end(), index, index + n);
+                own_values.insert(own_values.end(), value, value + n);
+            });
+            begins.push_back(static_cast<std::int64_t>(own_values.size()));
+        }
+        f(static_cast<const V*>(own_values.data()), static_cast<const std::int64_t*>(begins.data()),
+          static_cast<const std::int64_t*>(own_indices.data()));
+    });
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,329 @@
+"""DiSC of rows that come in blocks: the fit in memory, partitions, sketches and candidates, and what goes wrong."""
+
+import copy
+import warnings
+
+import anndata
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fastfs
+import fastfs.tl
+from fastfs import DiSC
+from fastfs._machine.run import Run, core
+from reference import disc as oracle
+
+RNG = np.random.default_rng(4)
+N, P = 3000, 60
+Y = np.array(["a", "b", "c"])[RNG.choice(3, size=N, p=[0.5, 0.3, 0.2])]
+GROUPS = np.unique(Y, return_inverse=True)[1].astype(np.int64)
+X = RNG.normal(size=(N, P))
+for label, first in (("a", 0), ("b", 10), ("c", 20)):
+    rows = label == Y
+    X[rows, first : first + 8] += 2 * RNG.normal(size=(rows.sum(), 1))  # tied to each other in this class only
+X[RNG.random(X.shape) < 0.5] = 0
+LENGTHS = (1, 7, 992, 0, 1500, 499, 1)
+HOW = {"n_components": 3, "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
+BUDGET = "2500K"  # X has 1.4 MB, 0.7 as float32: more than a quarter
+PROMISED = 1e-10  # of the largest: what an exact plan promises
+
+
+def blocks(table=X, lengths=LENGTHS):
+    """A function that returns a new iterator of blocks of rows."""
+    ends = np.cumsum(lengths)
+    return lambda: (table[end - n : end] for n, end in zip(lengths, ends, strict=True))
+
+
+def streamed(table, y=Y, max_memory=BUDGET, **options):
+    return DiSC(max_memory=max_memory, **HOW | options).fit(table, y)
+
+
+def assert_same(found, expected, tolerance=PROMISED):
+    for name in ("class_scores_", "significance_", "bandwidths_", "gap_"):
+        here, there = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(here, there, rtol=0, atol=tolerance * np.abs(there).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_products_give_the_fit_in_memory(graph, form):
+    table = form(X)
+    found, whole = streamed(blocks(table), graph=graph), DiSC(graph=graph, **HOW).fit(table, Y)
+    assert_same(found, whole)
+    assert (found.algorithm_, found.n_passes_) == ("sums", 1)
+    assert (whole.algorithm_, whole.n_passes_) == ("whole", 0)
+    assert (found.graph_, found.n_features_in_) == (graph, P)
+    np.testing.assert_array_equal(found.classes_, ["a", "b", "c"])
+
+
+def test_products_give_the_oracle():
+    graphs = [oracle.affinity(X[c == Y], k=5) for c in "abc"]
+    found = streamed(blocks(sp.csr_matrix(X)), graph="dense")
+    expected = oracle.disc(graphs, d=3)
+    for s in range(3):
+        np.testing.assert_allclose(found.significance_[s], expected.sigma[s][:5], rtol=0, atol=PROMISED)
+
+
+SOURCES = {
+    "dask": lambda folder: da.from_array(X, chunks=(900, 50)),
+    "npy": lambda folder: (np.save(folder / "X.npy", X), folder / "X.npy")[1],
+    "h5ad": lambda folder: (anndata.AnnData(sp.csr_matrix(X)).write_h5ad(folder / "X.h5ad"), folder / "X.h5ad")[1],
+    "zarr": lambda folder: (anndata.AnnData(sp.csr_matrix(X)).write_zarr(folder / "X.zarr"), folder / "X.zarr")[1],
+    "iterator": lambda folder: iter(blocks()()),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_sources(tmp_path, name):
+    assert_same(streamed(SOURCES[name](tmp_path)), DiSC(**HOW).fit(X, Y))
+    small = streamed(SOURCES[name](tmp_path), max_memory="100M")
+    assert (small.algorithm_, small.n_passes_) == ("whole", 0)
+
+
+# ------------------------------------------------------------------------------------------------------------ the core
+
+
+def stream(table, groups=GROUPS, n_groups=3, **options):
+    given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "seed": 3} | options
+    return core().DiscStream(groups, n_groups, table.shape[1], given, Run(1))
+
+
+def read(state, table, lengths, n_threads=1):
+    """All passes, each of whose blocks goes to a copy of its own, merged from the last to the first."""
+    ends = np.cumsum(lengths)
+    for _ in range(state.n_passes):
+        parts = [copy.copy(state) for _ in lengths]
+        for part, n, end in zip(parts, lengths, ends, strict=True):
+            if n:
+                part.update(table[end - n : end], int(end - n), Run(n_threads))
+        for part in reversed(parts):
+            state.merge(part)
+        state.next(Run(n_threads))
+    return state
+
+
+def fit(state, n_groups=3, n_threads=1):
+    sets = [{"stream": state, "group": g, "n_components": 3, "kernel": 0} for g in range(n_groups)]
+    given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
+    return core().disc(sets, given, Run(n_threads))
+
+
+def assert_equal_fits(found, expected, tolerance=0.0):
+    for here, there in zip(found, expected, strict=True):
+        for name in ("significance", "bandwidths", "scores"):
+            size = np.abs(there[name]).max()
+            np.testing.assert_allclose(here[name], there[name], rtol=0, atol=tolerance * size, err_msg=name)
+
+
+# 5010 features, which need a sketch: modules of 15 features, of which those of the first hundred features differ.
+WIDE, ROWS = 5010, 700
+LOADINGS = np.repeat(np.eye(WIDE // 15), 15, axis=1)
+
+
+def wide(seed=0, density=0.1):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat([0, 1, 2], [340, 340, 20])[rng.permutation(ROWS)]
+    factors = rng.normal(size=(ROWS, WIDE // 15))
+    table = 1.5 * factors @ LOADINGS + rng.normal(size=(ROWS, WIDE)) + rng.normal(size=WIDE)
+    table[labels == 1, :90] = rng.normal(size=((labels == 1).sum(), 90))
+    table[np.abs(table) < np.quantile(np.abs(table), 1 - density)] = 0
+    return table, labels.astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def sketched():
+    """A sparse table, its groups, and the stream that has read it at once."""
+    table, labels = wide(density=0.3)
+    table = sp.csr_matrix(table)
+    return table, labels, read(stream(table, labels), table, (ROWS,))
+
+
+FORMS = {"products": (X, GROUPS, LENGTHS), "sketch": (None, None, (1, 7, 292, 0, 300, 99, 1))}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_partitions_orders_and_threads(form, sketched):
+    table, groups, lengths = FORMS[form]
+    if table is None:
+        table, groups, _ = sketched
+    expected = fit(read(stream(table, groups), table, (table.shape[0],)))
+    assert_equal_fits(fit(read(stream(table, groups), table, (table.shape[0],), 3), n_threads=3), expected)
+    assert_equal_fits(fit(read(stream(table, groups), table, lengths)), expected, 1e-12)
+
+
+def test_means(sketched):
+    table, labels, state = sketched
+    expected = np.array([table[labels == g].toarray().mean(axis=0) for g in range(3)])
+    np.testing.assert_allclose(state.means, expected, rtol=1e-12, atol=1e-14)
+
+
+def graph_of(found):
+    """The nearest features of each, and those that it is among the nearest of."""
+    n = len(found["scores"])
+    return sp.csr_matrix((found["weights"], found["indices"], found["indptr"]), shape=(n, n))
+
+
+def test_candidates_hold_the_nearest(sketched):
+    """Neighbours of the oracle, from all differences, against those among the candidates, whose distances are exact."""
+    table, labels, state = sketched
+    assert (state.n_passes, state.sketches) == (2, True)
+    found = fit(state)
+    for g in (0, 1):
+        columns = table[labels == g].toarray()
+        gram = columns.T @ columns
+        norms = np.diag(gram)
+        D2 = norms[:, None] + norms - 2 * gram
+        np.fill_diagonal(D2, np.inf)
+        nearest = np.argpartition(D2, 8, axis=1)[:, :8]
+        graph = graph_of(found[g])
+        hit = [np.isin(nearest[i], graph.indices[graph.indptr[i] : graph.indptr[i + 1]]) for i in range(WIDE)]
+        assert np.mean(hit) > 0.99
+        fifth = np.sqrt(np.partition(D2, 4, axis=1)[:, 4])
+        ratio = found[g]["bandwidths"] / fifth
+        assert np.isclose(ratio, 1, rtol=0, atol=1e-9).mean() > 0.99
+        assert ratio.min() > 1 - 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("name", ["npy", "h5ad"])
+def test_all_as_candidates_give_the_fit_in_memory(tmp_path, name, monkeypatch):
+    """Four times the neighbours are candidates, which are all features here."""
+    monkeypatch.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+    table, labels = wide()
+    path = tmp_path / f"X.{name}"
+    if name == "npy":
+        np.save(path, table)
+    else:
+        table = sp.csr_matrix(table)
+        anndata.AnnData(table).write_h5ad(path)
+    how = HOW | {"graph": "knn", "bandwidth_neighbors": 1255}
+    found = DiSC(**how).fit(path, labels)
+    assert (found.algorithm_, found.n_passes_) == ("sketch", 2)
+    assert_same(found, DiSC(**how).fit(table, labels))
+
+
+def test_dense_sketches_are_those_of_sparse_ones(sketched):
+    table, labels, state = sketched
+    dense = read(stream(table, labels), table.toarray(), (ROWS,))
+    assert_equal_fits(fit(dense), fit(state), 1e-10)
+
+
+def test_small_groups_are_kept(sketched):
+    """No group has more than 256 rows, so that one pass serves."""
+    table, labels, _ = sketched
+    few = np.sort(np.concatenate([np.flatnonzero(labels == g)[:200] for g in (0, 1)]))
+    state = read(stream(table, labels[few], 2), table[few], (400,))
+    assert (state.n_passes, state.sketches) == (1, False)
+    sets = [{"X": table[few][labels[few] == g], "n_components": 3, "kernel": 0} for g in (0, 1)]
+    given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
+    assert_equal_fits(fit(state, 2), core().disc(sets, given, Run(1)), 1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------------ fastfs.tl
+
+
+def test_groups_of_a_file(tmp_path):
+    cells = anndata.AnnData(sp.csr_matrix(X), obs={"state": Y})
+    cells.obs_names, cells.var_names = [str(i) for i in range(N)], [f"g{j}" for j in range(P)]
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    for more in ({}, {"reference": "c"}, {"mask_var": np.arange(P) < 50}, {"groups": ["a", "b"]}):
+        backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastfs.DataWarning)
+            fastfs.tl.disc(backed, "state", max_memory=BUDGET, **HOW, **more)
+            fastfs.tl.disc(cells, "state", **HOW, **more)
+        for name in ("scores", "logfoldchanges"):
+            here, there = (np.array(a.uns["disc"][name].tolist(), dtype=float) for a in (backed, cells))
+            np.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-7)
+        backed.file.close()
+
+
+# -------------------------------------------------------------------------------------------------------- what is wrong
+
+
+def test_two_passes_need_a_function():
+    table, labels = wide()
+    with pytest.raises(TypeError, match=r"DiSC reads X twice, but an iterator .*give a function"):
+        streamed(iter([table]), labels, "100M")  # of 28 MB
+
+
+def test_nan_is_named_by_its_row():
+    broken = X.copy()
+    broken[1234, 7] = np.nan
+    with pytest.raises(ValueError, match=r"row 1234.*column 7"):
+        streamed(blocks(broken))
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_a_source_that_changes():
+    table, labels = wide()
+    calls = []
+
+    def changing():
+        calls.append(1)
+        rows = table if len(calls) < 3 else table[::-1]
+        return iter([rows[:300], rows[300:]])
+
+    model = DiSC(max_memory="106M", **HOW)
+    with pytest.raises(ValueError, match="X changed between pass 1 and pass 2"):
+        model.fit(changing, labels)
+    assert not hasattr(model, "scores_")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"graph": "lists"}, "graph lists needs X in memory.*choose graph knn"),
+        ({"graph": "approximate"}, "graph='approximate' needs X in memory, but it is a function: choose graph='knn'"),
+        ({"scaling": "standard"}, "scaling='standard' needs X in memory"),
+        ({"n_components": (1, 2)}, "n_components must be one for all or 3"),
+        ({"n_groups": 61}, "n_groups must lie between 1 and the 60 features"),
+    ],
+)
+def test_what_blocks_cannot_have(options, message):
+    with pytest.raises(ValueError, match=message):
+        streamed(blocks(), **options)
+
+
+def test_dense_graphs_of_many_features_are_refused():
+    table, labels = wide()
+    with pytest.raises(ValueError, match=r"graph dense of rows in blocks is for up to 5000 features.*choose graph knn"):
+        streamed(blocks(table, (ROWS,)), labels, "100M", graph="dense")
+
+
+def test_fewer_features_than_neighbors():
+    with pytest.warns(fastfs.DataWarning, match="bandwidth_neighbors=70 exceeds the 59 other features"):
+        found = streamed(blocks(), graph="dense", bandwidth_neighbors=70)
+    with pytest.warns(fastfs.DataWarning, match="bandwidth_neighbors=70"):
+        assert_same(found, DiSC(graph="dense", **HOW | {"bandwidth_neighbors": 70}).fit(X, Y))
+
+
+def test_other_numbers_of_labels():
+    with pytest.raises(ValueError, match=r"X must have 2999 rows, but this block ends with row 2999"):
+        streamed(blocks(), Y[:-1])
+    with pytest.raises(ValueError, match=r"X must have 3001 rows, but pass 1 had 3000"):
+        streamed(blocks(), np.append(Y, "a"))
+
+
+def test_states_of_the_core():
+    state = stream(X)
+    with pytest.raises(ValueError, match="X must have 3000 rows, but pass 1 had 0"):
+        state.next(Run(1))
+    with pytest.raises(ValueError, match="streams can be merged if they are copies of one"):
+        state.merge(stream(X))
+    with pytest.raises(ValueError, match="the stream of set 0 is in pass 1 of 1"):
+        fit(state)
+    read(state, X, (N,))
+    with pytest.raises(ValueError, match="the stream has come to its end"):
+        state.next(Run(1))
+    with pytest.raises(MemoryError, match="what DiSC keeps of 3 groups with 60 features"):
+        core().DiscStream(GROUPS, 3, P, {"graph": "knn"}, Run(1, 1 << 16))
+
+
+def test_lost_digits_are_told():
+    close = X.copy()
+    close[:, 1] = close[:, 0] * (1 + 1e-9)
+    with pytest.warns(fastfs.DataWarning, match="leave hardly a digit of their distance"):
+        streamed(blocks(sp.csr_matrix(close + 0)))
