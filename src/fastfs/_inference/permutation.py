@@ -210,10 +210,10 @@ def permutation_test(
     family, the distances over all rows of ManiFeSt; ProjSe with labels and the linear kernel takes all permutations
     together, in one product with X. DiSC and I-KDR have no such stage. With `n_jobs`, once in each worker.
 
-    If X is a stream and the labels of whole `groups` are permuted, ProjSe reads X once, and so does ManiFeSt what it
-    wouldn't load; Relief and ReliefF with `n_targets` read that twice, and draw targets in each group. They keep sums,
-    or nearest rows, of each group, which give the scores of any labeling, without workers. Otherwise each permutation
-    reads the stream.
+    If X is a stream and the labels of whole `groups` are permuted, sums over each group give the scores of any
+    labeling: ProjSe reads X once for all of them, without workers. So does ManiFeSt if X is too large to load. Relief
+    and ReliefF with `n_targets` then read it twice, keep the nearest rows in each group, and draw targets in each.
+    Otherwise each permutation reads the stream.
 
     The p-values hold if, should X and the labels be independent, each labeling of the design was as likely as the true
     one. That is a statement about all features together: a feature whose score depends on others may be called
