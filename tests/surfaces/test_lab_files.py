@@ -15,6 +15,7 @@ import scipy.sparse
 
 import fastfs
 from fastfs.io import read_table
+from fastfs.io._read import READERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 
@@ -529,6 +530,17 @@ def test_files_on_the_command_line(name, tmp_path, inside, cells, request):
     assert [name for name, _ in rows] == [table.feature_names[j] for j in np.argsort(-scores, kind="stable")]
     # Scores of a sparse table of float32 are computed in another order.
     np.testing.assert_allclose([float(score) for _, score in rows], np.sort(scores)[::-1], rtol=1e-6)
+
+
+def test_help_and_documents_list_every_format(inside, tmp_path):
+    endings = {ending.removesuffix(".gz") for ending in READERS}
+    words = inside("score", "--help", cwd=tmp_path).stdout
+    assert [ending for ending in endings if ending not in words] == []
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    if not page.exists():  # the source distribution leaves it out
+        pytest.skip("the documents aren't here")
+    first_cells = " ".join(line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `"))
+    assert [ending for ending in endings if f"`{ending}`" not in first_cells] == []
 
 
 def test_parameters_are_options_on_the_command_line(tmp_path, inside):
