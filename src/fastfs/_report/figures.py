@@ -47,7 +47,16 @@ class Figures:
         height = 0.75 + 0.135 * min(top, len(names))
         selector, found = study.selector, {}
         found["ranking"] = self._draw(
-            lambda ax: pl.ranking(selector.scores_, names, top=top, ranks=selector.ranking_, ax=ax), _COLUMN, height
+            lambda ax: pl.ranking(
+                selector.scores_,
+                names,
+                top=top,
+                ranks=selector.ranking_,
+                ax=ax,
+                n_selected=getattr(selector, "n_selected_", None),
+            ),
+            _COLUMN,
+            height,
         )
         if (twin := study.twin) is not None:
             found["shuffled"] = self._draw(
@@ -55,9 +64,11 @@ class Figures:
                 _COLUMN, height,
             )  # fmt: skip
         if (test := study.test) is not None:
-            found["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax), _COLUMN, 2.2)
+            found["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax, title=""), _COLUMN, 2.2)
         if (stability := study.stability) is not None:
-            found["stability"] = self._draw(lambda ax: pl.stability(stability, names, top=top, ax=ax), _COLUMN, height)
+            found["stability"] = self._draw(
+                lambda ax: pl.stability(stability, names, top=top, ax=ax, title=""), _COLUMN, height
+            )
         if (picture := study.method.picture) is not None:
             of_features = {"feature_names": names, "top": top} if picture.of_features else {}
             width, tall = (_PAGE, _PAGE) if picture.of_features else (_COLUMN, 2.4)

@@ -76,12 +76,12 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
     stable = [found["stability"] for found in numbers["methods"] if "stability" in found["stability"]]
     if stable:
         design = data["design"]
-        units = "whole " + design["groups"]["column"] if "groups" in design else "samples"
+        units = f"groups ({design['groups']['column']})" if "groups" in design else "samples"
         within = f" and {design['blocks']['column']}" if "blocks" in design else ""
         texts.append(
             f"Selection frequencies and the stability index {cite(fastfs.stability)} rest on "
             f"{stable[0]['n_subsamples']} subsamples, each with half of the {units} of each class{within}, of which "
-            f"every method selected its {numbers['n_selected']} best features {cite(fastfs.stability, 2)}."
+            f"every method selected at most {numbers['n_selected']} features {cite(fastfs.stability, 2)}."
         )
     texts.append(
         f"The seed of all random numbers was {plan['random_state']}. Software: Python {env['python']}, NumPy "

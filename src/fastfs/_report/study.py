@@ -191,6 +191,7 @@ class Study:
             "interval": list(stability.interval),
             "relevance_correlation": stability.relevance_correlation,
             "n_subsamples": len(stability.selected),
+            "n_selected": float(np.mean([len(selected) for selected in stability.selected])),
             "ranking": _rows({"rank": ranks, "frequency": stability.frequencies}, ranks, data.names, top),
         }
 
