@@ -121,6 +121,9 @@ _ALL = (
 
 METHODS = {method.word: method for method in _ALL}
 
+# Those of a report, unless others are asked for: one of each family.
+REPORTED = ("multisurf", "manifest", "projse")
+
 # Attributes, without their underscores, that tell which form of a method ran, and what a rule came to.
 FORM = ("accuracy", "accuracy_reason", "graph", "graph_reason")
 RULES = ("sigma", "center")

@@ -23,7 +23,7 @@ def test_ranking_shows_the_best_in_order(ax):
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"{r}  {names[j]}" for r, j in enumerate(best, 1)]
     texts = [text.get_text() for text in ax.texts]
     assert texts[0] == f"{scores.max():.3f}"
-    assert "median of all 2000: 0.500" in texts
+    assert "dashed: median of all 2000, 0.500" in texts
     assert ax.get_xlabel() == "score, the 30 best of 2000 features"
     assert ax.yaxis_inverted()
     assert ax.get_title(loc="left") == "colon"

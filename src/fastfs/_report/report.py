@@ -13,12 +13,10 @@ from typing import Any
 from fastfs import io
 from fastfs._inputs.checks import as_int, as_permutations, as_seed
 from fastfs._machine.run import as_progress
-from fastfs._methods import METHODS
+from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
 from fastfs._report.study import Plan, Study, agreement, plain
 from fastfs._types import Progress
-
-METHODS_OF_REPORT = ("multisurf", "manifest", "projse")
 
 # Of the layout of the numbers, for programs that read them.
 LAYOUT = 1
@@ -82,13 +80,13 @@ def report(
     y: Any = None,
     *,
     feature_names: Sequence[str] | None = None,
-    methods: Collection[str] = METHODS_OF_REPORT,
+    methods: Collection[str] = REPORTED,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
     top: int = 20,
-    n_permutations: int | str = 199,
+    n_permutations: int | str = "auto",
     n_subsamples: int = 50,
     random_state: Any = 0,
     reading: Mapping[str, Any] | None = None,
@@ -157,11 +155,11 @@ def report(
     >>> import numpy as np
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(40, 30)), np.repeat(["case", "control"], 20)
-    >>> X[:20, 3] += 2
-    >>> found = fastfs.report(X, y, methods=("multisurf", "projse"), n_permutations=99, n_subsamples=20)
+    >>> X[:20, 3] += 4
+    >>> found = fastfs.report(X, y, methods=("multisurf", "projse"), n_subsamples=20)
     >>> best = found.numbers["methods"][0]["ranking"][0]
     >>> best["feature"], best["pvalue_max"], best["frequency"]
-    ('x3', 0.01, 1.0)
+    ('x3', 0.001, 1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found.save(pathlib.Path(folder, "report.html"))
     ...     print(*sorted(path.name for path in pathlib.Path(folder).iterdir()))

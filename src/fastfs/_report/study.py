@@ -10,6 +10,7 @@ import numpy as np
 
 import fastfs
 from fastfs import _findings
+from fastfs._inference.permutation import silence
 from fastfs._machine.errors import rename
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
@@ -44,7 +45,9 @@ class Plan:
         selector = getattr(fastfs, method.estimator)()
         own = selector.get_params()
         given = {"n_jobs": self.n_jobs, "max_memory": self.max_memory, "random_state": self.random_state}
-        given |= {"n_features_to_select": self.n_selected(data)} | dict(method.reported)
+        if not method.selects:  # such a method knows how many features it can tell apart
+            given["n_features_to_select"] = self.n_selected(data)
+        given |= dict(method.reported)
         for name in self.params.get(word, {}):
             if name not in own or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
                 raise ValueError(f"Method '{word}' has no parameter '{name}' that a report can set")
@@ -287,7 +290,8 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
     rows = []
     for factor in _FACTORS:
         value = max(1, round(used * factor)) if isinstance(used, int) else float(used) * factor
-        other = clone(selector).set_params(**{name: value}).fit(data.X, data.y)
+        with silence():
+            other = clone(selector).set_params(**{name: value}).fit(data.X, data.y)
         best = [_best(fitted.ranking_, n_selected) for fitted in (selector, other)]
         rows.append(
             {

@@ -7,7 +7,6 @@ import numpy as np
 import typer
 
 import fastfs
-from fastfs._inference.design import design_of
 from fastfs._inputs.checks import rank_features
 from fastfs._methods import Method
 from fastfs._types import Integers
@@ -42,6 +41,8 @@ class DesignOptions:
 
     def of(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
+        from fastfs._inference.design import design_of
+
         return design_of(table.annotations, self.blocks, self.groups, self.covariate or [])
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import fastfs
-from fastfs._methods import METHODS
-from fastfs._report.report import METHODS_OF_REPORT, files_of, require_packages
+from fastfs._methods import METHODS, REPORTED
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import method_options, names
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto
@@ -20,7 +19,7 @@ from fastfs.cli.terminal import progress, say, signals_as_exits
 class ReportOptions:
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html. Its numbers lie beside it: .json, .csv.")]
     methods: Annotated[str, typer.Option(metavar="A,B,...", help=f"Two or more of {', '.join(METHODS)}.")] = ",".join(
-        METHODS_OF_REPORT
+        REPORTED
     )
     method_option: Annotated[
         list[str] | None,
@@ -33,8 +32,8 @@ class ReportOptions:
         int, typer.Option(min=1, metavar="N", help="How many of the best features to show, select and compare.")
     ] = 20
     permutations: Annotated[
-        str, typer.Option(metavar="N", help="Permutations of the labels for p-values, or auto.")
-    ] = "199"
+        str, typer.Option(metavar="N", help="Permutations of the labels for p-values. auto: as for score.")
+    ] = "auto"
     subsamples: Annotated[
         int, typer.Option(min=2, metavar="N", help="Halves of the samples for selection frequencies.")
     ] = 50
@@ -67,6 +66,8 @@ class MachineOptions:
 @grouped
 def report(source: Input, design: DesignOptions, options: ReportOptions, machine: MachineOptions) -> None:
     """Rank the features of FILE by several methods, test the rankings, and write a page with all of it."""
+    from fastfs._report.report import files_of, require_packages
+
     check_files(source, [(path, (path.suffix,)) for path in files_of(options.out)])
     require_packages()
     reading = {name: value for name, value in asdict(source).items() if value and name not in ("file", "label")}
