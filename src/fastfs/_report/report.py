@@ -58,7 +58,7 @@ class Report:
         Parameters
         ----------
         path : path
-            Ends in ``.html``.
+            Ends in ``.html`` or ``.htm``.
         """
         page, numbers, table = files_of(path)
         with io.replacing(page) as a, io.replacing(numbers) as b, io.replacing(table) as c:
@@ -194,7 +194,7 @@ def report(
     arguments = {
         "source": data.source,
         "label": y if is_file else None,
-        "reading": dict(reading or {}),
+        "reading": dict(sorted((reading or {}).items())),
         "blocks": blocks if is_file else None,
         "groups": groups if is_file else None,
         "covariates": list(covariates or []) if is_file else None,
@@ -235,7 +235,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
     """The page and the files beside it. Raises ValueError, before any work, if one of them can't be written."""
     path = Path(path)
-    io.check_output(path, (".html",))
+    io.check_output(path, (".html", ".htm"))
     beside = path.with_suffix(".json"), path.with_suffix(".csv")
     for other in beside:
         io.check_output(other, (other.suffix,))
