@@ -89,8 +89,9 @@ class Page(HTMLParser):
             self.tables.append({"caption": "", "rows": []})
         elif tag == "tr":
             self.tables[-1]["rows"].append([])
-        elif tag == "data":
-            XX        elif tag in ("h1", "h2", "h3"):
+        elif tag == "data" and "table" in self._open:
+            self.tables[-1]["rows"][-1].append(given["value"])
+        elif tag in ("h1", "h2", "h3"):
             self.headings.append([tag, ""])
 
     def handle_startendtag(self, tag, attributes):
