@@ -203,8 +203,8 @@ def test_card_counts_missing_values_and_constant_features():
     ).numbers  # fmt: skip
     assert found["data"]["n_missing"] == 40
     assert found["data"]["n_constant"] == 2
-    both = [[row["index"] for row in method["ranking"]] for method in found["methods"]]
-    is_whole = not np.isnan(holes[:, sum(both, [])]).any()
+    both = [row["index"] for method in found["methods"] for row in method["ranking"]]
+    is_whole = not np.isnan(holes[:, both]).any()
     assert (found["agreement"]["pairs"][0]["kernel_alignment"] is not None) == is_whole
 
 
