@@ -234,6 +234,20 @@ def test_sparse_and_genotypes_are_described_as_dense_ones():
         assert ranks == [row["index"] for row in dense["methods"][0]["ranking"]]
 
 
+def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
+    params = {"relieff": {"categorical_features": ["g9", "g10"]}}
+    table = X.copy()
+    table[:, 9:11] = np.random.default_rng(4).integers(0, 3, (40, 2))
+    found = fastfs.report(
+        *(table, (Y == "sick").astype(float)), feature_names=NAMES, methods=("relieff", "projse"), params=params,
+        **ARGUMENTS,
+    ).numbers  # fmt: skip
+    assert found["data"]["classes"] == {"0": 20, "1": 20}
+    expected = fastfs.relieff_scores(table, Y, categorical_features=[9, 10])
+    for row in found["methods"][0]["ranking"]:
+        assert row["score"] == expected[row["index"]]
+
+
 def test_pairs_and_groups_of_features():
     tied = X.copy()
     tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]

@@ -47,25 +47,31 @@ class Data:
 
     @classmethod
     def read(
-        cls, path: Path, label: Any, blocks: Any, groups: Any, covariates: Any, reading: Mapping[str, Any] | None
+        cls,
+        path: Path,
+        label: Any,
+        blocks: Any,
+        groups: Any,
+        covariates: Sequence[str],
+        reading: Mapping[str, Any] | None,
+        run: Run,
     ) -> "Data":
         """Read a file; blocks, groups and covariates are names of its columns."""
         for name, column in (("y", label), ("blocks", blocks), ("groups", groups)):
             if not isinstance(column, str | None):
                 raise TypeError(f"{name} must be the name of a column of '{path}', not {type(column).__name__}")
-        covariates = [covariates] if isinstance(covariates, str) else list(covariates or [])
         columns = [name for name in (blocks, groups, *covariates) if name is not None]
         of_reader = dict(reading or {})
         classes = of_reader.pop("classes", None)
-        table = io.read_table(path, label, annotations=columns, **of_reader)
+        table = io.read_table(path, label, annotations=columns, max_memory=run.available(), **of_reader)
         if classes:
             table = io.keep_classes(table, classes)
         names = {word: name for word, name in (("blocks", blocks), ("groups", groups)) if name is not None}
         design = design_of(table.annotations, blocks, groups, covariates)
-        return cls._checked(table.X, table.y, table.feature_names, design, names, str(path))
+        return cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
 
     @classmethod
-    def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any) -> "Data":
+    def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
         """Take arrays as they are."""
         if hasattr(X, "__next__"):
             raise ValueError("X is an iterator, which can be read once, but a report reads it again: give an array")
@@ -75,17 +81,21 @@ class Data:
             if values is not None
         }
         names = column_names(X) if names is None else list(names)
-        return cls._checked(X, y, names, design, {name: name for name in design if name != "covariates"}, None)
+        return cls._checked(X, y, names, design, {name: name for name in design if name != "covariates"}, None, run)
 
     @classmethod
-    def _checked(cls, X: Any, y: Any, names: Any, design: Any, design_names: Any, source: str | None) -> "Data":
-        X = as_matrix(X, Run())
+    def _checked(
+        cls, X: Any, y: Any, names: Any, design: Any, design_names: Any, source: str | None, run: Run
+    ) -> "Data":
+        X = as_matrix(X, run)
         n_features = X.shape[1]
         if names is not None and len(names) != n_features:
             raise ValueError(f"There are {len(names)} feature_names for {n_features} features")
         classes, codes = encode_labels(y, *X.shape)
         require_classes(classes)
         require_few_classes(classes[codes])
+        if classes.dtype.kind == "f":  # whole numbers, which some methods would take for measurements
+            classes = classes.astype(np.int64)
         # Refuses columns with missing values; a design without other labelings costs the p-values alone.
         Design(codes, **design, names=classes[codes])
         names = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]

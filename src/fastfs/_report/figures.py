@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import fastfs
 from fastfs import pl
 from fastfs._report.study import Study
@@ -66,8 +68,9 @@ class Figures:
         if (test := study.test) is not None:
             found["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax, title=""), _COLUMN, 2.2)
         if (stability := study.stability) is not None:
+            selected = max(1, min(top, int(np.count_nonzero(stability.frequencies))))
             found["stability"] = self._draw(
-                lambda ax: pl.stability(stability, names, top=top, ax=ax, title=""), _COLUMN, height
+                lambda ax: pl.stability(stability, names, top=selected, ax=ax, title=""), _COLUMN, height
             )
         if (picture := study.method.picture) is not None:
             of_features = {"feature_names": names, "top": top} if picture.of_features else {}

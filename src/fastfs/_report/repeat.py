@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fastfs._machine.run import as_progress
+from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
 from fastfs._types import Progress
@@ -116,7 +116,7 @@ def repeat(
     if not source.exists() and (beside := Path(path).parent / source.name).exists():
         source = beside
     # The data come first: a report on others would take its time for nothing.
-    found = _hash_of(source, label, arguments)
+    found = _hash_of(source, label, arguments, Run(0, max_memory))
     changed = _differences(before["environment"], environment(n_jobs))
     if found != before["input"]["sha256"]:
         return Repetition(False, 0, {}, changed, (before["input"]["sha256"], found))
@@ -126,11 +126,11 @@ def repeat(
     return Repetition(not differences, len(_flat(old)), differences, changed, None)
 
 
-def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any]) -> str:
+def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -> str:
     from fastfs._report.data import Data
 
-    given = (arguments[name] for name in ("blocks", "groups", "covariates", "reading"))
-    return Data.read(source, label, *given).sha256()
+    blocks, groups, covariates, reading = (arguments[name] for name in ("blocks", "groups", "covariates", "reading"))
+    return Data.read(source, label, blocks, groups, covariates, reading, run).sha256()
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastfs import io
 from fastfs._inputs.checks import as_int, as_permutations, as_seed
-from fastfs._machine.run import as_progress
+from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
 from fastfs._report.study import Plan, Study, agreement, plain
@@ -182,22 +182,24 @@ def report(
             chosen = ", ".join(plan.methods)
             raise ValueError(f"params names '{word}', but the methods are {chosen}: add it, or leave it out")
     say: Any = as_progress(verbose) or _nothing
+    run = Run(0, max_memory)
     if is_file:
         if feature_names is not None:
             raise ValueError("feature_names is for arrays: a file names its features, or takes them in `reading`")
         say("reading", 0.0)
-        data = Data.read(Path(X), y, blocks, groups, covariates, reading)
+        covariates = [covariates] if isinstance(covariates, str) else list(covariates or [])
+        data = Data.read(Path(X), y, blocks, groups, covariates, reading, run)
     else:
         if reading:
             raise ValueError("reading is for a path, but X is an array: leave it out")
-        data = Data.given(X, y, feature_names, blocks, groups, covariates)
+        data = Data.given(X, y, feature_names, blocks, groups, covariates, run)
     arguments = {
         "source": data.source,
         "label": y if is_file else None,
         "reading": dict(sorted((reading or {}).items())),
         "blocks": blocks if is_file else None,
         "groups": groups if is_file else None,
-        "covariates": list(covariates or []) if is_file else None,
+        "covariates": covariates if is_file else None,
     }
     return _make(data, plan, arguments, say)
 

@@ -11,6 +11,7 @@ import numpy as np
 import fastfs
 from fastfs import _findings
 from fastfs._inference.permutation import silence
+from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import rename
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
@@ -52,6 +53,9 @@ class Plan:
             if name not in own or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
                 raise ValueError(f"Method '{word}' has no parameter '{name}' that a report can set")
         given |= self.params.get(word, {})
+        for flag in FLAGS:  # estimators know columns of arrays by number
+            if flag.columns and isinstance(columns := given.get(flag.name), list):
+                given[flag.name] = column_numbers(flag.name, columns, len(data.names), data.names).tolist()
         return selector.set_params(**{name: value for name, value in given.items() if name in own})
 
 
