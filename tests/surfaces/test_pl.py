@@ -388,6 +388,9 @@ LONG_NAMES = [f"ENSG{j:011d}.transcript_variant_{j}_of_many" for j in range(40)]
 SHIFTED = RNG.normal(size=(40, 40)) + 1.5 * np.outer(np.arange(40) % 2, np.arange(40) < 8)
 OF_LABELS = SHIFTED, np.arange(40) % 2
 PRINTED = {
+    "comparison": lambda ax: pl.comparison(
+        fastfs.relieff_scores(*OF_LABELS), fastfs.multisurf_scores(*OF_LABELS), LONG_NAMES, ax=ax, top=10
+    ),
     "ranking": lambda ax: pl.ranking(fastfs.relieff_scores(*OF_LABELS), LONG_NAMES, ax=ax, title="ReliefF"),
     "negative scores": lambda ax: pl.ranking(-np.arange(40.0), LONG_NAMES, ax=ax),
     "permutation": lambda ax: pl.permutation(
