@@ -70,7 +70,7 @@ def comparison(
     # In a column beside the axes: the best features lie close together, and names there would cover each other.
     named = named[np.argsort(b[named], kind="stable")]
     low, high = ax.get_ylim()
-    heights = _apart((b[named] - low) / (high - low), min(0.05, 1 / len(named)))
+    heights = _apart((b[named] - low) / (high - low), min(0.05, 1 / max(1, len(named))))
     for j, name, height in zip(named, names_of(named, feature_names), heights, strict=True):
         ax.annotate(
             name,
