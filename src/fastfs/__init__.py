@@ -80,6 +80,10 @@ if TYPE_CHECKING:
     from fastfs._machine.info import info as info
     from fastfs._machine.info import link_blas as link_blas
     from fastfs._machine.run import DataWarning as DataWarning
+    from fastfs._report.repeat import Repetition as Repetition
+    from fastfs._report.repeat import repeat as repeat
+    from fastfs._report.report import Report as Report
+    from fastfs._report.report import report as report
 
     __version__: str
 
@@ -120,6 +124,8 @@ _NAMES = {
     "_inference.stability": ["stability", "StabilityResult"],
     "_inference.twin": ["shuffled_twin", "TwinResult"],
     "_inference.consensus": ["consensus", "ConsensusResult"],
+    "_report.report": ["report", "Report"],
+    "_report.repeat": ["repeat", "Repetition"],
     "_machine.run": ["DataWarning"],
     "_machine.info": ["info", "link_blas"],
     "_machine.embed": ["get_include", "get_cmake_dir", "get_pkgconfig_dir"],

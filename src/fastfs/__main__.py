@@ -9,6 +9,7 @@ _EXTRAS = {
     "typer": "cli",
     "rich": "cli",
     "matplotlib": "plot",
+    "jinja2": "report",
     "pyarrow": "parquet",
     "anndata": "h5ad",
     "h5py": "h5ad",

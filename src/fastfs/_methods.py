@@ -1,4 +1,4 @@
-"""What the command line, the tools for AnnData and the demo need to know about each method."""
+"""What the command line, the tools for AnnData, reports and the demo need to know about each method."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ class Method:
     by_class: tuple[str, ...] = ()  # the same, with a row a class
     of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
+    scale: str = ""  # the parameter that a report halves and doubles: how far a sample or a feature sees
+    reported: tuple[tuple[str, Any], ...] = ()  # parameters that a report sets, unless they are given
 
     @property
     def only_ranks(self) -> bool:
@@ -54,6 +56,7 @@ _ALL = (
         class_scores=True,
         pair_of_sigmas=True,
         table=("scale", "normalize", "spearman_next", "overlap_next", "contrast"),
+        scale="sigma_factor",
     ),
     Method(
         "projse",
@@ -69,19 +72,30 @@ _ALL = (
         "Relief",
         "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
     ),
-    _table_method("relieff", "ReliefF", "Genes in which a cell's nearest neighbours in other groups are farther."),
+    _table_method(
+        "relieff",
+        "ReliefF",
+        "Genes in which a cell's nearest neighbours in other groups are farther.",
+        scale="n_neighbors",
+    ),
     _table_method("surf", "SURF", "ReliefF with all cells as neighbours that are nearer than the mean distance."),
     _table_method("multisurf", "MultiSURF", "ReliefF without a number of neighbours to choose."),
     _table_method("swrf", "SWRF", "SURF with weights of the neighbours that fall with the distance."),
-    _table_method("murelief", "MuRelief", "ReliefF with the cells of each group whose distance is the most unusual."),
+    _table_method(
+        "murelief",
+        "MuRelief",
+        "ReliefF with the cells of each group whose distance is the most unusual.",
+        scale="n_neighbors",
+    ),
     _table_method("rrelieff", "RReliefF", classes=False),
-    Method("im4e", "IM4E", "Weights of genes that enlarge the margins between groups."),
+    Method("im4e", "IM4E", "Weights of genes that enlarge the margins between groups.", scale="sigma"),
     Method(
         "immigrate",
         "Immigrate",
         "Genes, and pairs of genes, that enlarge the margins between groups.",
         pairs=True,
         picture=Picture("interactions", "weights of pairs", of_features=True),
+        scale="sigma",
     ),
     Method(
         "disc",
@@ -91,6 +105,8 @@ _ALL = (
         class_scores=True,
         of_classes=("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components"),
         picture=Picture("significance", "how many vectors matter"),
+        scale="bandwidth_neighbors",
+        reported=(("n_groups", 6),),
     ),
     Method(
         "ikdr",
@@ -104,6 +120,9 @@ _ALL = (
 )
 
 METHODS = {method.word: method for method in _ALL}
+
+# Those of a report, unless others are asked for: one of each family.
+REPORTED = ("multisurf", "manifest", "projse")
 
 # Attributes, without their underscores, that tell which form of a method ran, and what a rule came to.
 FORM = ("accuracy", "accuracy_reason", "graph", "graph_reason")

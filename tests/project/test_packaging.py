@@ -44,7 +44,7 @@ def test_package_brings_headers_declarations_and_no_blas():
         "link_blas.h",
         "testing.h",
     }
-    for name in ("__init__.pxd", "capi.pxd", "py.typed", "_core.pyi", "_scipy_blas.pyi"):
+    for name in ("__init__.pxd", "capi.pxd", "py.typed", "_core.pyi", "_scipy_blas.pyi", "_report/template.html"):
         assert (Path(fastfs.__file__).parent / name).is_file(), name
     assert not list(PREFIX.rglob("*.pyx"))
     readelf = shutil.which("readelf")
@@ -317,6 +317,7 @@ def test_wheel_has_no_more_than_the_package(dist):
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.partition("/")[0].partition("-")[0] for name in archive.namelist()}
         assert sum(name.endswith(".so") for name in archive.namelist()) == 3
+        assert "fastfs/_report/template.html" in archive.namelist()
     assert tops == {"fastfs", "scikit_fastfs"}
 
 

@@ -1,9 +1,14 @@
 """Plots: what stands in them."""
 
+import itertools
+
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import fastfs
 from fastfs import pl
@@ -23,7 +28,7 @@ def test_ranking_shows_the_best_in_order(ax):
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"{r}  {names[j]}" for r, j in enumerate(best, 1)]
     texts = [text.get_text() for text in ax.texts]
     assert texts[0] == f"{scores.max():.3f}"
-    assert "median of all 2000: 0.500" in texts
+    assert "dashed: median of all 2000, 0.500" in texts
     assert ax.get_xlabel() == "score, the 30 best of 2000 features"
     assert ax.yaxis_inverted()
     assert ax.get_title(loc="left") == "colon"
@@ -360,3 +365,62 @@ def test_differential_correlation_shows_both_correlations(ax):
         pl.differential_correlation(found, top=0, ax=ax)
     with pytest.raises(ValueError, match="5 feature_names for 6"):
         pl.differential_correlation(found, names[:5], ax=ax)
+
+
+def drawn_texts(figure):
+    """The texts that are seen, with their boxes in pixels; those at a slant are left out."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    found = [*figure.texts]
+    for ax in figure.axes:
+        found += [*ax.texts, ax.xaxis.label, ax.yaxis.label, *ax.get_children()]
+        found += ax.get_legend().get_texts() if ax.get_legend() else []
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            found += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+    texts = {text for text in found if isinstance(text, Text) and text.get_visible() and text.get_text().strip()}
+    renderer = canvas.get_renderer()
+    return [(text.get_text(), text.get_window_extent(renderer)) for text in texts if text.get_rotation() % 90 == 0]
+
+
+RNG = np.random.default_rng(0)
+LONG_NAMES = [f"ENSG{j:011d}.transcript_variant_{j}_of_many" for j in range(40)]
+SHIFTED = RNG.normal(size=(40, 40)) + 1.5 * np.outer(np.arange(40) % 2, np.arange(40) < 8)
+OF_LABELS = SHIFTED, np.arange(40) % 2
+PRINTED = {
+    "comparison": lambda ax: pl.comparison(
+        fastfs.relieff_scores(*OF_LABELS), fastfs.multisurf_scores(*OF_LABELS), LONG_NAMES, ax=ax, top=10
+    ),
+    "ranking": lambda ax: pl.ranking(fastfs.relieff_scores(*OF_LABELS), LONG_NAMES, ax=ax, title="ReliefF"),
+    "negative scores": lambda ax: pl.ranking(-np.arange(40.0), LONG_NAMES, ax=ax),
+    "permutation": lambda ax: pl.permutation(
+        fastfs.permutation_test(fastfs.ReliefF(), *OF_LABELS, n_permutations=99), ax=ax
+    ),
+    "stability": lambda ax: pl.stability(
+        fastfs.stability(fastfs.ReliefF(5), *OF_LABELS, n_subsamples=5), LONG_NAMES, ax=ax, title=""
+    ),
+    "consensus": lambda ax: pl.consensus(
+        fastfs.consensus({name: RNG.normal(size=40) for name in ("MultiSURF", "ManiFeSt", "Immigrate")}),
+        LONG_NAMES,
+        ax=ax,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_twenty_long_names_fit_a_column_of_a_journal(name):
+    """3.5 inches at 7 points: no label leaves the figure or lies on another one."""
+    with matplotlib.rc_context({"font.size": 7}):
+        figure = Figure(figsize=(3.5, 3.5), layout="constrained", dpi=150)
+        PRINTED[name](figure.add_subplot())
+        texts = drawn_texts(figure)
+    assert len(texts) > 5
+    for text, box in texts:
+        assert box.x0 >= -1, text
+        assert box.y0 >= -1, text
+        assert box.x1 <= figure.bbox.x1 + 1, text
+        assert box.y1 <= figure.bbox.y1 + 1, text
+    for (a, one), (b, other) in itertools.combinations(texts, 2):
+        width = min(one.x1, other.x1) - max(one.x0, other.x0)
+        height = min(one.y1, other.y1) - max(one.y0, other.y0)
+        assert width <= 1 or height <= 3, (a, b)  # boxes reach beyond the letters

@@ -3,7 +3,7 @@
 import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -439,6 +439,26 @@ def _arrangements(codes: Integers) -> Iterator[Integers]:
             array[list(chosen)] = values[most]
 
     return place(list(range(len(codes))), rest)
+
+
+def design_of(
+    columns: Mapping[str, Array], blocks: str | None, groups: str | None, covariates: Sequence[str]
+) -> dict[str, Any]:
+    """Return the arguments of tests from columns about the samples, by their names."""
+    given: dict[str, Any] = {
+        name: None if column is None else columns[column] for name, column in (("blocks", blocks), ("groups", groups))
+    }
+    if covariates:
+        given["covariates"] = np.column_stack([_as_numbers(columns[name]).astype(object) for name in covariates])
+    return given
+
+
+def _as_numbers(column: Array) -> Array:
+    """Text files hold fractions as text."""
+    try:
+        return column.astype(np.float64)
+    except ValueError:
+        return column
 
 
 def _number(values: Sequence[Any]) -> tuple[list[Any], Integers]:

@@ -75,6 +75,24 @@ def require_classes(classes: Array) -> None:
         raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
 
 
+def require_few_classes(labels: Array, otherwise: str = "") -> None:
+    """Refuse numbers that differ in nearly all samples: a measurement, which no method can take for classes.
+
+    Errors end with `otherwise`, what else to do.
+    """
+    different = np.unique(labels)
+    if len(different) <= max(20, len(labels) / 2):
+        return
+    try:
+        different.astype(float)
+    except ValueError:
+        return
+    raise ValueError(
+        f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
+        f"classes: bin them first{otherwise}"
+    )
+
+
 def is_missing(label: Any) -> bool:
     if label is None:
         return True

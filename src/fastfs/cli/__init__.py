@@ -1,4 +1,4 @@
-"""The command line: ``fastfs score``, ``pairs``, ``snp-pairs``, ``convert``, ``demo`` and ``info``."""
+"""The command line: ``fastfs score`` and the other commands."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs._methods import FLAGS
-from fastfs.cli import convert, demo, info, pairs, score
+from fastfs.cli import convert, demo, info, pairs, report, score
 from fastfs.cli.method import flag
 from fastfs.cli.terminal import say_kind
 
@@ -25,6 +25,8 @@ _COMMANDS = {
     "score": score.score,
     "pairs": pairs.pairs,
     "snp-pairs": pairs.snp_pairs,
+    "report": report.report,
+    "repeat": report.repeat,
     "convert": convert.convert,
     "demo": demo.demo,
     "info": info.info,

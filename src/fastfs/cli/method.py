@@ -64,7 +64,7 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
     for name in options:
         if name not in own or isinstance(own[name], bool):  # a switch of the same name is for --method-option
             raise ValueError(f"Method '{method.word}' has no option {flag(name)}")
-    for name, value in _method_options(method, own, given.method_option or []).items():
+    for name, value in method_options(method, own, given.method_option or []).items():
         if name in options:
             raise ValueError(f"{flag(name)} and --method-option {name} are the same: give one of them")
         options[name] = value
@@ -101,7 +101,7 @@ def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
     return value
 
 
-def _method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+def method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
     """The NAME=VALUE of --method-option, with values as Python reads them, or else as text."""
     known = sorted(own.keys() - _SET_BY_OPTION.keys())
     options: dict[str, Any] = {}

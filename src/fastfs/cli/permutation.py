@@ -41,14 +41,9 @@ class DesignOptions:
 
     def of(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
-        given: dict[str, Any] = {
-            name: None if column is None else table.annotations[column]
-            for name, column in (("blocks", self.blocks), ("groups", self.groups))
-        }
-        if self.covariate:
-            columns = [_as_numbers(table.annotations[name]) for name in self.covariate]
-            given["covariates"] = np.column_stack([column.astype(object) for column in columns])
-        return given
+        from fastfs._inference.design import design_of
+
+        return design_of(table.annotations, self.blocks, self.groups, self.covariate or [])
 
 
 @dataclass(frozen=True)
@@ -182,11 +177,3 @@ def summary(found: "Tested") -> str:
 def number_of_labelings(found: "Tested") -> int | str:
     """Those that the design allows, for JSON, which has no infinity."""
     return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)
-
-
-def _as_numbers(column: np.ndarray) -> np.ndarray:
-    """Text files hold fractions as text."""
-    try:
-        return column.astype(np.float64)
-    except ValueError:
-        return column

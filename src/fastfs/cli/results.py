@@ -1,11 +1,10 @@
-"""What a fitted estimator has found, as columns of tables and entries of JSON."""
+"""The ranking of a fitted estimator as columns of a table."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastfs._methods import FORM, RULES, Method
 from fastfs._types import Integers
 from fastfs.cli.permutation import Test
 
@@ -59,78 +58,3 @@ def ranking(
     if to_read:
         return columns | {"highest in": [names[k] for k in class_scores[:, order].argmax(axis=0)]}
     return columns | {f"score_{name}": row.tolist() for name, row in zip(names, class_scores[:, order], strict=True)}
-
-
-def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
-    """The strongest pairs of features as columns, if the method has any."""
-    found = getattr(selector, "interactions_", None)
-    if found is None:
-        return {}
-    return {
-        "rank": list(range(1, len(found) + 1)),
-        "feature_a": [feature_names[j] for j in found["a"]],
-        "feature_b": [feature_names[j] for j in found["b"]],
-        **{name: found[field].tolist() for name, field in (("index_a", "a"), ("index_b", "b"))},
-        **{name: found[name].tolist() for name in ("weight", "residual")},
-    }
-
-
-def parameters(selector: Any) -> dict[str, Any]:
-    """The parameters of an estimator and of those inside it for JSON, which has no infinity."""
-
-    def plain(value: Any) -> Any:
-        if hasattr(value, "get_params"):
-            return type(value).__name__
-        return "inf" if isinstance(value, float) and value == np.inf else value
-
-    given = selector.get_params().items()
-    return {name: plain(value) for name, value in given if name.rpartition("__")[2] != "verbose"}
-
-
-def title(method: Method, selector: Any) -> str:
-    """The name of the estimator and, in front of it, of those around it."""
-    around = []
-    while (inner := getattr(selector, "estimator", None)) is not None:
-        around.append(type(selector).__name__)
-        selector = inner
-    return " around ".join([*around, method.estimator])
-
-
-def form(selector: Any) -> dict[str, Any]:
-    """Which form of its method ran, and why."""
-    return {name: value for name in FORM if (value := getattr(selector, f"{name}_", None))}
-
-
-def rules(selector: Any) -> dict[str, Any]:
-    """The values of parameters that may be rules."""
-    used = {name: getattr(selector, f"{name}_", None) for name in RULES}
-    return {name: np.asarray(value).tolist() for name, value in used.items() if value is not None}
-
-
-def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
-    """What the method has found beside the ranking."""
-    found: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
-    for name in method.by_class:
-        rows = zip(selector.classes_, getattr(selector, f"{name}_").tolist(), strict=True)
-        found[name] = {str(label): row for label, row in rows}
-    for s, label in enumerate(selector.classes_ if method.of_classes else ()):
-        found[str(label)] = {name: getattr(selector, f"{name}_")[s].tolist() for name in method.of_classes}
-        if hasattr(selector, "groups_"):
-            groups = selector.groups_[s]
-            members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max() + 1)]
-            found[str(label)]["groups"] = [[feature_names[j] for j in group] for group in members]
-    more: dict[str, Any] = {method.word: found} if found else {}
-    if method.table and hasattr(selector, "sensitivity_"):
-        rows = zip(*(selector.sensitivity_[name] for name in method.table), strict=True)
-        more["sensitivity"] = [dict(zip(method.table, map(_plain, row), strict=True)) for row in rows]
-    if (n_selected := getattr(selector, "n_selected_", None)) is not None:
-        more["n_selected"] = n_selected
-    if found_pairs := pairs(selector, feature_names):
-        more["pairs"] = [dict(zip(found_pairs, row, strict=True)) for row in zip(*found_pairs.values(), strict=True)]
-    return more
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON, which has no NaN: the last scale of each row has no next one."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value or value == np.inf else value

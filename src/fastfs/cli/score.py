@@ -10,8 +10,9 @@ import numpy as np
 import typer
 
 import fastfs
-from fastfs import io
+from fastfs import _findings, io
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.labels import require_few_classes
 from fastfs._machine.errors import about_targets, rename
 from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
@@ -302,24 +303,11 @@ def read(
         if event is not None:
             table = replace(table, y=_times(table, event))
     else:
-        _require_classes(table.y)
+        require_few_classes(
+            table.y,
+            f", or explain them by fastfs score --method {_words('targets')}, with --targets in place of --label",
+        )
     return Data(table, reading, list(targets))
-
-
-def _require_classes(labels: Any) -> None:
-    """Refuse numbers that differ in nearly all samples: a measurement, which no method can take for classes."""
-    different = np.unique(labels)
-    if len(different) <= max(20, len(labels) / 2):
-        return
-    try:
-        different.astype(float)
-    except ValueError:
-        return
-    raise ValueError(
-        f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        f"classes: bin them first, or explain them by fastfs score --method {_words('targets')}, with --targets in "
-        "place of --label"
-    )
 
 
 @contextmanager
@@ -356,11 +344,11 @@ def _write(
     n_samples, n_features = data.table.X.shape
     about: dict[str, Any] = {"method": method.word}
     about |= {name: value for name, value in options.items() if value is not None}
-    about |= {"parameters": results.parameters(selector), "version": fastfs.__version__}
+    about |= {"parameters": _findings.parameters(selector), "version": fastfs.__version__}
     about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
-    about |= {"classes": samples_of} | results.form(selector) | results.rules(selector)
+    about |= {"classes": samples_of} | _findings.form(selector) | _findings.rules(selector)
     about |= {"permutations": test.about()} if test else {}
-    pairs = results.pairs(selector, names)
+    pairs = _findings.pairs(selector, names)
     written = []
     if output.out is None:
         print_ranking(results.ranking(selector, names, most, test, clumps, to_read=True))
@@ -368,7 +356,7 @@ def _write(
             print_pairs(pairs)
     else:
         ranking = results.ranking(selector, names, most, test, clumps)
-        io.write_ranking(output.out, ranking, about | results.findings(method, selector, names))
+        io.write_ranking(output.out, ranking, about | _findings.findings(method, selector, names))
         written.append(f"{len(ranking['rank'])} features to {output.out}")
     if output.pairs is not None:
         io.write_ranking(output.pairs, pairs, about)
@@ -385,7 +373,7 @@ def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, in
     of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(data.targets)}"]
     if len(of_each) > _CLASSES_SHOWN:
         of_each[_CLASSES_SHOWN:] = [f"and {len(of_each) - _CLASSES_SHOWN} classes more"]
-    form = results.form(selector)
+    form = _findings.form(selector)
     how = ""
     if form.get("accuracy", "exact") != "exact":
         how = f" in the {form['accuracy']} form"
@@ -402,5 +390,5 @@ def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, in
     if (removed_at := getattr(selector, "removed_at_", None)) is not None:
         how += f" and kept {np.count_nonzero(removed_at == 0)}"
     n_samples, n_features = data.table.X.shape
-    title = results.title(method, selector)
+    title = _findings.title(method, selector)
     return f"{title} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}"

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fastfs import io
+from fastfs._findings import title
 from fastfs._methods import Method
 from fastfs.cli.permutation import Test
-from fastfs.cli.results import title
 from fastfs.cli.terminal import output
 
 # Pairs of features in the terminal.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._types import Floats
 from fastfs.pl._drawing import BAR, PALE, QUIET, Axes, axes, check_names, names_of, set_title
 
 
@@ -66,22 +67,44 @@ def comparison(
     others = np.setdiff1d(np.arange(a.size), named)
     ax.scatter(a[others], b[others], s=12, color=PALE, zorder=2, rasterized=a.size > 5000)
     ax.scatter(a[named], b[named], s=22, color=BAR, zorder=3)
-    for j, name in zip(named, names_of(named, feature_names), strict=True):
+    # In a column beside the axes: the best features lie close together, and names there would cover each other.
+    named = named[np.argsort(b[named], kind="stable")]
+    low, high = ax.get_ylim()
+    heights = _apart((b[named] - low) / (high - low), min(0.05, 1 / max(1, len(named))))
+    for j, name, height in zip(named, names_of(named, feature_names), heights, strict=True):
         ax.annotate(
             name,
             (a[j], b[j]),
-            xytext=(4, 3),
-            textcoords="offset points",
+            xytext=(1.03, height),
+            textcoords="axes fraction",
+            va="center",
             fontsize="small",
             color=QUIET,
             parse_math=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": PALE,
+                "linewidth": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 3,
+                "relpos": (0, 0.5),
+            },
         )
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     ax.grid(color="#e3e3e3", zorder=0)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+    ax.set_ylim(low, high)
     if title is None:
         title = f"rank correlation {spearmanr(a, b).statistic:.2f}"
     set_title(ax, title)
     return ax
+
+
+def _apart(heights: Floats, gap: float) -> Floats:
+    """Ascending heights in [0, 1], moved apart as little as it takes to differ by the gap."""
+    steps = gap * np.arange(len(heights))
+    raised = np.maximum.accumulate(heights - steps) + steps
+    found: Floats = np.minimum(raised, 1 - steps[::-1])
+    return found

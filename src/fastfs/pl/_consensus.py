@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastfs._inference.consensus import ConsensusResult
-from fastfs.pl._drawing import Axes, axes, check_names, literal, names_of, set_title
+from fastfs.pl._drawing import Axes, axes, check_names, literal, names_of, set_label, set_title
 
 
 def consensus(
@@ -61,11 +61,12 @@ def consensus(
             ax.text(m, i, f"{rank:.10g}", ha="center", va="center", color=shade, fontsize="small")
     names = names_of(order, feature_names)
     ax.set_yticks(np.arange(len(order)), [f"{rank}  {name}" for rank, name in enumerate(names, start=1)])
-    ax.set_xticks(np.arange(n_methods), result.names)
+    # At a slant, for columns may be narrower than names.
+    ax.set_xticks(np.arange(n_methods), result.names, rotation=35, ha="left", rotation_mode="anchor")
     literal(ax.get_yticklabels(), ax.get_xticklabels())
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    ax.set_xlabel(f"rank of {n_features} by each method")
+    set_label(ax, f"rank of {n_features} by each method")
     set_title(ax, title)
     return ax

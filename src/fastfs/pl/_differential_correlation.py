@@ -18,6 +18,7 @@ from fastfs.pl._drawing import (
     check_top,
     literal,
     names_of,
+    set_label,
     set_title,
 )
 
@@ -78,7 +79,7 @@ def differential_correlation(
     ax.set_ylim(n - 0.4, -0.6)
     ax.set_xlim(-1.02, 1.02)
     ax.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
-    ax.set_xlabel(f"{result.correlation.capitalize()}'s correlation")
+    set_label(ax, f"{result.correlation.capitalize()}'s correlation")
     legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(1.0, 0.0))
     literal(ax.get_yticklabels(), legend.get_texts())
     ax.grid(axis="x", color="#e3e3e3", zorder=0)

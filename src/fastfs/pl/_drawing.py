@@ -40,6 +40,11 @@ def new_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> 
     return plt.figure(figsize=size, layout="constrained")
 
 
+def set_label(ax: Axes, text: str) -> None:
+    """Label the x axis. To the right, for names beside the axes leave room on the left only."""
+    ax.set_xlabel(text, loc="right")
+
+
 def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
     if title is not None:
         ax.set_title(title, loc="left", pad=pad, fontweight="bold", parse_math=False)
@@ -107,16 +112,18 @@ def bars(
 
 
 def _label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
-    """Write each value beside its horizontal bar: no length has to be read off the axis, and colour isn't needed."""
+    """Write each value beside its horizontal bar: no length has to be read off the axis, and colour isn't needed.
+
+    On the right, where no names are: of a bar to the left, beside its foot.
+    """
     for y, value in enumerate(np.asarray(values)):
-        side = -1 if value < 0 else 1
         ax.annotate(
             f"{value:{number_format}}",
-            (value, y),
-            xytext=(4 * side, 0),
+            (max(value, 0), y),
+            xytext=(4, 0),
             textcoords="offset points",
             va="center",
-            ha="left" if side > 0 else "right",
+            ha="left",
             fontsize="small",
             color=QUIET,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs.pl._drawing import AGAINST, BAR, Axes, axes, bars, check_top, decimals_of, middle_cut, set_title
+from fastfs.pl._drawing import AGAINST, BAR, Axes, axes, bars, check_top, decimals_of, middle_cut, set_label, set_title
 
 
 def explanation(
@@ -65,7 +65,7 @@ def explanation(
     below = f"← speaks for {other}      part of the margin      speaks for {label} →"
     if n_parts > n_bars:
         below += f"\n(the other {n_parts - n_bars} {of} add up to {found.margin - parts.sum():+.3g})"
-    ax.set_xlabel(below)
+    set_label(ax, below)
     ax.xaxis.label.set_parse_math(False)
     if title is None:
         title = f"{label}, not {other}: margin {found.margin:+.3g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fastfs._inference.permutation import PermutationResult
-from fastfs.pl._drawing import AGAINST, PALE, Axes, axes, set_title
+from fastfs.pl._drawing import AGAINST, PALE, Axes, axes, set_label, set_title
 
 
 def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str | None = None) -> Axes:
@@ -39,11 +39,12 @@ def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str
     n = len(result.null_statistics)
     ax.hist(result.null_statistics, bins=min(50, max(10, n // 20)), color=PALE, zorder=2, label="permuted labels")
     ax.axvline(result.statistic, color=AGAINST, linewidth=2, zorder=3, label="true labels")
-    ax.set_xlabel("statistic of all features: the largest z, score or significance")
+    set_label(ax, "statistic of all features: the largest z, score or significance")
     ax.set_ylabel("permutations")
-    ax.legend(frameon=False)
+    # Above the axes, where neither bars nor the line are.
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
     ax.spines[["top", "right"]].set_visible(False)
     if title is None:
         title = f"p = {result.pvalue:.{max(1, int(np.ceil(np.log10(n + 1))))}f} ({n} permutations)"
-    set_title(ax, title)
+    set_title(ax, title, pad=22)
     return ax

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fastfs.pl._drawing import BAR, PALE, Axes, axes, bars, check_names, check_top, decimals_of, names_of, set_title
+from fastfs.pl._drawing import (
+    BAR,
+    PALE,
+    Axes,
+    axes,
+    bars,
+    check_names,
+    check_top,
+    decimals_of,
+    names_of,
+    set_label,
+    set_title,
+)
 
 
 def ranking(
@@ -78,17 +90,17 @@ def ranking(
     median = float(np.median(scores))
     ax.axvline(median, color="black", linestyle=(0, (4, 3)), linewidth=1, zorder=3)
     ax.annotate(
-        f"median of all {scores.size}: {median:{decimals}}",
-        (median, 1),
-        xycoords=("data", "axes fraction"),
+        f"dashed: median of all {scores.size}, {median:{decimals}}",
+        (1, 1),  # the corner, from where the text reaches over the names if need be
+        xycoords="axes fraction",
         xytext=(0, 3),
         textcoords="offset points",
         fontsize="small",
-        ha="left" if median < 0.6 * best else "right",
+        ha="right",
     )
     label = f"score, the {n_bars} best of {scores.size} features" if n_bars < scores.size else "score"
     if n_selected is not None and n_selected < n_bars:
         label += f"; the first {n_selected} selected, in order" if n_selected > 1 else "; the first one selected"
-    ax.set_xlabel(label)
+    set_label(ax, label)
     set_title(ax, title, pad=20)
     return ax

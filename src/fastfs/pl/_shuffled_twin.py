@@ -18,6 +18,7 @@ from fastfs.pl._drawing import (
     decimals_of,
     names_of,
     new_figure,
+    set_label,
     set_title,
 )
 
@@ -82,7 +83,7 @@ def shuffled_twin(
         colours = [BAR if is_in_both else PALE for is_in_both in np.isin(order, np.intersect1d(orders[0], orders[1]))]
         names = [f"{rank}  {feature}" for rank, feature in enumerate(names_of(order, feature_names), start=1)]
         bars(ax, scores[order], names, colours, decimals_of(scores[order].max()), margin=0.12)
-        ax.set_xlabel(f"score; dark: among the {n_bars} best on both sides")
+        set_label(ax, f"score; dark: among the {n_bars} best on both sides")
         set_title(ax, name)
     if title is None:
         title = f"rank correlation {result.rank_correlation:.2f}; {result.overlap:.3g} of the {result.top} best in both"

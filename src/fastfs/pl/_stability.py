@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastfs._inference.stability import StabilityResult
-from fastfs.pl._drawing import Axes
+from fastfs.pl._drawing import Axes, set_label
 from fastfs.pl._ranking import ranking
 
 
@@ -51,5 +51,5 @@ def stability(
         low, high = result.interval
         title = f"stability {result.stability:.2f} ({low:.2f} to {high:.2f})"
     ax = ranking(result.frequencies, feature_names, top=top, ax=ax, title=title)
-    ax.set_xlabel(f"share of {len(result.selected)} subsamples that select it")
+    set_label(ax, f"share of {len(result.selected)} subsamples that select it")
     return ax

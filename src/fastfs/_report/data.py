@@ -1,0 +1,170 @@
+"""The samples of a report: read from a file or given as arrays, described, and hashed."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastfs import io
+from fastfs._inference.design import Design, design_of
+from fastfs._inputs.labels import encode_labels, require_classes, require_few_classes
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._machine.run import Run
+from fastfs._types import Array
+
+# Values of X that are looked at together.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples, labels and design of a report.
+
+    Parameters
+    ----------
+    X : ndarray, CSR or CSC container, or Genotypes
+    y : ndarray of shape (n_samples,)
+    names : list of str
+        Of the features.
+    design : dict
+        `blocks`, `groups` and `covariates` of :func:`fastfs.permutation_test`, as far as they are given.
+    design_names : dict of str to str
+        The names of the columns of blocks and groups, for people.
+    source : str or None
+        The path that was read; None for arrays.
+    """
+
+    X: Any
+    y: Array
+    names: list[str]
+    design: dict[str, Any]
+    design_names: dict[str, str] = field(default_factory=dict)
+    source: str | None = None
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        label: Any,
+        blocks: Any,
+        groups: Any,
+        covariates: Sequence[str],
+        reading: Mapping[str, Any] | None,
+        run: Run,
+    ) -> "Data":
+        """Read a file; blocks, groups and covariates are names of its columns."""
+        for name, column in (("y", label), ("blocks", blocks), ("groups", groups)):
+            if not isinstance(column, str | None):
+                raise TypeError(f"{name} must be the name of a column of '{path}', not {type(column).__name__}")
+        columns = [name for name in (blocks, groups, *covariates) if name is not None]
+        of_reader = dict(reading or {})
+        classes = of_reader.pop("classes", None)
+        table = io.read_table(path, label, annotations=columns, max_memory=run.available(), **of_reader)
+        if classes:
+            table = io.keep_classes(table, classes)
+        names = {word: name for word, name in (("blocks", blocks), ("groups", groups)) if name is not None}
+        design = design_of(table.annotations, blocks, groups, covariates)
+        return cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
+
+    @classmethod
+    def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
+        """Take arrays as they are."""
+        if hasattr(X, "__next__"):
+            raise ValueError("X is an iterator, which can be read once, but a report reads it again: give an array")
+        design = {
+            name: values
+            for name, values in (("blocks", blocks), ("groups", groups), ("covariates", covariates))
+            if values is not None
+        }
+        names = column_names(X) if names is None else list(names)
+        return cls._checked(X, y, names, design, {name: name for name in design if name != "covariates"}, None, run)
+
+    @classmethod
+    def _checked(
+        cls, X: Any, y: Any, names: Any, design: Any, design_names: Any, source: str | None, run: Run
+    ) -> "Data":
+        X = as_matrix(X, run)
+        n_features = X.shape[1]
+        if names is not None and len(names) != n_features:
+            raise ValueError(f"There are {len(names)} feature_names for {n_features} features")
+        classes, codes = encode_labels(y, *X.shape)
+        require_classes(classes)
+        require_few_classes(classes[codes])
+        if classes.dtype.kind == "f":  # whole numbers, which some methods would take for measurements
+            classes = classes.astype(np.int64)
+        # Refuses columns with missing values; a design without other labelings costs the p-values alone.
+        Design(codes, **design, names=classes[codes])
+        names = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
+        return cls(X, classes[codes], names, design, design_names, source)
+
+    @property
+    def for_stability(self) -> dict[str, Any]:
+        """The part of the design that subsamples follow."""
+        return {name: values for name, values in self.design.items() if name != "covariates"}
+
+    def card(self) -> dict[str, Any]:
+        """What the data are."""
+        found, counts = np.unique(self.y, return_counts=True)
+        n_missing, n_constant = self._look()
+        return {
+            "n_samples": self.X.shape[0],
+            "n_features": self.X.shape[1],
+            "n_missing": n_missing,
+            "n_constant": n_constant,
+            "stored": "sparse" if hasattr(self.X, "tocsr") else "dense",
+            "dtype": str(self.X.dtype),
+            "classes": {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)},
+            "design": {word: self._table(word) for word in self.design_names},
+        }
+
+    def _table(self, word: str) -> dict[str, Any]:
+        """How many samples of each class each block or group has."""
+        values = np.asarray(self.design[word]).astype(str)
+        classes = np.unique(self.y)
+        rows = [
+            {"value": value, "samples": [int(np.sum((values == value) & (self.y == name))) for name in classes]}
+            for value in np.unique(values).tolist()
+        ]
+        return {"column": self.design_names[word], "classes": [str(name) for name in classes], "rows": rows}
+
+    def _look(self) -> tuple[int, int]:
+        """The number of missing values, and of features that never change."""
+        n_missing = n_constant = 0
+        for block in self._blocks():
+            is_missing = np.isnan(block)
+            n_missing += int(is_missing.sum())
+            low = np.where(is_missing, np.inf, block).min(axis=0)
+            n_constant += int(np.count_nonzero(low >= np.where(is_missing, -np.inf, block).max(axis=0)))
+        return n_missing, n_constant
+
+    def _blocks(self) -> Iterator[Array]:
+        """The columns of X in blocks, as arrays."""
+        X = self.X.tocsc() if hasattr(self.X, "tocsc") else self.X
+        step = max(1, _BLOCK // max(1, X.shape[0]))
+        for begin in range(0, X.shape[1], step):
+            block = X[:, begin : begin + step]
+            yield block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+
+    def sha256(self) -> str:
+        """Of the values, labels, names and design as they were read, whatever the file."""
+        found = hashlib.sha256(repr((self.X.shape, str(self.X.dtype), self.names, self.y.tolist())).encode())
+        for name in sorted(self.design):
+            found.update(repr((name, np.asarray(self.design[name], dtype=object).tolist())).encode())
+        for block in self._blocks():
+            found.update(np.ascontiguousarray(block.T).tobytes())
+        return found.hexdigest()
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """As ``sha256sum`` has it."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(values: Sequence[Any] | Array) -> str:
+    """Of a column of numbers, to the bit."""
+    return hashlib.sha256(np.asarray(values, dtype=np.float64).tobytes()).hexdigest()

@@ -1,0 +1,108 @@
+"""The figures of a report: SVG of one column's width, whose text stays text."""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastfs
+from fastfs import pl
+from fastfs._report.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Inches: a column of most journals (89 mm), and of pictures that need two.
+_COLUMN, _PAGE = 3.5, 7.2
+
+# More bars than these can't be read.
+_BARS_AT_MOST = 30
+
+_STYLE: Any = {
+    "font.size": 7,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # its widths come with matplotlib, so all machines lay out alike
+    "axes.titlesize": 7.5,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fastfs",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+class Figures:
+    """Draws figures, and keeps the names inside them apart, which one page shares."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def of(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
+        """The pictures of a method."""
+        top = min(top, _BARS_AT_MOST)
+        height = 0.75 + 0.135 * min(top, len(names))
+        selector, found = study.selector, {}
+        found["ranking"] = self._draw(
+            lambda ax: pl.ranking(
+                selector.scores_,
+                names,
+                top=top,
+                ranks=selector.ranking_,
+                ax=ax,
+                n_selected=getattr(selector, "n_selected_", None),
+            ),
+            _COLUMN,
+            height,
+        )
+        if (twin := study.twin) is not None:
+            found["shuffled"] = self._draw(
+                lambda ax: pl.ranking(twin.shuffled_scores, names, top=top, ranks=twin.shuffled_ranking, ax=ax),
+                _COLUMN, height,
+            )  # fmt: skip
+        if (test := study.test) is not None:
+            found["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax, title=""), _COLUMN, 2.2)
+        if (stability := study.stability) is not None:
+            selected = max(1, min(top, int(np.count_nonzero(stability.frequencies))))
+            found["stability"] = self._draw(
+                lambda ax: pl.stability(stability, names, top=selected, ax=ax, title=""), _COLUMN, height
+            )
+        if (picture := study.method.picture) is not None:
+            of_features = {"feature_names": names, "top": top} if picture.of_features else {}
+            width, tall = (_PAGE, _PAGE) if picture.of_features else (_COLUMN, 2.4)
+            draw = getattr(pl, picture.function)
+            found["picture"] = self._draw(lambda ax: draw(selector, ax=ax, **of_features), width, tall)
+        return found
+
+    def consensus(self, studies: Sequence[Study], names: Sequence[str], top: int) -> str:
+        found = fastfs.consensus({study.method.estimator: study.selector for study in studies})
+        top = min(top, _BARS_AT_MOST)
+        height = 0.75 + 0.16 * min(top, len(names))
+        return self._draw(lambda ax: pl.consensus(found, names, top=top, ax=ax), _COLUMN, height)
+
+    def _draw(self, draw: Callable[["Axes"], Any], width: float, height: float) -> str:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        text = io.StringIO()
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()  # the page is the same whatever the caller has set
+            matplotlib.rcParams.update(_STYLE)
+            figure = Figure(figsize=(width, height), layout="constrained")
+            draw(figure.add_subplot())
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        return _inline(text.getvalue(), f"f{next(self._numbers)}-")
+
+
+def _inline(svg: str, prefix: str) -> str:
+    """An SVG document as an element of a page, with names of its own."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{prefix}", svg)
+    return svg.replace("<svg ", '<svg aria-hidden="true" ', 1)

@@ -1,0 +1,157 @@
+"""The words of a report: the methods paragraph with its references, the environment, and the command."""
+
+import csv
+import inspect
+import io
+import platform
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import fastfs
+from fastfs._machine.run import count_threads
+from fastfs._methods import METHODS
+
+_REFERENCES = re.compile(r"^References\n-+\n(.*?)(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def references_of(documented: Any) -> list[str]:
+    """The references of a docstring up to their years, without the remarks behind these."""
+    found = _REFERENCES.search(inspect.getdoc(documented) or "")
+    entries = re.split(r"^\.\. \[\d+\] ", found[1], flags=re.MULTILINE)[1:] if found else []
+    # The last year: the number of an arXiv paper may look like one.
+    return [re.sub(r"(.*\b(?:19|20)\d\d\b).*", r"\1.", " ".join(entry.split())) for entry in entries]
+
+
+class _Citations:
+    """Numbers references in the order in which they are first cited."""
+
+    def __init__(self) -> None:
+        self.references: list[str] = []
+
+    def __call__(self, documented: Any, *places: int) -> str:
+        """The numbers of these references of a docstring, counted from 1 there; by default of its first one."""
+        of = references_of(documented)
+        cited = [of[place - 1] for place in places or (1,) if place <= len(of)]
+        for text in cited:
+            if text not in self.references:
+                self.references.append(text)
+        return f"[{', '.join(str(self.references.index(text) + 1) for text in cited)}]"
+
+
+def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """What a paper would say about the analysis, a string a paragraph, and the references that it cites."""
+    cite, data, plan, env = _Citations(), numbers["data"], numbers["arguments"], numbers["environment"]
+    classes = _listed([f"{count} {name}" for name, count in data["classes"].items()])
+    ranked = _listed(
+        [
+            f"{METHODS[word].estimator} {cite(getattr(fastfs, METHODS[word].estimator))}{_set_params(plan, word)}"
+            for word in plan["methods"]
+        ]
+    )
+    texts = [
+        f"{data['n_samples']} samples ({classes}) with {data['n_features']} features were analysed with fastfs "
+        f"{env['fastfs']}. Features were ranked by {ranked}, with the parameters of that version unless stated."
+    ]
+    tested = [found["permutation_test"] for found in numbers["methods"] if "pvalue" in found["permutation_test"]]
+    if tested:
+        how = f"{tested[0]['n_permutations']} random permutations of the labels"
+        if tested[0]["exact"]:
+            how = f"all {tested[0]['n_distinct']} labelings"
+        elif len({test["n_permutations"] for test in tested}) > 1:
+            how = f"up to {max(test['n_permutations'] for test in tested)} random permutations of the labels"
+        places = [1] + [3] * ("given" in tested[0]["design"])
+        text = (
+            f"P-values come from {how} of {tested[0]['design']} {cite(fastfs.permutation_test, *places)}. Family-wise "
+            f"p-values are those of the step-down procedure {cite(fastfs.permutation_test, 2)} on scores standardized "
+            "by their means and standard deviations under permuted labels; false discovery rates are by Benjamini and "
+            "Hochberg."
+        )
+        if any(test["stopped"] for test in tested):
+            ended = cite(fastfs.permutation_test, 5)
+            text += f" Tests ended once ten permutations had reached the statistic of the true labels {ended}."
+        texts.append(text)
+    stable = [found["stability"] for found in numbers["methods"] if "stability" in found["stability"]]
+    if stable:
+        design = data["design"]
+        units = f"groups ({design['groups']['column']})" if "groups" in design else "samples"
+        within = f" and {design['blocks']['column']}" if "blocks" in design else ""
+        texts.append(
+            f"Selection frequencies and the stability index {cite(fastfs.stability)} rest on "
+            f"{stable[0]['n_subsamples']} subsamples, each with half of the {units} of each class{within}, of which "
+            f"every method selected at most {numbers['n_selected']} features {cite(fastfs.stability, 2)}."
+        )
+    texts.append(
+        f"The seed of all random numbers was {plan['random_state']}. Software: Python {env['python']}, NumPy "
+        f"{env['numpy']}, SciPy {env['scipy']}, scikit-learn {env['scikit-learn']}; {env['blas']}, instruction set "
+        f"{env['instruction_set']}."
+    )
+    return texts, cite.references
+
+
+def environment(n_jobs: int | None) -> dict[str, Any]:
+    """What the bits of a result may depend on."""
+    from threadpoolctl import threadpool_info
+
+    info = fastfs.info()
+    libraries = {
+        f"{library['internal_api']} {library['version']} ({library.get('architecture', 'unknown')})"
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    return {
+        "fastfs": fastfs.__version__,
+        "instruction_set": info["isa"],
+        "threads": count_threads(n_jobs) or info["n_threads"],
+        "blas": ", ".join(sorted(libraries)) or "unknown BLAS",
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib", "jinja2")},
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def command(arguments: Mapping[str, Any]) -> str:
+    """The command that makes the report again, or the call in Python if the data came as arrays."""
+    plan = {
+        "blocks": arguments["blocks"],
+        "groups": arguments["groups"],
+        "covariate": arguments["covariates"],
+        "methods": ",".join(arguments["methods"]),
+        "method_option": [
+            f"{word}.{name}={value}" for word, given in arguments["params"].items() for name, value in given.items()
+        ],
+        "permutations": arguments["n_permutations"],
+        "subsamples": arguments["n_subsamples"],
+        "top": arguments["top"],
+        "seed": arguments["random_state"],
+    }
+    if arguments["source"] is None:
+        keys = ("methods", "params", "top", "n_permutations", "n_subsamples", "random_state")
+        given = ", ".join(f"{name}={arguments[name]!r}" for name in keys if arguments[name] != {})
+        return f"fastfs.report(X, y, {given})"
+    words = ["fastfs", "report", arguments["source"]]
+    reading = {"label": arguments["label"]} | arguments["reading"]
+    if "classes" in reading:
+        reading["classes"] = _as_csv(reading["classes"])
+    for name, value in (reading | plan | {"out": "report.html"}).items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None and one is not False:
+                words += [f"--{name.replace('_', '-')}"] + [str(one)] * (one is not True)
+    return shlex.join(words)
+
+
+def _as_csv(names: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(names)
+    return text.getvalue()
+
+
+def _set_params(plan: Mapping[str, Any], word: str) -> str:
+    given = dict(METHODS[word].reported) | plan["params"].get(word, {})
+    return f" ({', '.join(f'{name} = {value}' for name, value in given.items())})" if given else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]

@@ -1,0 +1,178 @@
+"""`fastfs.repeat`: whether the numbers of a report come back."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastfs._machine.run import Run, as_progress
+from fastfs._report.prose import environment
+from fastfs._report.report import LAYOUT, report
+from fastfs._types import Progress
+
+# The parts of the numbers that a run computes; the others are what was asked for, where, and words.
+_COMPUTED = ("data", "n_selected", "methods", "agreement")
+
+# Differences that a summary names.
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What :func:`fastfs.repeat` found.
+
+    Parameters
+    ----------
+    same : bool
+        Whether every number came back to the bit.
+    n_numbers : int
+        How many entries were compared; each column of all features is one, by its hash.
+    differences : dict of str to tuple
+        The entries that differ, such as ``methods.multisurf.ranking.0.score``: what the file has, and what came.
+    environment : dict of str to tuple
+        Versions, threads, instruction set and so on that differ: those of the file, and those here.
+    input : tuple of str or None
+        The hashes of the data, if these are others: then nothing was repeated.
+
+    Examples
+    --------
+    >>> from fastfs import Repetition
+    >>> changed = {"methods.disc.ranking.0.score": (0.5, 0.25)}
+    >>> print(Repetition(False, 900, changed, {"numpy": ("2.0.0", "2.1.0")}, None))
+    1 of 900 numbers differs: methods.disc.ranking.0.score is 0.25, not 0.5; numpy is 2.1.0, not 2.0.0
+    """
+
+    same: bool
+    n_numbers: int
+    differences: dict[str, tuple[Any, Any]]
+    environment: dict[str, tuple[Any, Any]]
+    input: tuple[str, str] | None
+
+    def __str__(self) -> str:
+        others = _named(self.environment)
+        if self.input is not None:
+            return f"the data are others: their SHA-256 is {self.input[1]}, not {self.input[0]}"
+        if self.same:
+            return f"all {self.n_numbers} numbers came back to the bit" + (f", although {others}" if others else "")
+        n = len(self.differences)
+        more = f", and {n - _SHOWN} more" if n > _SHOWN else ""
+        shown = _named(dict(list(self.differences.items())[:_SHOWN])) + more
+        why = others or "the environment is the same, so the file was changed or made by another build"
+        return f"{n} of {self.n_numbers} numbers {'differs' if n == 1 else 'differ'}: {shown}; {why}"
+
+
+def repeat(
+    path: str | os.PathLike[str],
+    *,
+    n_jobs: int | None = None,
+    max_memory: int | str | None = None,
+    verbose: bool | Progress = False,
+) -> Repetition:
+    """Make a report again, and compare every number with those of its JSON file.
+
+    Parameters
+    ----------
+    path : path
+        The ``.json`` beside a page of :func:`fastfs.report`. The table is looked for where the report read it, then
+        beside this file.
+    n_jobs, max_memory, verbose
+        As for :func:`fastfs.report`.
+
+    Returns
+    -------
+    Repetition
+
+    Raises
+    ------
+    ValueError
+        The file is no such JSON, or the report was made from arrays.
+    FileNotFoundError
+        There is no such file, or no table.
+
+    Notes
+    -----
+    The same bits are promised for any number of threads, and for the same versions, BLAS and instruction set.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(20, 6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "toy.npz")
+    ...     np.savez(file, X=X, y=np.arange(20) % 2)
+    ...     made = fastfs.report(file, methods=("multisurf", "projse"), n_permutations=9, n_subsamples=5)
+    ...     made.save(pathlib.Path(folder, "report.html"))
+    ...     fastfs.repeat(pathlib.Path(folder, "report.json")).same
+    True
+    """
+    before = _read(Path(path))
+    say: Any = as_progress(verbose)
+    arguments = dict(before["arguments"])
+    source, label = Path(arguments.pop("source")), arguments.pop("label")
+    if not source.exists() and (beside := Path(path).parent / source.name).exists():
+        source = beside
+    # The data come first: a report on others would take its time for nothing.
+    found = _hash_of(source, label, arguments, Run(0, max_memory))
+    changed = _differences(before["environment"], environment(n_jobs))
+    if found != before["input"]["sha256"]:
+        return Repetition(False, 0, {}, changed, (before["input"]["sha256"], found))
+    after = report(source, label, **arguments, n_jobs=n_jobs, max_memory=max_memory, verbose=say or False).numbers
+    old, new = ({name: numbers[name] for name in _COMPUTED} for numbers in (before, after))
+    differences = _differences(_flat(old), _flat(json.loads(json.dumps(new))))
+    return Repetition(not differences, len(_flat(old)), differences, changed, None)
+
+
+def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -> str:
+    from fastfs._report.data import Data
+
+    blocks, groups, covariates, reading = (arguments[name] for name in ("blocks", "groups", "covariates", "reading"))
+    return Data.read(source, label, blocks, groups, covariates, reading, run).sha256()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.is_dir():
+        raise ValueError(f"'{path}' is a directory; expected the .json beside a report")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file '{path}'") from None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not {"report", "arguments", "environment", "input", *_COMPUTED} <= found.keys():
+        raise ValueError(f"'{path}' is no report of fastfs: give the .json that `fastfs report` wrote beside the page")
+    if found["report"] != LAYOUT:
+        raise ValueError(f"'{path}' has the layout {found['report']}, but this fastfs reads {LAYOUT}: make it again")
+    if found["arguments"]["source"] is None:
+        raise ValueError(
+            f"'{path}' was made from arrays in Python, which it doesn't hold: call fastfs.report on them, and compare "
+            "its numbers"
+        )
+    return found
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    """All entries by their places."""
+    if isinstance(value, dict):
+        inner: Any = value.items()
+    elif isinstance(value, list):
+        inner = ((part.get("method", i) if isinstance(part, dict) else i, part) for i, part in enumerate(value))
+    else:
+        return {name: value}
+    found: dict[str, Any] = {}
+    for key, part in inner:
+        found |= _flat(part, f"{name}.{key}" if name else str(key))
+    return found
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    places: Iterator[str] = iter(dict.fromkeys([*old, *new]))
+    pairs = ((place, (old.get(place), new.get(place))) for place in places)
+    return {place: (a, b) for place, (a, b) in pairs if a != b or type(a) is not type(b)}
+
+
+def _named(differences: Mapping[str, tuple[Any, Any]]) -> str:
+    return ", ".join(f"{name} is {new}, not {old}" for name, (old, new) in differences.items())

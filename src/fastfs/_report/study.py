@@ -1,0 +1,332 @@
+"""The numbers of a report: what each method finds, how sure that is, and how far the methods agree."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+import fastfs
+from fastfs import _findings
+from fastfs._inference.permutation import silence
+from fastfs._inputs.columns import column_numbers
+from fastfs._machine.errors import rename
+from fastfs._methods import FLAGS, METHODS, Method
+from fastfs._report.data import Data, digest
+from fastfs._types import Array, Integers, Progress
+
+T = TypeVar("T")
+
+# How a report changes the scale of a method.
+_FACTORS = (0.5, 2.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a report was asked for."""
+
+    methods: list[str]
+    params: dict[str, dict[str, Any]]
+    top: int
+    n_permutations: int | str
+    n_subsamples: int
+    random_state: int
+    n_jobs: int | None
+    max_memory: int | str | None
+
+    def n_selected(self, data: Data) -> int:
+        """How many features are selected: of few features half, for a selection of all says nothing."""
+        return int(min(self.top, max(1, data.X.shape[1] // 2)))
+
+    def make(self, word: str, data: Data) -> Any:
+        """The estimator of a method."""
+        method = METHODS[word]
+        selector = getattr(fastfs, method.estimator)()
+        own = selector.get_params()
+        given = {"n_jobs": self.n_jobs, "max_memory": self.max_memory, "random_state": self.random_state}
+        if not method.selects:  # such a method knows how many features it can tell apart
+            given["n_features_to_select"] = self.n_selected(data)
+        given |= dict(method.reported)
+        for name in self.params.get(word, {}):
+            if name not in own or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
+                raise ValueError(f"Method '{word}' has no parameter '{name}' that a report can set")
+        given |= self.params.get(word, {})
+        for flag in FLAGS:  # estimators know columns of arrays by number
+            if flag.columns and isinstance(columns := given.get(flag.name), list):
+                given[flag.name] = column_numbers(flag.name, columns, len(data.names), data.names).tolist()
+        return selector.set_params(**{name: value for name, value in given.items() if name in own})
+
+
+@dataclass(frozen=True)
+class Study:
+    """One method on the data. What it can't have is None, and `reasons` tells why."""
+
+    method: Method
+    selector: Any
+    test: "fastfs.PermutationResult | None"
+    twin: "fastfs.TwinResult | None"
+    stability: "fastfs.StabilityResult | None"
+    sensitivity: list[dict[str, Any]] | None
+    reasons: dict[str, str]
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, word: str, data: Data, plan: Plan, report: Progress) -> "Study":
+        from sklearn.base import clone
+
+        method, selector = METHODS[word], plan.make(word, data)
+        X, y, seed = data.X, data.y, plan.random_state
+        reasons: dict[str, str] = {}
+        with _collected() as said:
+            report(f"{word}: scores", 0.0)
+            with _names_of(data):
+                selector.fit(X, y)
+            n = len(selector.scores_)
+
+            def attempt(what: str, call: Callable[[], T]) -> T | None:
+                try:
+                    return call()
+                except ValueError as error:  # the fit took the data, so it is the design, or a method without a test
+                    reasons[what] = f"{error}."
+                    return None
+
+            test = attempt(
+                "permutation_test",
+                lambda: fastfs.permutation_test(
+                    clone(selector), X, y, n_permutations=plan.n_permutations, random_state=seed, **data.design,
+                    verbose=lambda step, share: report(f"{word}: {step}", share),
+                ),
+            )  # fmt: skip
+            report(f"{word}: shuffled labels", 0.0)
+            twin = attempt(
+                "shuffled_twin",
+                lambda: fastfs.shuffled_twin(
+                    clone(selector), X, y, top=min(plan.top, n), random_state=seed, **data.design
+                ),
+            )
+            stability = attempt(
+                "stability",
+                lambda: fastfs.stability(
+                    clone(selector), X, y, n_subsamples=plan.n_subsamples, random_state=seed, **data.for_stability,
+                    verbose=lambda step, share: report(f"{word}: {step}", share),
+                ),
+            )  # fmt: skip
+            report(f"{word}: other scales", 0.0)
+            sensitivity = attempt("sensitivity", lambda: _sensitivity(method, selector, data, plan.n_selected(data)))
+        return cls(method, selector, test, twin, stability, sensitivity, reasons, said)
+
+    @property
+    def word(self) -> str:
+        return self.method.word
+
+    def columns(self) -> dict[str, Array]:
+        """Everything that each feature has, in the order of the features."""
+        found: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
+        if self.test is not None:
+            found |= {"z": self.test.z, "pvalue": self.test.pvalues, "pvalue_adjusted": self.test.pvalues_adjusted}
+            found["pvalue_max"] = self.test.pvalues_max
+        if self.stability is not None:
+            found["frequency"] = self.stability.frequencies
+        if self.twin is not None:
+            found |= {"shuffled_rank": self.twin.shuffled_ranking, "shuffled_score": self.twin.shuffled_scores}
+        return found
+
+    def numbers(self, data: Data, top: int) -> dict[str, Any]:
+        """Everything that JSON and the page show."""
+        columns, selector = self.columns(), self.selector
+        found: dict[str, Any] = {
+            "method": self.word,
+            "estimator": self.method.estimator,
+            "finds": self.method.genes,
+            "picture": None if self.method.picture is None else self.method.picture.title,
+            "parameters": plain(_findings.parameters(selector)),
+            "form": _findings.form(selector) | _findings.rules(selector),
+            "ranking": _rows(columns, selector.ranking_, data.names, top),
+            "sha256": {name: digest(values) for name, values in columns.items()},
+        }
+        for what, make in (
+            ("permutation_test", self._tested),
+            ("shuffled_twin", self._twin_of),
+            ("stability", self._stable),
+            ("sensitivity", self._scales),
+        ):
+            found[what] = {"reason": self.reasons[what]} if what in self.reasons else make(data, top)
+        found["findings"] = plain(_findings.findings(self.method, selector, data.names))
+        found["warnings"] = self.warnings
+        return {name: plain(value) for name, value in found.items()}
+
+    def _tested(self, data: Data, top: int) -> dict[str, Any]:
+        test = self.test
+        assert test is not None
+        return {
+            "pvalue": test.pvalue,
+            "statistic": test.statistic,
+            "n_permutations": test.n_permutations,
+            "n_distinct": "over 10^6" if np.isinf(test.n_distinct) else int(test.n_distinct),
+            "exact": test.exact,
+            "stopped": test.stopped,
+            "design": test.design,
+            "resolution": test.resolution,
+            "label_free": test.label_free,
+            "n_below_5_percent": int(np.count_nonzero(test.pvalues_max <= 0.05)),
+            "null_statistics": test.null_statistics,
+        }
+
+    def _twin_of(self, data: Data, top: int) -> dict[str, Any]:
+        twin = self.twin
+        assert twin is not None
+        columns = {"score": twin.shuffled_scores, "true_rank": twin.ranking}
+        return {
+            "rank_correlation": twin.rank_correlation,
+            "overlap": twin.overlap,
+            "top": twin.top,
+            "by_chance": twin.top**2 / len(twin.scores),
+            "design": twin.design,
+            "ranking": _rows({"rank": twin.shuffled_ranking} | columns, twin.shuffled_ranking, data.names, top),
+        }
+
+    def _stable(self, data: Data, top: int) -> dict[str, Any]:
+        stability = self.stability
+        assert stability is not None
+        order = np.argsort(-stability.frequencies, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return {
+            "stability": stability.stability,
+            "interval": list(stability.interval),
+            "relevance_correlation": stability.relevance_correlation,
+            "n_subsamples": len(stability.selected),
+            "n_selected": float(np.mean([len(selected) for selected in stability.selected])),
+            "ranking": _rows({"rank": ranks, "frequency": stability.frequencies}, ranks, data.names, top),
+        }
+
+    def _scales(self, data: Data, top: int) -> dict[str, Any]:
+        return {"parameter": self.method.scale, "rows": self.sensitivity}
+
+
+def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -> dict[str, Any]:
+    """How far the methods agree, pair by pair, and the features that they like best together."""
+    ranked = fastfs.consensus({study.method.estimator: study.selector for study in studies})
+    pairs = []
+    for i, a in enumerate(studies):
+        for j, b in enumerate(studies[:i]):
+            best = [_best(study.selector.ranking_, n_selected) for study in (b, a)]
+            pairs.append(
+                {
+                    "methods": [b.method.estimator, a.method.estimator],
+                    "rank_correlation": _spearman(ranked.ranks[j], ranked.ranks[i]),
+                    "in_both": _in_both(*best),
+                    "kernel_alignment": _alignment(data, *best),
+                }
+            )
+    columns: dict[str, Array] = {"rank": ranked.ranking, "score": ranked.scores}
+    columns |= {f"rank_{name}": ranks for name, ranks in zip(ranked.names, ranked.ranks, strict=True)}
+    return {
+        "n_selected": n_selected,
+        "by_chance": n_selected**2 / data.X.shape[1],
+        "pairs": plain(pairs),
+        "consensus": plain(_rows(columns, ranked.ranking, data.names, top)),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON, which has neither NaN nor infinity, nor NumPy's types."""
+    if isinstance(value, dict):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(inner) for inner in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _rows(columns: dict[str, Array], ranks: Integers, names: Sequence[str], top: int) -> list[dict[str, Any]]:
+    """The features of the first ranks, one dict each."""
+    rows = []
+    for j in _best(ranks, top).tolist():
+        row = {name: values[j].item() for name, values in columns.items()}
+        rows.append({"rank": row.pop("rank"), "feature": names[j], "index": j} | row)
+    return rows
+
+
+def _best(ranks: Array, n: int) -> Integers:
+    found: Integers = np.argsort(ranks, kind="stable")[:n]
+    return found
+
+
+def _in_both(a: Integers, b: Integers) -> int:
+    return len(np.intersect1d(a, b))
+
+
+def _spearman(a: Array, b: Array) -> float:
+    from scipy.stats import spearmanr
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scores that are all equal: NaN says so
+        return float(spearmanr(a, b).statistic)
+
+
+def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
+    """Of the similarities of samples by the features that two methods select."""
+    X, Y = (np.asarray(part.toarray() if hasattr(part, "toarray") else part) for part in (data.X[:, a], data.X[:, b]))
+    try:
+        return fastfs.kernel_alignment(X, Y.astype(np.float64))
+    except ValueError:  # missing values, or samples that are all alike by one method's features
+        return None
+
+
+def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> list[dict[str, Any]]:
+    """The ranking at half and twice the scale, against the ranking of the report."""
+    from sklearn.base import clone
+
+    name = method.scale
+    if not name:
+        raise ValueError(f"{method.estimator} has no scale that a report varies")
+    params = selector.get_params()
+    rules = next((flag.sigmas for flag in FLAGS if flag.name == name), ())
+    if rules and params["sigma"] not in rules:
+        raise ValueError(f"{name} has no effect with sigma={params['sigma']!r}")
+    used = getattr(selector, f"{name}_") if isinstance(params[name], str) else params[name]
+    rows = []
+    for factor in _FACTORS:
+        value = max(1, round(used * factor)) if isinstance(used, int) else float(used) * factor
+        with silence():
+            other = clone(selector).set_params(**{name: value}).fit(data.X, data.y)
+        best = [_best(fitted.ranking_, n_selected) for fitted in (selector, other)]
+        rows.append(
+            {
+                "value": value,
+                "used": used,
+                "rank_correlation": _spearman(selector.scores_, other.scores_),
+                "in_both": _in_both(*best),
+                "n_selected": n_selected,
+            }
+        )
+    return rows
+
+
+@contextmanager
+def _names_of(data: Data) -> Iterator[None]:
+    """The core knows columns by number; add their names."""
+    try:
+        yield
+    except ValueError as error:
+        rename(error, {"column": lambda j: f"column {j} '{data.names[j]}'"})
+        raise
+
+
+@contextmanager
+def _collected() -> Iterator[list[str]]:
+    """Collect the text of each warning once, and let the warnings out in the end."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    for warning in caught:
+        if str(warning.message) not in said:
+            said.append(str(warning.message))
+            warnings.warn(warning.message, warning.category, stacklevel=4)

@@ -1,0 +1,116 @@
+"""``fastfs report`` and ``fastfs repeat``."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import fastfs
+from fastfs._methods import METHODS, REPORTED
+from fastfs.cli.grouping import grouped
+from fastfs.cli.method import method_options, names
+from fastfs.cli.permutation import DesignOptions, as_number_or_auto
+from fastfs.cli.score import Input, check_files
+from fastfs.cli.terminal import progress, say, signals_as_exits
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html. Its numbers lie beside it: .json, .csv.")]
+    methods: Annotated[str, typer.Option(metavar="A,B,...", help=f"Two or more of {', '.join(METHODS)}.")] = ",".join(
+        REPORTED
+    )
+    method_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METHOD.NAME=VALUE",
+            help="A parameter of a method's estimator, such as disc.n_groups=4; may be repeated.",
+        ),
+    ] = None
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many of the best features to show, select and compare.")
+    ] = 20
+    permutations: Annotated[
+        str, typer.Option(metavar="N", help="Permutations of the labels for p-values. auto: as for score.")
+    ] = "auto"
+    subsamples: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Halves of the samples for selection frequencies.")
+    ] = 50
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random numbers.")] = 0
+
+    def params(self) -> dict[str, dict[str, Any]]:
+        """The parameters of --method-option by method."""
+        texts: dict[str, list[str]] = {}
+        for text in self.method_option or []:
+            word, dot, rest = text.partition(".")
+            if not dot or word not in METHODS:
+                raise ValueError(f"--method-option needs METHOD.NAME=VALUE, such as disc.n_groups=4, not '{text}'")
+            texts.setdefault(word, []).append(rest)
+        return {
+            word: method_options(METHODS[word], getattr(fastfs, METHODS[word].estimator)().get_params(), given)
+            for word, given in texts.items()
+        }
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
+    ] = None
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
+    ] = None
+
+
+@grouped
+def report(source: Input, design: DesignOptions, options: ReportOptions, machine: MachineOptions) -> None:
+    """Rank the features of FILE by several methods, test the rankings, and write a page with all of it."""
+    from fastfs._report.report import files_of, require_packages
+
+    check_files(source, [(path, (path.suffix,)) for path in files_of(options.out)])
+    require_packages()
+    reading = {name: value for name, value in asdict(source).items() if value and name not in ("file", "label")}
+    reading |= {name: str(reading[name]) for name in ("labels", "feature_names") if name in reading}
+    if source.classes is not None:
+        reading["classes"] = names(source.classes, "--classes")
+    with progress(f"reading {source.file.name}") as bar:
+        found = fastfs.report(
+            source.file,
+            source.label,
+            methods=names(options.methods, "--methods"),
+            params=options.params(),
+            blocks=design.blocks,
+            groups=design.groups,
+            covariates=design.covariate,
+            top=options.top,
+            n_permutations=as_number_or_auto(options.permutations, low=1),
+            n_subsamples=options.subsamples,
+            random_state=options.seed,
+            reading=reading,
+            n_jobs=machine.threads,
+            max_memory=machine.max_memory,
+            verbose=bar or False,
+        )
+    with signals_as_exits():
+        found.save(options.out)
+    page, numbers, table = files_of(options.out)
+    data = found.numbers["data"]
+    say(
+        f"Ranked {data['n_features']} features of {data['n_samples']} samples by {len(found.numbers['methods'])} "
+        f"methods; wrote {page}, {numbers} and {table}."
+    )
+
+
+@grouped
+def repeat(
+    file: Annotated[Path, typer.Argument(help="The .json that fastfs report wrote.", show_default=False)],
+    machine: MachineOptions,
+) -> None:
+    """Make the report of FILE again, and say whether every number came back to the bit: 0 if so, else 1."""
+    with progress(f"reading {file.name}") as bar:
+        found = fastfs.repeat(file, n_jobs=machine.threads, max_memory=machine.max_memory, verbose=bar or False)
+    sentence = str(found)
+    print(f"{sentence[0].upper()}{sentence[1:]}.")
+    if not found.same:
+        raise typer.Exit(1)

@@ -1,0 +1,635 @@
+"""Reports: the numbers are those of the functions, the page is one accessible file, and a run can be repeated."""
+
+import csv
+import hashlib
+import itertools
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import fastfs
+from fastfs._methods import METHODS, REPORTED
+from fastfs._report.prose import references_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+
+NAMES = ["<b>TP53</b> & $x$", *(f"g{j}" for j in range(1, 30))]
+Y = np.repeat(["healthy", "sick"], 20)
+BATCH = np.tile(["b1", "b2"], 20)
+X = np.random.default_rng(0).normal(size=(40, 30)).round(6)
+X[20:, :3] += 2
+ARGUMENTS = {"top": 5, "n_permutations": 19, "n_subsamples": 10, "random_state": 3}
+
+
+def write(path):
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*NAMES, "status", "batch"])
+        writer.writerows([*row, y, b] for row, y, b in zip(X.tolist(), Y, BATCH, strict=True))
+    return path
+
+
+def run(*arguments, cwd, script=""):
+    code = f"{script}\nimport runpy; runpy.run_module('fastfs', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One with a table, and the report of it by the command line."""
+    folder = tmp_path_factory.mktemp("report")
+    write(folder / "cells.csv")
+    done = run(
+        *("report", "cells.csv", "--label", "status", "--blocks", "batch", "--out", "report.html"),
+        *("--top", 5, "--permutations", 19, "--subsamples", 10, "--seed", 3),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Ranked 30 features of 40 samples by 3 methods; wrote report.html, ")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def numbers(folder):
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def table(folder):
+    with open(folder / "report.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, texts of headings, and the values of each table by its caption."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.tables, self.headings, self.text = [], [], [], ""
+        self._open = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append((tag, given))
+        if tag not in ("meta", "br", "link", "img", "input"):
+            self._open.append(tag)
+        if tag == "table":
+            self.tables.append({"caption": "", "rows": []})
+        elif tag == "tr":
+            self.tables[-1]["rows"].append([])
+        elif tag == "data" and "table" in self._open:
+            self.tables[-1]["rows"][-1].append(given["value"])
+        elif tag in ("h1", "h2", "h3"):
+            self.headings.append([tag, ""])
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        inside = self._open[-1] if self._open else ""
+        if inside in ("h1", "h2", "h3"):
+            self.headings[-1][1] += data
+        elif inside == "caption":
+            self.tables[-1]["caption"] += data
+        elif inside == "th" and "tbody" in self._open:
+            self.tables[-1]["rows"][-1].append(data)
+        if inside not in ("style", "script"):
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+# The numbers
+
+
+@pytest.mark.parametrize("place, word", list(enumerate(REPORTED)))
+def test_numbers_are_those_of_the_functions(place, word, numbers, table):
+    found = numbers["methods"][place]
+    estimator = getattr(fastfs, METHODS[word].estimator)()
+    given = {} if word == "projse" else {"n_features_to_select": 5}
+    given |= {"random_state": 3} if "random_state" in estimator.get_params() else {}
+    estimator.set_params(**given)
+    with np.errstate(all="ignore"):
+        test = fastfs.permutation_test(estimator, X, Y, blocks=BATCH, n_permutations=19, random_state=3)
+        twin = fastfs.shuffled_twin(estimator, X, Y, blocks=BATCH, top=5, random_state=3)
+        stable = fastfs.stability(estimator, X, Y, blocks=BATCH, n_subsamples=10, random_state=3)
+    fitted = estimator.fit(X, Y)
+    columns = {
+        "rank": fitted.ranking_, "score": fitted.scores_, "z": test.z, "pvalue": test.pvalues,
+        "pvalue_adjusted": test.pvalues_adjusted, "pvalue_max": test.pvalues_max, "frequency": stable.frequencies,
+        "shuffled_rank": twin.shuffled_ranking, "shuffled_score": twin.shuffled_scores,
+    }  # fmt: skip
+    for name, values in columns.items():
+        assert [row[f"{word}_{name}"] for row in table] == [str(value) for value in values.tolist()], name
+    best = np.argsort(fitted.ranking_)[:5].tolist()
+    assert [row["index"] for row in found["ranking"]] == best
+    assert [row["feature"] for row in found["ranking"]] == [NAMES[j] for j in best]
+    for row in found["ranking"]:
+        for name, values in columns.items():
+            assert row[name] == values[row["index"]], name
+    assert found["permutation_test"]["pvalue"] == test.pvalue
+    assert found["permutation_test"]["design"] == test.design == "20 + 20 samples within 2 blocks"
+    assert found["permutation_test"]["null_statistics"] == test.null_statistics.tolist()
+    assert found["permutation_test"]["n_below_5_percent"] == np.sum(test.pvalues_max <= 0.05)
+    assert found["shuffled_twin"]["rank_correlation"] == twin.rank_correlation
+    assert found["shuffled_twin"]["overlap"] == twin.overlap
+    assert found["stability"]["stability"] == stable.stability
+    assert found["stability"]["interval"] == list(stable.interval)
+    assert found["stability"]["n_selected"] == np.mean([len(selected) for selected in stable.selected])
+
+
+def test_agreement_is_that_of_consensus_and_alignment(numbers):
+    fitted = [fastfs.MultiSURF(5).fit(X, Y), fastfs.ManiFeSt(5, random_state=3).fit(X, Y), fastfs.ProjSe().fit(X, Y)]
+    ranked = fastfs.consensus({type(one).__name__: one for one in fitted})
+    found = numbers["agreement"]
+    assert [row["index"] for row in found["consensus"]] == np.argsort(ranked.ranking)[:5].tolist()
+    assert [row["score"] for row in found["consensus"]] == np.sort(ranked.scores)[::-1][:5].tolist()
+    first, *_ = found["pairs"]
+    a, b = (np.argsort(one.ranking_)[:5] for one in fitted[:2])
+    assert first["methods"] == ["MultiSURF", "ManiFeSt"]
+    assert first["rank_correlation"] == spearmanr(ranked.ranks[0], ranked.ranks[1]).statistic
+    assert first["in_both"] == len(set(a) & set(b))
+    assert first["kernel_alignment"] == fastfs.kernel_alignment(X[:, a], X[:, b])
+    assert len(found["pairs"]) == 3
+
+
+def test_sensitivity_is_that_of_other_fits(numbers):
+    multisurf, manifest, _ = (found["sensitivity"] for found in numbers["methods"])
+    assert multisurf == {"reason": "MultiSURF has no scale that a report varies."}
+    base = fastfs.ManiFeSt(5, random_state=3).fit(X, Y)
+    for row, factor in zip(manifest["rows"], (0.25, 1.0), strict=True):
+        other = fastfs.ManiFeSt(5, random_state=3, sigma_factor=factor).fit(X, Y)
+        assert (row["value"], row["used"]) == (factor, 0.5)
+        assert row["rank_correlation"] == spearmanr(base.scores_, other.scores_).statistic
+        assert row["in_both"] == np.sum((base.ranking_ <= 5) & (other.ranking_ <= 5))
+
+
+def test_card_and_hashes(folder, numbers):
+    data = numbers["data"]
+    assert (data["n_samples"], data["n_features"], data["n_missing"], data["n_constant"]) == (40, 30, 0, 0)
+    assert data["classes"] == {"healthy": 20, "sick": 20}
+    assert data["design"]["blocks"]["rows"] == [
+        {"value": "b1", "samples": [10, 10]},
+        {"value": "b2", "samples": [10, 10]},
+    ]
+    assert numbers["input"]["file_sha256"] == hashlib.sha256((folder / "cells.csv").read_bytes()).hexdigest()
+    assert numbers["environment"]["numpy"] == np.__version__
+
+
+def test_card_counts_missing_values_and_constant_features():
+    holes = X.copy()
+    holes[3, 4], holes[:, 7], holes[1:, 8] = np.nan, 2.5, np.nan
+    found = fastfs.report(
+        *(holes, Y), methods=("multisurf", "relieff"), **ARGUMENTS,
+        params={word: {"missing": "ignore"} for word in ("multisurf", "relieff")},
+    ).numbers  # fmt: skip
+    assert found["data"]["n_missing"] == 40
+    assert found["data"]["n_constant"] == 2
+    both = [row["index"] for method in found["methods"] for row in method["ranking"]]
+    is_whole = not np.isnan(holes[:, both]).any()
+    assert (found["agreement"]["pairs"][0]["kernel_alignment"] is not None) == is_whole
+
+
+def test_arrays_and_files_give_the_same_numbers(folder, numbers):
+    found = fastfs.report(X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS)
+    for name in ("methods", "agreement", "data"):
+        ours = json.loads(json.dumps(found.numbers[name]).replace('"column": "blocks"', '"column": "batch"'))
+        assert ours == numbers[name], name
+    assert found.numbers["command"].startswith("fastfs.report(X, y, methods=['multisurf', ")
+    assert list(found.table)[:3] == ["feature", "index", "multisurf_rank"]
+
+
+def test_sparse_and_genotypes_are_described_as_dense_ones():
+    import scipy.sparse
+
+    counts = np.random.default_rng(1).integers(0, 3, (40, 12)).astype(np.float64)
+    arguments = ARGUMENTS | {"methods": ("multisurf", "projse")}
+    dense, sparse, packed = (
+        fastfs.report(table, Y, **arguments).numbers
+        for table in (counts, scipy.sparse.csr_matrix(counts), fastfs.io.pack_genotypes(counts))
+    )
+    for other in (sparse, packed):
+        assert {k: v for k, v in other["data"].items() if k not in ("stored", "dtype")} == {
+            k: v for k, v in dense["data"].items() if k not in ("stored", "dtype")
+        }
+        ranks = [row["index"] for row in other["methods"][0]["ranking"]]
+        assert ranks == [row["index"] for row in dense["methods"][0]["ranking"]]
+
+
+def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
+    params = {"relieff": {"categorical_features": ["g9", "g10"]}}
+    table = X.copy()
+    table[:, 9:11] = np.random.default_rng(4).integers(0, 3, (40, 2))
+    found = fastfs.report(
+        *(table, (Y == "sick").astype(float)), feature_names=NAMES, methods=("relieff", "projse"), params=params,
+        **ARGUMENTS,
+    ).numbers  # fmt: skip
+    assert found["data"]["classes"] == {"0": 20, "1": 20}
+    expected = fastfs.relieff_scores(table, Y, categorical_features=[9, 10])
+    for row in found["methods"][0]["ranking"]:
+        assert row["score"] == expected[row["index"]]
+
+
+def test_pairs_and_groups_of_features():
+    tied = X.copy()
+    tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]
+    params = {"disc": {"n_components": 3, "bandwidth_neighbors": 5, "n_groups": 3}}
+    found = fastfs.report(tied, Y, methods=("immigrate", "disc"), params=params, **ARGUMENTS)
+    immigrate, disc = found.numbers["methods"]
+    pairs = fastfs.Immigrate(5, random_state=3).fit(tied, Y).interactions_
+    assert [row["weight"] for row in immigrate["findings"]["pairs"]] == pairs["weight"].tolist()
+    groups = fastfs.DiSC(5, random_state=3, **params["disc"]).fit(tied, Y).groups_[0]
+    ours = disc["findings"]["disc"]["healthy"]["groups"]
+    assert [len(group) for group in ours] == [np.sum(groups == k) for k in range(groups.max() + 1)]
+    page = Page(found.html)
+    assert "Pairs of features" in [text for _, text in page.headings]
+    assert "Groups of features" in [text for _, text in page.headings]
+    shown = next(t for t in page.tables if t["caption"].startswith("The strongest pairs by Immigrate"))
+    assert shown["rows"][1][3] == repr(pairs["weight"][0].item())
+
+
+def test_a_confounded_design_has_rankings_but_no_p_values():
+    found = fastfs.report(X, Y, methods=("multisurf", "projse"), blocks=Y, **ARGUMENTS)
+    first = found.numbers["methods"][0]
+    assert first["permutation_test"]["reason"].startswith("no labeling but the true one is possible")
+    assert "pvalue_max" not in first["ranking"][0]
+    assert not any("pvalue" in name for name in found.table)
+    page = Page(found.html)
+    assert "P-values: none, because no labeling but the true one is possible" in " ".join(page.text.split())
+    assert "P-values come from" not in page.text
+
+
+def test_covariates_are_followed_and_cited():
+    age = np.random.default_rng(2).integers(20, 80, 40)
+    found = fastfs.report(X, Y, methods=("multisurf", "projse"), covariates=age, **ARGUMENTS).numbers
+    test = fastfs.permutation_test(fastfs.MultiSURF(5), X, Y, covariates=age, n_permutations=19, random_state=3)
+    assert found["methods"][0]["permutation_test"]["pvalue"] == test.pvalue
+    assert any("conditional permutation test" in reference for reference in found["references"])
+
+
+def test_a_scale_without_effect_is_no_sensitivity():
+    params = {"manifest": {"sigma": "percentile"}}
+    found = fastfs.report(X, Y, methods=("manifest", "projse"), params=params, **ARGUMENTS).numbers
+    assert found["methods"][0]["sensitivity"] == {"reason": "sigma_factor has no effect with sigma='percentile'."}
+    assert "ManiFeSt [1] (sigma = percentile)" in found["text"][0]
+
+
+@pytest.mark.parametrize("word", METHODS)
+def test_every_method_has_a_reference(word):
+    references = references_of(getattr(fastfs, METHODS[word].estimator))
+    assert references
+    for reference in references:
+        assert re.search(r"\b(19|20)\d\d\.$", reference), reference
+        assert len(reference) < 300
+
+
+def test_paragraph_says_what_ran(numbers):
+    text = " ".join(numbers["text"])
+    assert text.startswith("40 samples (20 healthy and 20 sick) with 30 features were analysed with fastfs ")
+    assert "MultiSURF [1], ManiFeSt [2] and ProjSe [3]" in text
+    assert "19 random permutations of the labels of 20 + 20 samples within 2 blocks [4]" in text
+    assert "10 subsamples, each with half of the samples of each class and batch" in text
+    assert f"SciPy {numbers['environment']['scipy']}" in text
+    cited = {int(number) for group in re.findall(r"\[([\d, ]+)\]", text) for number in group.split(", ")}
+    assert cited == set(range(1, len(numbers["references"]) + 1))
+
+
+# The page
+
+
+def test_page_shows_the_numbers_of_json(page, numbers):
+    for found in numbers["methods"]:
+        shown = next(t for t in page.tables if t["caption"].startswith(f"The best features by {found['estimator']}. "))
+        names = [
+            "rank",
+            "feature",
+            "score",
+            "z",
+            "pvalue_max",
+            "pvalue_adjusted",
+            "pvalue",
+            "frequency",
+            "shuffled_rank",
+        ]
+        assert shown["rows"][1:] == [[str(row[name]) for name in names] for row in found["ranking"]]
+        twin = next(t for t in page.tables if t["caption"].endswith(f"{found['estimator']} under shuffled labels."))
+        assert [row[1] for row in twin["rows"][1:]] == [row["feature"] for row in found["shuffled_twin"]["ranking"]]
+    glance = page.tables[0]["rows"][1:]
+    assert [row[0] for row in glance] == [str(found["permutation_test"]["pvalue"]) for found in numbers["methods"]]
+    assert [row[2] for row in glance] == [str(found["stability"]["stability"]) for found in numbers["methods"]]
+    shown = next(t for t in page.tables if t["caption"].startswith("Rank correlation (Spearman)"))
+    assert [row[1] for row in shown["rows"][1:]] == [str(p["rank_correlation"]) for p in numbers["agreement"]["pairs"]]
+    for said in [*numbers["text"], *numbers["references"], numbers["command"], numbers["input"]["sha256"]]:
+        assert " ".join(said.split()) in " ".join(page.text.split())
+
+
+def test_page_needs_no_other_file(folder, page):
+    text = (folder / "report.html").read_bytes()
+    assert len(text) < 3_000_000
+    for tag, given in page.tags:
+        assert tag not in ("link", "iframe", "object", "embed", "base")
+        assert "src" not in given
+        for name in ("href", "xlink:href"):
+            target = given.get(name, "#")
+            assert target.startswith(("#", "data:image/png;base64,")) or (tag == "a" and target.startswith("https://"))
+    style = text.decode().split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_page_can_be_read_by_keyboard_and_screen_reader(page):
+    ids = [given["id"] for _, given in page.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+    for tag, given in page.tags:
+        if tag == "a":
+            assert given["href"].removeprefix("#") in ids
+        if "aria-labelledby" in given:
+            assert given["aria-labelledby"] in ids
+        if tag == "th":
+            assert given["scope"] in ("col", "row")
+    assert ("html", {"lang": "en"}) in page.tags
+    levels = [int(tag[1]) for tag, _ in page.headings]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert all(table["caption"].strip() for table in page.tables)
+    sortable = [given["aria-sort"] for tag, given in page.tags if tag == "th" and "aria-sort" in given]
+    assert set(sortable) == {"ascending", "none"}
+    buttons = sum(tag == "button" and given.get("class") != "save" for tag, given in page.tags)
+    assert buttons == len(sortable)
+
+
+def test_figures_are_text_of_one_column(page):
+    svgs = [given for tag, given in page.tags if tag == "svg"]
+    assert len(svgs) == 13  # four a method, and the consensus
+    assert {given["width"] for given in svgs} == {"252pt"}  # 3.5 inches
+    assert page.text.count("g1") > 4
+    assert not [tag for tag, _ in page.tags if tag == "glyph"]
+
+
+def test_names_of_features_are_no_markup(page, folder):
+    assert "<b>TP53" not in (folder / "report.html").read_text(encoding="utf-8")
+    assert "<b>TP53</b> & $x$" in page.text
+
+
+def test_notebooks_get_the_page_in_a_frame():
+    found = fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS)
+    (frame,) = (given for tag, given in Page(found._repr_html_()).tags if tag == "iframe")
+    assert frame["srcdoc"] == found.html
+    assert "agreement" not in repr(found).split("numbers=")[0]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_tables_sort_in_a_browser(folder, tmp_path):
+    """A click on a heading sorts by the values, not by the digits shown; a second one turns the order."""
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    click = """<script>
+    const table = document.querySelector("table.sortable"), head = table.tHead.rows[0].cells[2];
+    const ranks = () => [...table.tBodies[0].rows].map(row => row.cells[0].textContent.trim()).join(" ");
+    head.querySelector("button").click();
+    const once = ranks() + " " + head.getAttribute("aria-sort");
+    head.querySelector("button").click();
+    document.title = once + " | " + ranks() + " " + head.getAttribute("aria-sort");
+    </script>"""
+    (tmp_path / "clicked.html").write_text(text.replace("</body>", click + "</body>"), encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        ["chromium", *options, "--dump-dom", f"file://{tmp_path / 'clicked.html'}"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    title = re.search(r"<title>(.*?)</title>", done.stdout)[1]
+    assert title == "5 4 3 2 1 ascending | 1 2 3 4 5 descending"
+
+
+# Files
+
+
+def test_files_are_the_same_each_time(folder, tmp_path):
+    write(tmp_path / "cells.csv")
+    command = shlex.split(json.loads((folder / "report.json").read_text())["command"])
+    assert command[0] == "fastfs"
+    done = run(*command[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("report.html", "report.json", "report.csv"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "report.csv", "report.html", "report.json"]
+
+
+def test_all_files_or_none(tmp_path, monkeypatch):
+    found = fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS)
+    found.save(tmp_path / "a.html")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    broken = fastfs.Report(found.numbers | {"n_selected": float("nan")}, found.table, "changed")
+    with pytest.raises(ValueError, match="JSON"):
+        broken.save(tmp_path / "a.html")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_other_options_of_reading_come_back_by_the_command(tmp_path):
+    write(tmp_path / "cells.csv")
+    labels = tmp_path / "labels, of samples.csv"
+    labels.write_text("status,batch\n" + "".join(f"{y},{b}\n" for y, b in zip(Y, BATCH, strict=True)))
+    reading = {"labels": str(labels), "ignore": ["status", "g4", "batch"], "classes": ["healthy", "sick"]}
+    params = {"relieff": {"n_neighbors": 3}}
+    found = fastfs.report(
+        *(tmp_path / "cells.csv", "status"), methods=("relieff", "multisurf"), params=params, reading=reading,
+        groups="batch", **ARGUMENTS,
+    )  # fmt: skip
+    done = run(*shlex.split(found.numbers["command"])[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "report.json").read_text()) == found.numbers
+
+
+# Repeating
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    for name in ("cells.csv", "report.json"):
+        shutil.copy(folder / name, tmp_path)
+    return tmp_path
+
+
+def change(path, **parts):
+    path.write_text(json.dumps(json.loads(path.read_text()) | parts))
+
+
+def test_repeat_says_that_all_came_back(copied):
+    done = run("repeat", "report.json", cwd=copied)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"All [\d]{3,4} numbers came back to the bit\.\n", done.stdout)
+
+
+def test_repeat_names_the_number_that_differs(copied):
+    path = copied / "report.json"
+    methods = json.loads(path.read_text())["methods"]
+    true = methods[1]["ranking"][2]["score"]
+    methods[1]["ranking"][2]["score"] = np.nextafter(true, 2)
+    methods[0]["sha256"]["frequency"] = "0" * 64
+    change(path, methods=methods)
+    done = run("repeat", "report.json", cwd=copied)
+    assert done.returncode == 1, done.stderr
+    assert re.match(r"2 of \d+ numbers differ: ", done.stdout)
+    assert f"methods.manifest.ranking.2.score is {true}, not {np.nextafter(true, 2)}" in done.stdout
+    assert "methods.multisurf.sha256.frequency is " in done.stdout
+    assert "the environment is the same" in done.stdout
+
+
+def test_repeat_names_what_is_another_version(copied):
+    path = copied / "report.json"
+    found = json.loads(path.read_text())
+    change(path, environment=found["environment"] | {"scipy": "1.0.0", "instruction_set": "mmx", "threads": 99})
+    again = fastfs.repeat(path)
+    assert again.same
+    assert again.environment["scipy"] == ("1.0.0", found["environment"]["scipy"])
+    assert set(again.environment) == {"scipy", "instruction_set", "threads"}
+    assert "came back to the bit, although instruction_set is " in str(again)
+    methods = found["methods"]
+    methods[2]["stability"]["stability"] += 1
+    change(path, methods=methods)
+    again = fastfs.repeat(path)
+    assert not again.same
+    assert list(again.differences) == ["methods.projse.stability.stability"]
+    assert f"scipy is {found['environment']['scipy']}, not 1.0.0" in str(again)
+
+
+def test_repeat_of_other_data_does_no_work(copied):
+    text = (copied / "cells.csv").read_text().splitlines()
+    (copied / "cells.csv").write_text("\n".join([text[0], *text[2:]]) + "\n")
+    done = run("repeat", "report.json", cwd=copied)
+    assert done.returncode == 1
+    assert done.stdout.startswith("The data are others: their SHA-256 is ")
+
+
+def test_repeat_finds_the_table_beside_the_report(copied, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = run("repeat", copied / "report.json", cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+
+
+def test_repeat_refuses_what_is_no_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ranking.json").write_text('{"method": "manifest"}')
+    Path("no.json").write_text("{")
+    for name in ("ranking.json", "no.json"):
+        with pytest.raises(ValueError, match=f"'{name}' is no report of fastfs"):
+            fastfs.repeat(name)
+    with pytest.raises(ValueError, match="is a directory"):
+        fastfs.repeat(".")
+    with pytest.raises(FileNotFoundError, match=r"There is no file 'nowhere\.json'"):
+        fastfs.repeat("nowhere.json")
+    fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS).save("arrays.html")
+    with pytest.raises(ValueError, match=r"'arrays.json' was made from arrays in Python"):
+        fastfs.repeat("arrays.json")
+    change(Path("arrays.json"), report=99)
+    with pytest.raises(ValueError, match="has the layout 99, but this fastfs reads 1"):
+        fastfs.repeat("arrays.json")
+
+
+# Wrong input
+
+CELLS = ["report", "cells.csv", "--label", "status"]
+REPORT = [*CELLS, "--ignore", "batch", "--out", "r.html"]
+WRONG = {
+    "label": (["report", "cells.csv", "--label", "statu", "--out", "r.html"], ["'statu'", "did you mean 'status'?"]),
+    "no label": (["report", "cells.csv", "--out", "r.html"], ["--label"]),
+    "no such file": (["report", "none.csv", "--label", "status", "--out", "r.html"], ["There is no file 'none.csv'"]),
+    "directory": (["report", ".", "--label", "status", "--out", "r.html"], ["'.' is a directory"]),
+    "block": ([*REPORT, "--blocks", "batches"], ["no column 'batches'", "did you mean 'batch'?"]),
+    "text column": ([*CELLS, "--out", "r.html"], ["'batch'"]),
+    "unknown method": ([*REPORT, "--methods", "multisurf,lasso"], ["no method 'lasso'", "choose from manifest"]),
+    "one method": ([*REPORT, "--methods", "projse"], ["two or more different methods"]),
+    "twice": ([*REPORT, "--methods", "projse,projse"], ["two or more different methods"]),
+    "method for numbers": ([*REPORT, "--methods", "rrelieff,projse"], ["'rrelieff' explains numbers"]),
+    "permutations": ([*REPORT, "--permutations", "many"], ["--permutations needs a number of at least 1, or auto"]),
+    "option": ([*REPORT, "--method-option", "manifest.sigmas=1"], ["no parameter 'sigmas'", "did you mean 'sigma'?"]),
+    "option of no method": ([*REPORT, "--method-option", "sigma=1"], ["METHOD.NAME=VALUE"]),
+    "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["params names 'disc'"]),
+    "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 different numbers for 40 samples"]),
+    "ending": ([*CELLS, "--out", "r.pdf"], ["must end in .html or .htm"]),
+    "no folder": ([*CELLS, "--out", "no/r.html"], ["there is no directory"]),
+    "a folder": ([*CELLS, "--out", "folder.html"], ["it is a directory"]),
+    "a folder beside": ([*CELLS, "--out", "other.html"], ["'other.json'", "it is a directory"]),
+    "input": ([*CELLS, "--out", "cells.html"], ["'cells.csv' is the input"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_sentence(case, tmp_path):
+    write(tmp_path / "cells.csv")
+    for name in ("folder.html", "other.json"):
+        (tmp_path / name).mkdir()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    arguments, parts = WRONG[case]
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    for part in parts:
+        assert part in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("module, extra", [("jinja2", "report"), ("matplotlib", "plot")])
+def test_missing_packages_are_named_before_the_work(module, extra, tmp_path):
+    write(tmp_path / "cells.csv")
+    script = f"import sys\nsys.modules[{module!r}] = None"
+    done = run(*REPORT, cwd=tmp_path, script=script)
+    assert done.returncode == 2, done.stderr
+    assert (
+        f"this needs {module}, which is not installed; get it with python -m pip install 'scikit-fastfs[" in done.stderr
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["cells.csv"]
+
+
+def test_missing_packages_are_named_in_python(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'scikit-fastfs\[report\]'"):
+        fastfs.report(X, Y)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"methods": "multisurf"}, TypeError, "methods must be a list of words, not the string 'multisurf'"),
+        ({"reading": {"transpose": True}}, ValueError, "reading is for a path"),
+        ({"feature_names": ["a"]}, ValueError, "There are 1 feature_names for 30 features"),
+        ({"params": {"multisurf": {"n_jobs": 2}}}, ValueError, "no parameter 'n_jobs' that a report can set"),
+        ({"blocks": [None] * 40}, ValueError, "blocks"),
+        ({"top": 0}, ValueError, "top"),
+    ],
+)
+def test_wrong_arguments(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fastfs.report(X, Y, **arguments)
+
+
+def test_wrong_arguments_with_a_path(tmp_path):
+    path = write(tmp_path / "cells.csv")
+    with pytest.raises(TypeError, match="y must be the name of a column of"):
+        fastfs.report(path, Y)
+    with pytest.raises(ValueError, match="feature_names is for arrays"):
+        fastfs.report(path, "status", feature_names=NAMES)
+    holes = X.copy()
+    holes[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"column 1 'g1'"):
+        fastfs.report(holes, Y, feature_names=NAMES)
