@@ -260,8 +260,8 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         if (set.n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
         require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || (set.X && !set.X->is_sparse()),
-                "graph lists needs a dense X, but that of ", name,
-                " is sparse or came in blocks: give a dense one, or take graph knn");
+                "graph lists needs a dense X, but that of ", name, set.X ? " is sparse" : " came in blocks",
+                ": give a dense one, or take graph knn");
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
         const std::int64_t widest = std::max({std::min(knn && !set.W ? lists
                                                        : set.W       ? 1

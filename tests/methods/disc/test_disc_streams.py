@@ -6,10 +6,12 @@ import warnings
 import anndata
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import fastfs
+import fastfs.cli
 import fastfs.tl
 from fastfs import DiSC
 from fastfs._machine.run import Run, core
@@ -238,6 +240,21 @@ def test_groups_of_a_file(tmp_path):
             here, there = (np.array(a.uns["disc"][name].tolist(), dtype=float) for a in (backed, cells))
             np.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-7)
         backed.file.close()
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_the_command_line(tmp_path):
+    cells = anndata.AnnData(sp.csr_matrix(X), obs={"state": Y})
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    call = ["score", str(tmp_path / "cells.h5ad"), "--label", "state", "--method", "disc"]
+    for more in (
+        ["--out", str(tmp_path / "whole.csv")],
+        ["--out", str(tmp_path / "stored.csv"), "--max-memory", BUDGET],
+    ):
+        assert fastfs.cli.run([*call, *more]) == 0
+    whole, stored = (pd.read_csv(tmp_path / name) for name in ("whole.csv", "stored.csv"))
+    assert whole["feature"].tolist() == stored["feature"].tolist()
+    np.testing.assert_allclose(stored["score"], whole["score"], rtol=0, atol=PROMISED * whole["score"].max())
 
 
 # -------------------------------------------------------------------------------------------------------- what is wrong
