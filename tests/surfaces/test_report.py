@@ -521,7 +521,7 @@ def test_repeat_of_other_data_does_no_work(copied):
 
 def test_repeat_finds_the_table_beside_the_report(copied, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    done = run("repeat", copied / "report.json", cwd=elsewhere)
+    done = run("repeat", copied / "report.json", "--threads", 1, "--max-memory", "1G", cwd=elsewhere)
     assert done.returncode == 0, done.stderr
 
 

@@ -136,12 +136,14 @@ class Study:
     def numbers(self, data: Data, top: int) -> dict[str, Any]:
         """Everything that JSON and the page show."""
         columns, selector = self.columns(), self.selector
+        of_machine = ("n_jobs", "max_memory")  # which a repetition may choose
+        parameters = {name: value for name, value in _findings.parameters(selector).items() if name not in of_machine}
         found: dict[str, Any] = {
             "method": self.word,
             "estimator": self.method.estimator,
             "finds": self.method.genes,
             "picture": None if self.method.picture is None else self.method.picture.title,
-            "parameters": plain(_findings.parameters(selector)),
+            "parameters": plain(parameters),
             "form": _findings.form(selector) | _findings.rules(selector),
             "ranking": _rows(columns, selector.ranking_, data.names, top),
             "sha256": {name: digest(values) for name, values in columns.items()},
