@@ -15,18 +15,15 @@ from pathlib import Path
 
 import anndata
 import h5py
-import hypothesis
 import numpy as np
 import pandas as pd
 import polars
 import pyarrow.parquet
 import pytest
 import scipy.sparse
-from hypothesis import strategies as st
 
 from fastfs import DataWarning, io
 from fastfs.io import read_table, write_ranking
-from fastfs.io._cells import NotANumber, numbers
 from fastfs.io._read import READERS
 
 
@@ -67,36 +64,6 @@ def test_every_digit_survives(write):
     lines = [",".join(f"g{j}" for j in range(30)) + ",y"]
     lines += [",".join(map(repr, row)) + f",{i % 2}" for i, row in enumerate(X.tolist())]
     np.testing.assert_allclose(read_table(write("\n".join(lines)), "y").X, X, rtol=1e-15)
-
-
-@hypothesis.given(
-    st.floats(allow_nan=False), st.sampled_from(["{!r}", "{:.6g}", "{:.3e}", "{:.12f}", " {:+.20g} ", "{:.25E}"])
-)
-def test_numbers_are_those_of_python(number, form):
-    text = form.format(number)
-    assert numbers([text]).tobytes() == np.array([float(text)]).tobytes()
-
-
-@hypothesis.given(st.text("0019.-+eE _xA", max_size=12))
-@hypothesis.example("9007199254740993")  # one more than a double holds exactly
-@hypothesis.example("9007199254740992e22")
-@hypothesis.example("1e23")
-@hypothesis.example("5e-324")
-@hypothesis.example("2.2250738585072012e-308")
-@hypothesis.example("0." + "0" * 400 + "1e400")
-@hypothesis.example("1e99999999999999999999")
-@hypothesis.example("\u0661.5")  # a digit to Python
-@hypothesis.example("1\0")
-def test_text_is_a_number_if_it_is_one_to_python(text):
-    missing = text.strip() in ("", "NA")
-    try:
-        expected = np.nan if missing else float(text.replace("_", "?"))
-    except ValueError:
-        with pytest.raises(NotANumber) as error:
-            numbers(["1", "NA", text, "x"])
-        assert error.value.position == 2
-    else:
-        np.testing.assert_array_equal(numbers(["1", "NA", text, "2"]), [1, np.nan, expected, 2])
 
 
 @pytest.mark.parametrize(

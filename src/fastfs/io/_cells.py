@@ -20,23 +20,20 @@ class NotANumber(Exception):
         self.position = position
 
 
-def numbers(cells: Sequence[str]) -> np.ndarray:
+def numbers(cells: Sequence[str]) -> list[float]:
     """The cells as numbers; missing ones are NaN."""
-    from fastfs import _core
-
-    values, k = np.empty(len(cells)), 0
-    # The core reads plain numbers, and leaves any other text, such as that of a missing value, to Python.
-    while (k := _core.read_numbers(cells, k, values)) < len(cells):
-        values[k] = _number(cells[k], k)
-        k += 1
-    return values
+    try:
+        if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
+            return list(map(float, cells))
+    except ValueError:
+        pass
+    return [_number(cell, k) for k, cell in enumerate(cells)]
 
 
 def _number(cell: str, position: int = 0) -> float:
     cell = cell.strip()
     try:
         special = _SPECIAL_CELLS.get(cell)
-        # Python reads 1_2 as 12, and that is a name rather than a number.
         return float(cell.replace("_", "?")) if special is None else special
     except ValueError:
         raise NotANumber(position) from None

@@ -122,4 +122,4 @@ def _as_numbers(column: Any) -> np.ndarray:
         return np.asarray(column)
     if types.is_integer(of) or types.is_boolean(of) or types.is_decimal(of) or types.is_null(of):
         return np.asarray(column.cast(pyarrow.float64(), safe=False))
-    return numbers(["" if cell is None else str(cell) for cell in column.to_pylist()])
+    return np.array(numbers(["" if cell is None else str(cell) for cell in column.to_pylist()]))

@@ -233,7 +233,7 @@ class _Frame:
         if found["type"] == "string":
             cells = ["" if cell is None else cell for cell in found["data"]]
             try:
-                return numbers(cells)
+                return np.array(numbers(cells))
             except NotANumber as error:
                 raise column_not_numeric(self._path, name, error.position, cells[error.position], j == 0) from None
         held = (

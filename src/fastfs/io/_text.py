@@ -1,6 +1,7 @@
 """Text tables, read in one pass and not as a frame: a frame of 10^5 columns takes three times the memory."""
 
 import csv
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -29,11 +30,11 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
     aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
     aside_at = [(header.index(name), cells) for name, cells in aside.items()]
 
-    values, sample_names = bytearray(), []
+    values, sample_names = array("d"), []
     for sample, row in enumerate(rows):
         cells = pick(row)[:-1]
         try:
-            values += numbers(cells).tobytes()
+            values.extend(numbers(cells))
         except NotANumber as error:
             j = keep[error.position]
             raise column_not_numeric(path, header[j], sample, cells[error.position], j == 0) from None
@@ -52,7 +53,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
     sample_names = [header[j] for j in keep]
     pick = itemgetter(*keep, keep[0])
 
-    values, names = bytearray(), list[str]()
+    values, names = array("d"), list[str]()
     aside: dict[str, Sequence[str]] = {}
     for row in rows:
         name, cells = row[names_at].strip(), pick(row)[:-1]
@@ -62,7 +63,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
             aside[name] = cells
             continue
         try:
-            values += numbers(cells).tobytes()
+            values.extend(numbers(cells))
         except NotANumber as error:
             # A name that was mistyped shows up here, as a row that is no feature.
             later = [row[names_at].strip() for row in rows]
