@@ -463,10 +463,10 @@ class GroupSums:
         rows: Integers | None = None,
         columns: Integers | None = None,
     ) -> None:
+        self._sums: list[Any] = []
         if is_dask(X):
             self._sums = _groups_of_dask(X, groups, n_groups, run, rows, columns)
         else:
-            self._sums: list[Any] = []
 
             def update(first: int, block: Any, own: Run) -> None:
                 end = first + block.shape[0]
