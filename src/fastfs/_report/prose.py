@@ -93,19 +93,15 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
 
 def environment(n_jobs: int | None) -> dict[str, Any]:
     """What the bits of a result may depend on."""
-    from threadpoolctl import threadpool_info
+    import scipy
 
     info = fastfs.info()
-    libraries = {
-        f"{library['internal_api']} {library['version']} ({library.get('architecture', 'unknown')})"
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    }
+    blas = scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]  # the one that fastfs calls
     return {
         "fastfs": fastfs.__version__,
         "instruction_set": info["isa"],
         "threads": count_threads(n_jobs) or info["n_threads"],
-        "blas": ", ".join(sorted(libraries)) or "unknown BLAS",
+        "blas": f"{blas['name']} {blas['version']}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib", "jinja2")},
         "machine": f"{platform.system()} {platform.machine()}",
