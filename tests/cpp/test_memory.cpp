@@ -559,16 +559,23 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
         for (;; ++n_failed) {
             left = n_failed;
             const fastfs_status status = update();
-            left = -1;
+            const bool is_short = left.exchange(-1) < 0;
             const std::vector<double> now = saved();
-            if (status == FASTFS_OK && now == after) break;
-            if (status == FASTFS_ENOMEM && now == before) continue;
-            ++failures;
-            std::fprintf(stderr, "sums of %s with %d threads: status %d without block %lld, and other sums\n",
-                         name.c_str(), n_threads, status, static_cast<long long>(n_failed));
-            break;
+            // A block of the thread pool's own may be missing without harm: the caller then works alone.
+            if (status == FASTFS_OK ? now != after : status != FASTFS_ENOMEM || now != before || !is_short) {
+                ++failures;
+                std::fprintf(stderr, "sums of %s with %d threads: status %d without block %lld, and other sums\n",
+                             name.c_str(), n_threads, status, static_cast<long long>(n_failed));
+                break;
+            }
+            if (!is_short) break;
+            fastfs::check(fastfs_manifest_sums_load(sums, before.data()));
         }
-        if (n_failed < 3) ++failures;  // no block was ever asked for
+        if (n_failed < 3) {
+            ++failures;
+            std::fprintf(stderr, "an update of %s asked for %lld blocks\n", name.c_str(),
+                         static_cast<long long>(n_failed));
+        }
         fastfs_manifest_sums_free(sums);
     }
 }
