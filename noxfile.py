@@ -75,6 +75,21 @@ def wheels(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation site in build/site: warnings are errors, and every link within it is followed."""
+    session.install(".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-c", "docs", ".", "build/site", *session.posargs)
+    session.run("python", "docs/check_links.py", "build/site")
+
+
+@nox.session
+def conda(session: nox.Session) -> None:
+    """Render the recipe of the conda packages; building them needs the channel conda-forge."""
+    session.install("py-rattler-build>=0.70")
+    session.run("python", "wheels/conda/render.py")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """One benchmark: `nox -s bench -- bench_affinity`."""
     session.install(".[bench]")
