@@ -126,7 +126,7 @@ Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& g
     } else {
         const Samples X(*set.X);
         const std::vector<std::int64_t> rows = up_to(X.n_rows());
-        found.unit = common_unit(X.row_maxima(run), rows);
+        found.unit = common_unit(maxima_of_differences(X, run), rows);
         found.D2 = Buffer<double>(p * p);
         found.norms = squared_distances_upper(X, rows, found.unit, run, found.D2.data());
     }

@@ -92,6 +92,24 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
     return is_shared(all) ? all : 0;
 }
 
+std::vector<double> maxima_of_differences(const Samples& X, Run& run) {
+    constexpr double kFinite = 0x1p-900;
+    std::vector<double> maxima = X.row_maxima(run);
+    if (X.is_sparse()) return maxima;
+    X.for_chunks(up_to(X.n_rows()), [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
+        visit_values(chunk.description(), [&](const auto& x) {
+            for (std::size_t r = begin; r < end; ++r) {
+                const std::int64_t row = static_cast<std::int64_t>(r) - offset;
+                const auto first = x(row, 0);
+                std::int64_t c = 1;
+                while (c < X.n_cols() && x(row, c) == first) ++c;
+                if (c == X.n_cols()) maxima[r] *= kFinite;
+            }
+        });
+    });
+    return maxima;
+}
+
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows) {
     double largest = 0;
     for (std::int64_t r : rows) largest = std::max(largest, row_maxima[at(r)]);

@@ -461,6 +461,16 @@ def test_kernels_of_the_callers(graph):
     assert_agrees(found, oracle.disc(graphs, 3), 4)
 
 
+@pytest.mark.parametrize("huge", [1e100, 1e300])
+def test_one_huge_value_of_a_whole_row(huge):
+    """A sentinel changes no distance between features, however large it is beside the rest."""
+    sets = two_sets(n=40, p=40)
+    with_sentinel = [np.vstack([sets[0], np.full((1, 40), huge)]), sets[1]]
+    how = {"graph": "dense", "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 4}
+    found, expected = fastfs.disc(with_sentinel, **how), fastfs.disc(sets, **how)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
+
+
 @pytest.mark.huge
 def test_pynndescent():
     """Compiles for a minute."""
