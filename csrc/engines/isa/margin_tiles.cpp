@@ -9,16 +9,26 @@ namespace {
 // With few registers a tile of 4 x 4 samples is two of 2 x 4.
 constexpr int kTileRows = kManyRegisters ? 4 : 2, kTileCols = 4;
 
-// Sums of adjacent lanes, of a and then of b.
+// Registers of a row between two jumps. Squares need only two instructions a difference, so those of the loop count:
+// 42 instead of 38 G pair-features/s in L1 (Zen 3, float32). Absolute differences run at 30 either way.
+constexpr int kSquareSteps = kRegister < 64 ? 2 : 1;
+
+// Sums of adjacent lanes, of a and then of b; with registers of 32 bytes within each half of them, which is one
+// instruction's reach.
 template <class T>
 inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
     using Mask [[maybe_unused]] = typename Vector<T>::Ints;
     if constexpr (Vector<T>::kLanes == 16) {
         return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
                FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-    } else if constexpr (Vector<T>::kLanes == 8) {
+    } else if constexpr (kRegister == 64) {
         return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
                FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    } else if constexpr (Vector<T>::kLanes == 8) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
+               FASTFS_SHUFFLE(Mask, a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+    } else if constexpr (kRegister == 32) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 4, 2, 6) + FASTFS_SHUFFLE(Mask, a, b, 1, 5, 3, 7);
     } else if constexpr (Vector<T>::kLanes == 4) {
         return FASTFS_SHUFFLE(Mask, a, b, 0, 2, 4, 6) + FASTFS_SHUFFLE(Mask, a, b, 1, 3, 5, 7);
     } else {
@@ -26,16 +36,32 @@ inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typenam
     }
 }
 
-// The sums of the lanes of n registers, side by side: each round halves the registers and how many lanes belong to one
-// sum.
-template <class T, int n>
-inline void add_lanes(typename Vector<T>::Type* x, T* sums) {
-    int left = n;
-    for (int lanes = Vector<T>::kLanes; lanes > 1; lanes /= 2) {
-        left /= 2;
-        for (int i = 0; i < left; ++i) x[i] = add_adjacent<T>(x[2 * i], x[2 * i + 1]);
+// The same of the halves of registers of 32 bytes, which add_adjacent leaves apart.
+template <class T>
+inline typename Vector<T>::Type add_halves(typename Vector<T>::Type a, typename Vector<T>::Type b) {
+    using Mask [[maybe_unused]] = typename Vector<T>::Ints;
+    if constexpr (Vector<T>::kLanes == 8) {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+               FASTFS_SHUFFLE(Mask, a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    } else {
+        return FASTFS_SHUFFLE(Mask, a, b, 0, 1, 4, 5) + FASTFS_SHUFFLE(Mask, a, b, 2, 3, 6, 7);
     }
-    for (int i = 0; i < left; ++i) store(sums + i * Vector<T>::kLanes, x[i]);
+}
+
+// The sums of the lanes of n registers side by side, n being their number of lanes; below that, in the recursion, a
+// register holds parts of sums.
+template <class T, int n>
+inline typename Vector<T>::Type lane_sums(const typename Vector<T>::Type* x) {
+    if constexpr (n == 1) {
+        return x[0];
+    } else {
+        const typename Vector<T>::Type a = lane_sums<T, n / 2>(x), b = lane_sums<T, n / 2>(x + n / 2);
+        if constexpr (kRegister == 32 && n == Vector<T>::kLanes) {
+            return add_halves<T>(a, b);
+        } else {
+            return add_adjacent<T>(a, b);
+        }
+    }
 }
 
 // Adding 1 * |d| by FMA spreads the work: where additions and FMA have units of their own, a sum of |differences| is
@@ -91,7 +117,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
     const T *a[kTileRows], *b[kTileCols];
     for (int i = 0; i < kTileRows; ++i) a[i] = left[i];
     for (int j = 0; j < kTileCols; ++j) b[j] = right[j];
-    for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
+    const auto add_terms = [&](std::int64_t k) {
         V x[kTileRows];
         for (int i = 0; i < kTileRows; ++i) x[i] = load(a[i] + k);
         for (int j = 0; j < kTileCols; ++j) {
@@ -107,8 +133,16 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
                 }
             }
         }
+    };
+    // n fills an even number of registers but the widest.
+    constexpr int kSteps = kTerm == Term::kSquare ? kSquareSteps : 1;
+    for (std::int64_t k = 0; k < n; k += kSteps * Vector<T>::kLanes) {
+        unrolled<kSteps>([&](int step) { add_terms(k + step * Vector<T>::kLanes); });
     }
-    add_lanes<T, kTileRows * kTileCols>(sum, sums);
+    unrolled<kTileRows * kTileCols / Vector<T>::kLanes>([&](int i) {
+        constexpr int kLanes = Vector<T>::kLanes;
+        store(sums + i * kLanes, lane_sums<T, kLanes>(sum + i * kLanes));
+    });
 }
 
 template <class T, Term kTerm>
