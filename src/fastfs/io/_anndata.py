@@ -88,7 +88,8 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
     """The group of the modality that is wanted."""
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
-    modalities = list(store["mod"])
+    with damage_of(path, "H5MU file"):
+        modalities = list(store["mod"])
     if wanted.mod is None:
         found = f" (modalities: {some_of(modalities)})"
         raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), found)
