@@ -314,6 +314,10 @@ void ScalesOfBlocks::load(ByteReader& from) {
         from.get(*values);
         from.expect(values->size() == n_cols);
     }
+    for (std::size_t c = 0; c < n_cols && n_rows_ > 0; ++c) {
+        from.expect(std::isfinite(lowest_[c]) && std::isfinite(highest_[c]) && lowest_[c] <= highest_[c]);
+        from.expect(!std::isnan(mean_[c]) && deviation_[c] >= 0);
+    }
 }
 
 FeatureScales ScalesOfBlocks::scales() const {

@@ -59,7 +59,9 @@ void ask(const Call& c, int n_threads) {
 }  // namespace
 
 fastfs_status attempt(Input& in, const Call& c) {
+    static const bool traces = std::getenv("FASTFS_FUZZ_TRACE") != nullptr;
     const std::uint8_t how = in.byte();
+    if (traces) std::fprintf(stderr, "%s, tried by %d\n", c.name, how);
     fastfs_run run = FASTFS_RUN_INIT;
     if (c.takes_run && (how & 3) == 1) ask(c, 1 + (how >> 2 & 1));
     if (c.takes_run && (how & 7) == 2) {
@@ -92,6 +94,7 @@ fastfs_status attempt(Input& in, const Call& c) {
     c.again();
     const Bytes before = c.changes_handle ? c.result() : Bytes();
     const fastfs_status status = c.call(&run);
+    if (traces) std::fprintf(stderr, "  status %d: %s\n", status, status == FASTFS_OK ? "" : fastfs_last_error());
     check_status(c, status);
     if (c.changes_handle && status != FASTFS_OK) {
         expect(c.result() == before, c.name, "a failure has changed the handle");

@@ -100,7 +100,8 @@ class Results {
 }  // namespace
 
 void try_manifest(Input& in) {
-    const std::int64_t d = draw_size(in, 2), n_chunks = in.one_in(3) ? in.from(1, 3) : 1;
+    std::int64_t d = draw_size(in, 2);
+    const std::int64_t n_chunks = in.one_in(3) ? in.from(1, 3) : 1;
     std::int64_t n = 0;
     std::vector<std::unique_ptr<Table>> tables;
     std::vector<fastfs_matrix> chunks;
@@ -112,6 +113,7 @@ void try_manifest(Input& in) {
         n += tables.back()->n;
         broken = broken || tables.back()->broken;
     }
+    d = tables.front()->d;
     fastfs_manifest* manifest = nullptr;
     const std::int32_t keep = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     const auto release = [&] {
@@ -247,8 +249,8 @@ void try_manifest_sums(Input& in) {
     };
     std::vector<double> before = saved();
     const auto bring_back = [&] {
-        expect(fastfs_manifest_sums_load(sums, before.data()) == FASTFS_OK, "fastfs_manifest_sums_load",
-               std::string("what was saved is refused: ") + fastfs_last_error());
+        const fastfs_status loaded = fastfs_manifest_sums_load(sums, before.data());
+        expect(loaded == FASTFS_OK, "fastfs_manifest_sums_load", "what was saved is refused");
     };
     bool moderate = true;
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {

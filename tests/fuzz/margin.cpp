@@ -536,7 +536,7 @@ void try_immigrate(Input& in) {
                          fastfs_immigrate_free(fitted);
                          fitted = nullptr;
                      }});
-    if (status == FASTFS_OK) {
+    if (status == FASTFS_OK && fastfs_immigrate_get(fitted, &found) == FASTFS_OK) {
         expect_finite(found.scores, d, "fastfs_immigrate_fit", "score");
         expect_finite(found.values, found.rank, "fastfs_immigrate_fit", "value");
         expect_finite(found.vectors, found.rank * found.n_features, "fastfs_immigrate_fit", "entry of a vector");

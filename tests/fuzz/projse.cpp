@@ -213,8 +213,8 @@ void try_projse_sums(Input& in) {
         return bytes;
     };
     const auto load = [](fastfs_projse_sums* into, const std::vector<double>& numbers) {
-        expect(fastfs_projse_load(into, numbers.data()) == FASTFS_OK, "fastfs_projse_load",
-               std::string("what was saved is refused: ") + fastfs_last_error());
+        const fastfs_status loaded = fastfs_projse_load(into, numbers.data());
+        expect(loaded == FASTFS_OK, "fastfs_projse_load", "what was saved is refused");
     };
     const auto bring_back = [&] { load(sums, before); };
     const bool by_labels = asked > 0 && in.one_in(2);

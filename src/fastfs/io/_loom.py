@@ -25,7 +25,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
     with ExitStack() as stack:
         with damage_of(path, _KIND):
             file = stack.enter_context(h5py.File(path, "r"))
-            layers = list(file.get("layers", ()))
+            layers = list(file.get("layers", {}).keys())
             missing = [part for part in ("matrix", "row_attrs", "col_attrs") if part not in file]
         if missing:
             raise ValueError(f"'{path}' is no {_KIND}: it has no '{missing[0]}'")
