@@ -193,6 +193,7 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
     require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
             "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
     require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
+    require(o.far == 0, "far must be 0 for a stream, not ", o.far);
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
             "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
     require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is ", o.n_neighbors);

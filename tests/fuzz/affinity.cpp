@@ -57,6 +57,7 @@ Expected expected(const std::vector<const Table*>& chunks, const fastfs_affinity
     const double of_distance = epsilon * static_cast<double>(n) * norms;
     if (o.kernel == FASTFS_LINEAR) return {linear, of_distance};
     if (o.kernel == FASTFS_SQEUCLIDEAN) return {D, of_distance};
+    if (!(o.sigma > 1e-3 && o.sigma < 1e3)) return {0.5, 0.5};
     const double exponent = D / (2 * o.sigma * o.sigma);
     return {std::exp(-exponent), of_distance / (2 * o.sigma * o.sigma) + 64 * epsilon};
 }

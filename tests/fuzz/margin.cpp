@@ -317,7 +317,9 @@ void try_relief_stream(Input& in) {
             fastfs_status last = FASTFS_OK;
             status = attempt(in, {"fastfs_relief_stream_update",
                                   [&](const fastfs_run* run) {
-                                      return last = fastfs_relief_stream_update(stream, &m, at, run);
+                                      const fastfs_status now = fastfs_relief_stream_update(stream, &m, at, run);
+                                      if (!run->bytes_needed) last = now;  // a question leaves the stream alone
+                                      return now;
                                   },
                                   [&] { return last == FASTFS_OK ? state() : Bytes(); },
                                   [&] {
