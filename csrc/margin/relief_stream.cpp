@@ -220,7 +220,7 @@ void ReliefStream::load(ByteReader& from) {
         rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
     };
     if (!search_) {
-        other.scales_.load(from);
+        other.scales_.load(from, other.n_seen_);
         from.get(other.n_stored_);
         from.expect(other.n_stored_.empty() || std::ssize(other.n_stored_) == n_cols());
         for (const double n : other.n_stored_) from.expect(n >= 0 && std::isfinite(n));

@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
 def make_inputs(folder: Path) -> None:
     import anndata
     import pandas as pd
+    import scipy.sparse
 
     rng = np.random.default_rng(0)
     n, d = 60, 200
@@ -58,7 +59,8 @@ def make_inputs(folder: Path) -> None:
     X[::2, :5] += 1
     names = [f"g{j}" for j in range(d)]
     frame = pd.DataFrame(X.round(4), columns=names)
-    anndata.AnnData(X, pd.DataFrame({"y": y}, index=map(str, range(n))), pd.DataFrame(index=names)).write_h5ad(
+    by_columns = scipy.sparse.csc_matrix(X * (X > 0))
+    anndata.AnnData(by_columns, pd.DataFrame({"y": y}, index=map(str, range(n))), pd.DataFrame(index=names)).write_h5ad(
         folder / "t.h5ad"
     )
     frame["y"] = y
