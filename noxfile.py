@@ -84,7 +84,9 @@ def fuzz(session: nox.Session) -> None:
     minutes = float(session.posargs[0]) if session.posargs else 10.0
     session.install(".[test]")
     run_fuzzers(session, "fuzz", "-max_len=1024", f"-max_total_time={15 * minutes:.0f}")
-    session.run("python", "-m", "tests.fuzz.readers", "--minutes", str(minutes / 2), "--seed", str(time.time_ns() % 10**9))
+    session.run(
+        "python", "-m", "tests.fuzz.readers", "--minutes", str(minutes / 2), "--seed", str(time.time_ns() % 10**9)
+    )
 
 
 @nox.session

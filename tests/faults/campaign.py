@@ -125,7 +125,9 @@ def signals(seed: int = 1, minutes: float = 1.0, most: int | None = None) -> lis
             name = list(COMMANDS)[rng.integers(len(COMMANDS))]
             number = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL][rng.integers(3)]
             folder = shutil.copytree(inputs, Path(place, "work"))
-            wrong, was_stopped = stop(name, number, float(rng.random()) * 1.1 * takes[name], folder, bool(rng.integers(2)))
+            wrong, was_stopped = stop(
+                name, number, float(rng.random()) * 1.1 * takes[name], folder, bool(rng.integers(2))
+            )
             stopped[number.name, was_stopped] += 1
             findings += [f"{name}, {number.name}: {one}" for one in wrong]
             shutil.rmtree(folder)
@@ -142,7 +144,9 @@ def stop(name: str, number: signal.Signals, after: float, folder: Path, overwrit
             (folder / out).write_text("old\n")
     before = {path.name for path in folder.iterdir()}
     wrong = []
-    with subprocess.Popen(command(name), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command(name), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         time.sleep(after)
         process.send_signal(number)
         try:
@@ -234,20 +238,22 @@ X, y = rng.normal(size=(n, d)), np.arange(n) % 2
 small = rng.normal(size=(20, 10)), np.arange(20) % 2
 def status(what):
     return next(1024 * int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(what))
-def call(X, y, **how):
-    if name == "affinity": fastfs.affinity(X, sigma=10.0, **how)
-    elif name == "manifest": fastfs.manifest_scores(X, y, **how)
-    elif name == "relieff": fastfs.ReliefF(n_jobs=1, **({} if not how else {"max_memory": how["max_memory"]})).fit(X, y)
-    elif name == "im4e": fastfs.IM4E(n_jobs=1, max_memory=how.get("max_memory")).fit(X, y)
-    elif name == "projse": fastfs.ProjSe(n_features_to_select=10, n_jobs=1, max_memory=how.get("max_memory")).fit(X, X[:, :400])
-    elif name == "disc": fastfs.DiSC(n_jobs=1, max_memory=how.get("max_memory")).fit(X, y)
-    elif name == "ikdr": fastfs.IKDR(n_jobs=1, max_memory=how.get("max_memory"), max_iter=2).fit(X[:400, :300], y[:400])
-    elif name == "immigrate": fastfs.IMMIGRATE(n_jobs=1, max_memory=how.get("max_memory"), max_iter=2).fit(X[:300, :600], y[:300])
-    elif name == "correlation": fastfs.differential_correlation(X, y, **how)
-    else: raise SystemExit("no such method")
-threads = {"n_threads": 1} if name in ("affinity", "manifest", "correlation") else {}
+of = {"relieff": "ReliefF", "im4e": "IM4E", "projse": "ProjSe", "disc": "DiSC", "ikdr": "IKDR", "immigrate": "IMMIGRATE"}
+more = {"projse": {"n_features_to_select": 10}, "ikdr": {"max_iter": 2}, "immigrate": {"max_iter": 2}}
+def call(X, y, max_memory=None):
+    if name == "affinity":
+        fastfs.affinity(X, sigma=10.0, n_threads=1, max_memory=max_memory)
+    elif name == "manifest":
+        fastfs.manifest_scores(X, y, n_threads=1, max_memory=max_memory)
+    elif name == "correlation":
+        fastfs.differential_correlation(X, y, n_threads=1, max_memory=max_memory)
+    else:
+        if name == "ikdr": X, y = X[:400, :300], y[:400]
+        if name == "immigrate": X, y = X[:300, :600], y[:300]
+        model = getattr(fastfs, of[name])(n_jobs=1, max_memory=max_memory, **more.get(name, {}))
+        model.fit(X, X[:, :400] if name == "projse" else y)
 import warnings; warnings.simplefilter("ignore")
-call(*small, **threads)  # what is loaded once
+call(*small)  # what is loaded once
 before = status("VmRSS")
 if isolated == "as":
     most = status("VmSize") + int(limit * budget)
@@ -256,7 +262,7 @@ elif isolated:
     open(f"{isolated}/memory.limit_in_bytes", "w").write(str(status("VmRSS") + int(limit * budget)))
     open(f"{isolated}/cgroup.procs", "w").write(str(os.getpid()))
 try:
-    call(X, y, max_memory=budget, **threads)
+    call(X, y, max_memory=budget)
     ended = "well"
 except MemoryError as error:
     ended = str(error) or "a bare MemoryError"
@@ -300,7 +306,9 @@ def memory(budgets: tuple[int, ...] = (8, 32, 96, 256), methods: tuple[str, ...]
                         findings.append(f"{where}exit code {finished.returncode}: {finished.stderr[-2000:]}")
                         continue
                     result = json.loads(finished.stdout)
-                    print(f"{name:<12} {megabytes:>5} MB {how:>10}  {result['ended'][:60]}, {result['taken'] / 1e6:.0f} MB")
+                    print(
+                        f"{name:<12} {megabytes:>5} MB {how:>10}  {result['ended'][:60]}, {result['taken'] / 1e6:.0f} MB"
+                    )
                     if result["ended"] != "well" and "budget" not in result["ended"]:
                         findings.append(f"{where}{result['ended']}")
                     elif "the system gave no more memory" in result["ended"]:
@@ -329,7 +337,9 @@ def neighbours(n_busy: int = 4, rounds: int = 5) -> list[str]:
     for _ in range(rounds):
         for name, call in calls.items():
             for busy in (False, True):
-                others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy if busy else 0)]
+                others = [
+                    subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy if busy else 0)
+                ]
                 try:
                     time.sleep(0.3 if busy else 0)
                     start = time.monotonic()
@@ -343,7 +353,9 @@ def neighbours(n_busy: int = 4, rounds: int = 5) -> list[str]:
     fair = (cores + n_busy) / cores  # as many threads as cores, each with its share
     for name in calls:
         alone, busy = (statistics.median(times[name, which]) for which in (False, True))
-        print(f"{name}: {alone:.2f} s alone, {busy:.2f} s beside {n_busy} busy processes: {busy / alone:.1f}x ({fair:.1f}x is fair)")
+        print(
+            f"{name}: {alone:.2f} s alone, {busy:.2f} s beside {n_busy} busy processes: {busy / alone:.1f}x ({fair:.1f}x is fair)"
+        )
     return []
 
 

@@ -65,8 +65,7 @@ Expected expected(const std::vector<const Table*>& chunks, const fastfs_affinity
 double epsilon_of(const fastfs_matrix& m) { return m.dtype == FASTFS_FLOAT32 ? 0x1p-23 : 0x1p-52; }
 
 double get(const unsigned char* p, bool is_float, std::int64_t k) {
-    return is_float ? static_cast<double>(reinterpret_cast<const float*>(p)[k])
-                    : reinterpret_cast<const double*>(p)[k];
+    return is_float ? static_cast<double>(reinterpret_cast<const float*>(p)[k]) : reinterpret_cast<const double*>(p)[k];
 }
 
 }  // namespace
@@ -142,18 +141,18 @@ void try_gram(Input& in) {
     const auto o = draw_options(in);
     fastfs_gram* gram = nullptr;
     const std::int64_t asked = in.mostly(d);
-    fastfs_status status = attempt(
-        in, {"fastfs_gram_new",
-             [&](const fastfs_run* run) { return fastfs_gram_new(asked <= 400 ? asked : -asked, run, &gram); },
-             [&] {
-                 Bytes bytes;
-                 bytes.add(fastfs_gram_rows(gram));
-                 return bytes;
-             },
-             [&] {
-                 fastfs_gram_free(gram);
-                 gram = nullptr;
-             }});
+    fastfs_status status =
+        attempt(in, {"fastfs_gram_new",
+                     [&](const fastfs_run* run) { return fastfs_gram_new(asked <= 400 ? asked : -asked, run, &gram); },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(fastfs_gram_rows(gram));
+                         return bytes;
+                     },
+                     [&] {
+                         fastfs_gram_free(gram);
+                         gram = nullptr;
+                     }});
     if (status != FASTFS_OK) return;
     std::vector<double> out(static_cast<std::size_t>(asked * asked));
     fastfs_affinity_options linear = FASTFS_AFFINITY_OPTIONS_INIT;
@@ -172,9 +171,9 @@ void try_gram(Input& in) {
         for (const Table* X : seen) fastfs_gram_update(gram, &X->m, nullptr);
     };
     for (const Table* X : {first.get(), second.get()}) {
-        status = attempt(in, {"fastfs_gram_update",
-                              [&](const fastfs_run* run) { return fastfs_gram_update(gram, &X->m, run); }, state,
-                              replay, true});
+        status = attempt(
+            in, {"fastfs_gram_update", [&](const fastfs_run* run) { return fastfs_gram_update(gram, &X->m, run); },
+                 state, replay, true});
         expect(!X->broken || status == FASTFS_EINVAL, "fastfs_gram_update", "a broken matrix is accepted");
         if (status == FASTFS_OK) seen.push_back(X);
     }
@@ -222,17 +221,17 @@ void try_neighbors(Input& in) {
     std::vector<std::int64_t> neighbors(static_cast<std::size_t>(d * room));
     std::vector<double> distances(neighbors.size());
     const char* const name = "fastfs_nearest_features";
-    const fastfs_status status = attempt(in, {name,
-                                              [&](const fastfs_run* run) {
-                                                  return fastfs_nearest_features(&X->m, k, run, neighbors.data(),
-                                                                                 distances.data());
-                                              },
-                                              [&] {
-                                                  Bytes bytes;
-                                                  bytes.add(neighbors);
-                                                  bytes.add(distances);
-                                                  return bytes;
-                                              }});
+    const fastfs_status status =
+        attempt(in, {name,
+                     [&](const fastfs_run* run) {
+                         return fastfs_nearest_features(&X->m, k, run, neighbors.data(), distances.data());
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(neighbors);
+                         bytes.add(distances);
+                         return bytes;
+                     }});
     expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
     if (status != FASTFS_OK) return;
     for (std::int64_t a = 0; a < d; ++a) {
@@ -261,7 +260,8 @@ void try_neighbors(Input& in) {
 
 void try_spectral(Input& in) {
     const std::int64_t n = draw_size(in, 1);
-    const Values kind = in.pick({Values::kDigits, Values::kQuarters, Values::kEqual, Values::kQuarters, Values::kSpecial});
+    const Values kind =
+        in.pick({Values::kDigits, Values::kQuarters, Values::kEqual, Values::kQuarters, Values::kSpecial});
     Random random(in.word());
     const std::int64_t rank = in.pick<std::int64_t>({0, 1, 3, n});
     // B B', so that it is positive semidefinite, with or without full rank.
@@ -312,21 +312,19 @@ void try_spectral(Input& in) {
     const std::vector<double> other = draw();
     std::int64_t found = -1;
     std::vector<double> nu(static_cast<std::size_t>(n));
-    const fastfs_status status =
-        attempt(in, {"fastfs_pencil",
-                     [&](const fastfs_run* run) {
-                         return fastfs_pencil(n, V.data(), other.data(), nu.data(), &found, run);
-                     },
-                     [&] {
-                         Bytes bytes;
-                         bytes.add(V.data(), n * std::max<std::int64_t>(found, 0));
-                         bytes.add(nu.data(), std::max<std::int64_t>(found, 0));
-                         return bytes;
-                     },
-                     [&] {
-                         V = A;
-                         found = -1;
-                     }});
+    const fastfs_status status = attempt(
+        in, {"fastfs_pencil",
+             [&](const fastfs_run* run) { return fastfs_pencil(n, V.data(), other.data(), nu.data(), &found, run); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(V.data(), n * std::max<std::int64_t>(found, 0));
+                 bytes.add(nu.data(), std::max<std::int64_t>(found, 0));
+                 return bytes;
+             },
+             [&] {
+                 V = A;
+                 found = -1;
+             }});
     if (status != FASTFS_OK || kind == Values::kSpecial) return;
     double norm = 0;
     for (std::size_t k = 0; k < A.size(); ++k) norm = std::max(norm, std::abs(A[k]) + std::abs(other[k]));

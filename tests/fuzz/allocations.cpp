@@ -1,6 +1,6 @@
-// Each call of the fuzzer's groups, again and again, without its first block of memory, its second, and so on to the last:
-// it must end with FASTFS_ENOMEM, or go on without that block to the same results, leave the handle that it changes as it
-// was, and lose nothing, which the leak sanitizer tells.
+// Each call of the fuzzer's groups, again and again, without its first block of memory, its second, and so on to the
+// last: it must end with FASTFS_ENOMEM, or go on without that block to the same results, leave the handle that it
+// changes as it was, and lose nothing, which the leak sanitizer tells.
 #include <sanitizer/lsan_interface.h>
 
 #include <atomic>

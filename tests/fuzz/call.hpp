@@ -19,7 +19,8 @@ class Bytes {
   public:
     template <class T>
     void add(const T* values, std::int64_t n) {
-        if (values && n > 0) bytes_.append(reinterpret_cast<const char*>(values), static_cast<std::size_t>(n) * sizeof(T));
+        if (values && n > 0)
+            bytes_.append(reinterpret_cast<const char*>(values), static_cast<std::size_t>(n) * sizeof(T));
     }
     template <class T>
     void add(const std::vector<T>& values) {
@@ -102,24 +103,15 @@ struct Group {
     void (*run)(Input&);
 };
 inline constexpr Group kGroups[] = {
-    {"affinity", try_affinity},
-    {"gram", try_gram},
-    {"spectral", try_spectral},
-    {"neighbors", try_neighbors},
-    {"manifest", try_manifest},
-    {"manifest_sums", try_manifest_sums},
-    {"projse", try_projse},
-    {"projse_sums", try_projse_sums},
-    {"relief", try_relief},
-    {"relief_stream", try_relief_stream},
-    {"im4e", try_im4e},
-    {"immigrate", try_immigrate},
-    {"disc", try_disc},
-    {"disc_stream", try_disc_stream},
-    {"ikdr", try_ikdr},
-    {"correlation", try_correlation},
-    {"snps", try_snps},
-    {"machine", try_machine},
+    {"affinity", try_affinity}, {"gram", try_gram},
+    {"spectral", try_spectral}, {"neighbors", try_neighbors},
+    {"manifest", try_manifest}, {"manifest_sums", try_manifest_sums},
+    {"projse", try_projse},     {"projse_sums", try_projse_sums},
+    {"relief", try_relief},     {"relief_stream", try_relief_stream},
+    {"im4e", try_im4e},         {"immigrate", try_immigrate},
+    {"disc", try_disc},         {"disc_stream", try_disc_stream},
+    {"ikdr", try_ikdr},         {"correlation", try_correlation},
+    {"snps", try_snps},         {"machine", try_machine},
 };
 
 // BLAS is registered, and a call without a budget of its own may take half a gigabyte.

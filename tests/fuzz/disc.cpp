@@ -23,7 +23,8 @@ void gaussian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n
 
 fastfs_disc_options draw_options(Input& in) {
     fastfs_disc_options o = FASTFS_DISC_OPTIONS_INIT;
-    o.graph = in.mostly<std::int32_t>(in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}));
+    o.graph =
+        in.mostly<std::int32_t>(in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}));
     o.constant = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     o.bandwidth_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
     o.n_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
@@ -71,7 +72,8 @@ std::unique_ptr<Table> draw_graph(Input& in, std::int64_t p) {
         indptr.push_back(std::ssize(indices));
     }
     if (!values.empty() && in.one_in(8)) {
-        values[static_cast<std::size_t>(random.below(std::ssize(values)))] = in.pick({-1.0, 0.0, 5.0, 1e300, 1e-300, double(NAN)});
+        values[static_cast<std::size_t>(random.below(std::ssize(values)))] =
+            in.pick({-1.0, 0.0, 5.0, 1e300, 1e-300, double(NAN)});
     }
     if (!indices.empty() && in.one_in(32)) {
         indices.front() = in.pick<std::int64_t>({-1, p, kMost64});
@@ -169,15 +171,14 @@ void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_
               bool broken) {
     fastfs_disc* fitted = nullptr;
     const std::int64_t n_sets = std::ssize(sets);
-    fastfs_status status = attempt(in, {"fastfs_disc_fit",
-                                        [&](const fastfs_run* run) {
-                                            return fastfs_disc_fit(sets.data(), n_sets, &o, run, &fitted);
-                                        },
-                                        [&] { return bytes_of(fitted, n_sets, fitted != nullptr, "fastfs_disc_fit"); },
-                                        [&] {
-                                            fastfs_disc_free(fitted);
-                                            fitted = nullptr;
-                                        }});
+    fastfs_status status =
+        attempt(in, {"fastfs_disc_fit",
+                     [&](const fastfs_run* run) { return fastfs_disc_fit(sets.data(), n_sets, &o, run, &fitted); },
+                     [&] { return bytes_of(fitted, n_sets, fitted != nullptr, "fastfs_disc_fit"); },
+                     [&] {
+                         fastfs_disc_free(fitted);
+                         fitted = nullptr;
+                     }});
     fastfs_disc_free(fitted);
     expect(!broken || status == FASTFS_EINVAL, "fastfs_disc_fit", "a broken matrix is accepted");
     if (o.scaling != 0 || in.one_in(16)) {
@@ -233,19 +234,18 @@ void try_disc_stream(Input& in) {
     }
     const auto labels = draw_labels(in, n, G);
     fastfs_disc_stream *stream = nullptr, *kept = nullptr;
-    fastfs_status status = attempt(in, {"fastfs_disc_stream_new",
-                                        [&](const fastfs_run* run) {
-                                            return fastfs_disc_stream_new(n, p, labels.data(), G, &o, run, &stream);
-                                        },
-                                        [&] {
-                                            Bytes bytes;
-                                            bytes.add(stream == nullptr);
-                                            return bytes;
-                                        },
-                                        [&] {
-                                            fastfs_disc_stream_free(stream);
-                                            stream = nullptr;
-                                        }});
+    fastfs_status status = attempt(
+        in, {"fastfs_disc_stream_new",
+             [&](const fastfs_run* run) { return fastfs_disc_stream_new(n, p, labels.data(), G, &o, run, &stream); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(stream == nullptr);
+                 return bytes;
+             },
+             [&] {
+                 fastfs_disc_stream_free(stream);
+                 stream = nullptr;
+             }});
     if (status != FASTFS_OK) return;
     const auto keep = [&] {
         fastfs_disc_stream_free(kept);
@@ -272,11 +272,10 @@ void try_disc_stream(Input& in) {
         for (std::size_t k = 0; k < blocks.size() && alive; ++k) {
             const std::int64_t at = in.mostly(begins[k]);
             keep();
-            status = attempt(in, {"fastfs_disc_stream_update",
-                                  [&](const fastfs_run* run) {
-                                      return fastfs_disc_stream_update(stream, &blocks[k]->m, at, run);
-                                  },
-                                  [] { return Bytes(); }, bring_back});
+            status = attempt(
+                in, {"fastfs_disc_stream_update",
+                     [&](const fastfs_run* run) { return fastfs_disc_stream_update(stream, &blocks[k]->m, at, run); },
+                     [] { return Bytes(); }, bring_back});
             expect(!blocks[k]->broken || status == FASTFS_EINVAL, "fastfs_disc_stream_update",
                    "a broken matrix is accepted");
             alive = status == FASTFS_OK;
@@ -293,12 +292,14 @@ void try_disc_stream(Input& in) {
             if (!in.one_in(4)) bring_back();
         }
         keep();
-        status = attempt(in, {"fastfs_disc_stream_next",
-                              [&](const fastfs_run* run) { return fastfs_disc_stream_next(stream, run); },
-                              [] { return Bytes(); }, bring_back});
+        status = attempt(
+            in, {"fastfs_disc_stream_next", [&](const fastfs_run* run) { return fastfs_disc_stream_next(stream, run); },
+                 [] { return Bytes(); }, bring_back});
         alive = status == FASTFS_OK;
         std::vector<double> means(static_cast<std::size_t>(G * p));
-        if (alive) expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means", fastfs_last_error());
+        if (alive)
+            expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means",
+                   fastfs_last_error());
     }
     if (alive || in.one_in(8)) {
         std::vector<fastfs_disc_set> sets;

@@ -25,9 +25,9 @@ namespace {
 void check_status(const Call& c, fastfs_status status) {
     if (status == FASTFS_OK) return;
     const std::string message = fastfs_last_error();
-    expect(status == FASTFS_EINVAL || status == FASTFS_ENOMEM || status == FASTFS_ENUMERIC ||
-               status == FASTFS_ECANCELED,
-           c.name, "status " + std::to_string(status) + ": " + message);
+    expect(
+        status == FASTFS_EINVAL || status == FASTFS_ENOMEM || status == FASTFS_ENUMERIC || status == FASTFS_ECANCELED,
+        c.name, "status " + std::to_string(status) + ": " + message);
     expect(message.size() > 10 && message.find('\n') == std::string::npos && message.find(". ") == std::string::npos,
            c.name, "no sentence: '" + message + "'");
     expect(message.find("the system gave no more memory") == std::string::npos, c.name,

@@ -12,7 +12,8 @@ namespace {
 
 // The embedding by a model whose numbers come from the input alone, against a plain loop.
 void try_embed(Input& in) {
-    const std::int64_t n = draw_size(in, 1), d = draw_size(in, 1), M = in.from(1, 4), S = in.from(1, 6), k = in.from(1, 3);
+    const std::int64_t n = draw_size(in, 1), d = draw_size(in, 1), M = in.from(1, 4), S = in.from(1, 6),
+                       k = in.from(1, 3);
     const auto X = draw_table(in, n, d, kDense | kGenotype);
     Random random(in.word());
     std::vector<double> weights, deltas, means, scales, support, coefficients;
@@ -130,7 +131,8 @@ void try_ikdr(Input& in) {
         kernels.width = in.mostly<std::int32_t>(in.pick({0, 1, 2}));
         kernels.delta = in.mostly_real(in.pick({1.0, 1e-3, 100.0}));
     }
-    const std::int64_t of_kernels = kernels.matrices || kernels.groups || kernels.n_kernels == 1 ? kernels.n_kernels : d;
+    const std::int64_t of_kernels =
+        kernels.matrices || kernels.groups || kernels.n_kernels == 1 ? kernels.n_kernels : d;
     fastfs_ikdr_options o = FASTFS_IKDR_OPTIONS_INIT;
     const double lambdas[] = {in.mostly_real(0.1), in.mostly_real(1.0)};
     if (in.one_in(3)) {
@@ -152,7 +154,8 @@ void try_ikdr(Input& in) {
     o.seed = in.byte();
     const std::int64_t k = o.n_components == 0 ? C : std::clamp<std::int64_t>(o.n_components, 1, n);
     std::vector<double> A(static_cast<std::size_t>(n * k), 1.0 / static_cast<double>(n)),
-        weights(static_cast<std::size_t>(std::max<std::int64_t>(of_kernels, 1)), 1.0 / static_cast<double>(std::max<std::int64_t>(of_kernels, 1)));
+        weights(static_cast<std::size_t>(std::max<std::int64_t>(of_kernels, 1)),
+                1.0 / static_cast<double>(std::max<std::int64_t>(of_kernels, 1)));
     if (in.one_in(8)) A.back() = in.mostly_real(0.5);
     if (in.one_in(4)) o.A = A.data();
     if (in.one_in(4)) o.weights = weights.data();
@@ -174,15 +177,13 @@ void try_ikdr(Input& in) {
         }
         return bytes;
     };
-    fastfs_status status = attempt(in, {name,
-                                        [&](const fastfs_run* run) {
-                                            return fastfs_ikdr_fit(&kernels, labels.data(), C, &o, run, &fitted);
-                                        },
-                                        result,
-                                        [&] {
-                                            fastfs_ikdr_free(fitted);
-                                            fitted = nullptr;
-                                        }});
+    fastfs_status status = attempt(
+        in, {name, [&](const fastfs_run* run) { return fastfs_ikdr_fit(&kernels, labels.data(), C, &o, run, &fitted); },
+             result,
+             [&] {
+                 fastfs_ikdr_free(fitted);
+                 fitted = nullptr;
+             }});
     fastfs_ikdr_free(fitted);
     expect(by_matrices || !X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
 }

@@ -74,8 +74,8 @@ inline bool is_exact(Values kind) { return kind == Values::kDigits || kind == Va
 inline bool is_moderate(Values kind) { return kind != Values::kScales && kind != Values::kSpecial; }
 
 inline Values draw_values(Input& in) {
-    return in.pick({Values::kDigits, Values::kQuarters, Values::kQuarters, Values::kScales, Values::kEqual,
-                    Values::kSpecial});
+    return in.pick(
+        {Values::kDigits, Values::kQuarters, Values::kQuarters, Values::kScales, Values::kEqual, Values::kSpecial});
 }
 
 inline double draw_value(Random& random, Values kind) {
@@ -91,7 +91,7 @@ inline double draw_value(Random& random, Values kind) {
         case Values::kSpecial:
             break;
     }
-    constexpr double special[] = {0.0,  -0.0,     1.0,      -1.0,    1e-310,   -4.9e-324, 1e-40,         1e19, 3e38,
+    constexpr double special[] = {0.0,  -0.0,    1.0,      -1.0,    1e-310,   -4.9e-324, 1e-40,       1e19, 3e38,
                                   1e40, 1.3e154, -1.3e154, 1.7e308, -1.7e308, INFINITY,  double(NAN), 2.0,  1e-20};
     const std::int64_t n = static_cast<std::int64_t>(sizeof special / sizeof *special);
     return random.below(8) > 0 ? random.uniform() : special[random.below(n)];
@@ -129,8 +129,8 @@ struct Table {
     fastfs_matrix m = FASTFS_MATRIX_INIT;
     std::vector<double> numbers;  // row-major, what the matrix stands for, in double
     Values kind = Values::kDigits;
-    bool broken = false;  // must be refused
-    bool has_gaps = false;  // missing genotypes
+    bool broken = false;        // must be refused
+    bool has_gaps = false;      // missing genotypes
     std::int64_t n = 0, d = 0;  // what n_rows and n_cols are, if they don't lie
     Block values, indices, indptr, row_list, col_list;
 
@@ -191,8 +191,7 @@ void fill_dense(Input& in, Table& t, Random& random) {
         const double of_column = draw_value(random, t.kind);
         const bool equal = whole_columns && random.below(2) == 0;
         for (std::int64_t r = 0; r < t.m.n_rows; ++r) {
-            first[r * t.m.row_stride + c * t.m.col_stride] =
-                narrow<T>(equal ? of_column : draw_value(random, t.kind));
+            first[r * t.m.row_stride + c * t.m.col_stride] = narrow<T>(equal ? of_column : draw_value(random, t.kind));
         }
     }
     for (std::int64_t r = 0; r < t.m.n_rows; ++r) {
@@ -239,8 +238,8 @@ void fill_sparse(Input& in, Table& t, Random& random) {
                 indptr[0] = 1;
                 break;
             case 1:
-                indptr[indptr.size() / 2] = in.pick<I>({I(-1), std::numeric_limits<I>::max(),
-                                                        std::numeric_limits<I>::lowest()});
+                indptr[indptr.size() / 2] =
+                    in.pick<I>({I(-1), std::numeric_limits<I>::max(), std::numeric_limits<I>::lowest()});
                 t.broken = indptr.size() > 2 || indptr[0] != 0;
                 if (indptr.size() <= 2) indptr.back() = static_cast<I>(indices.size());
                 break;
@@ -381,7 +380,8 @@ inline std::vector<std::int64_t> draw_labels(Input& in, std::int64_t n, std::int
     Random random(in.word());
     std::vector<std::int64_t> labels;
     const bool even = in.one_in(2);
-    for (std::int64_t r = 0; r < n; ++r) labels.push_back(r < n_classes || even ? r % n_classes : random.below(n_classes));
+    for (std::int64_t r = 0; r < n; ++r)
+        labels.push_back(r < n_classes || even ? r % n_classes : random.below(n_classes));
     if (in.one_in(48)) labels.back() = in.pick<std::int64_t>({-1, n_classes, kMost64, -kMost64});
     return labels;
 }

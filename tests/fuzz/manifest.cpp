@@ -12,8 +12,8 @@ namespace {
 fastfs_manifest_options draw_options(Input& in, std::int64_t d) {
     fastfs_manifest_options o = FASTFS_MANIFEST_OPTIONS_INIT;
     if (in.one_in(4)) o.form = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_SPD, FASTFS_MANIFEST_SPSD}));
-    o.accuracy = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST,
-                                                  FASTFS_MANIFEST_HIGH}));
+    o.accuracy = in.mostly<std::int32_t>(
+        in.pick({FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}));
     o.rank = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 2, 5, d, 50}));
     o.multiclass = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_OVR, FASTFS_MANIFEST_OVO}));
     o.seed = in.byte();
@@ -28,7 +28,8 @@ class Results {
     Results(Input& in, std::int64_t d, std::int64_t n_classes) {
         n_scales = in.one_in(4) ? 2 : 1;
         const std::int64_t C = n_classes, problems = std::max<std::int64_t>(C * (C - 1) / 2, C), kernels = 2 * C;
-        const std::int64_t components = in.one_in(2) ? 0 : in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(d, 3)));
+        const std::int64_t components =
+            in.one_in(2) ? 0 : in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(d, 3)));
         const std::int64_t k = std::clamp<std::int64_t>(components, 0, 2 * d);
         sigmas_.assign(static_cast<std::size_t>(kernels), 1.5);
         if (in.one_in(8)) sigmas_.front() = in.mostly_real(1e-3);
@@ -144,19 +145,20 @@ void try_manifest(Input& in) {
                                                          results.results.front().n_components, run, &plan);
                      },
                      [&] { return Bytes(); }});
-        status = attempt(in, {"fastfs_manifest_fit",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_manifest_fit(manifest, labels.data(), n_classes, &o,
-                                                             results.scales.data(), results.n_scales, run,
-                                                             results.results.data());
-                              },
-                              [&] { return results.bytes(); }, [&] { results.clear(); }});
+        status =
+            attempt(in, {"fastfs_manifest_fit",
+                         [&](const fastfs_run* run) {
+                             return fastfs_manifest_fit(manifest, labels.data(), n_classes, &o, results.scales.data(),
+                                                        results.n_scales, run, results.results.data());
+                         },
+                         [&] { return results.bytes(); }, [&] { results.clear(); }});
         if (status == FASTFS_OK) results.expect_finite("fastfs_manifest_fit");
     }
     release();
 
     if (in.one_in(4)) {  // what needs no table
-        const std::int64_t C = in.from(2, 4), o = in.below(2), problems = o == FASTFS_MANIFEST_OVO || C == 2 ? C * (C - 1) / 2 : C;
+        const std::int64_t C = in.from(2, 4), o = in.below(2),
+                           problems = o == FASTFS_MANIFEST_OVO || C == 2 ? C * (C - 1) / 2 : C;
         std::vector<double> of(static_cast<std::size_t>(problems * d)), scores(static_cast<std::size_t>(d)),
             of_classes(static_cast<std::size_t>(C * d)), means(scores);
         Random random(in.word());
@@ -190,17 +192,18 @@ void try_manifest(Input& in) {
         const auto K1 = draw(), K2 = draw();
         std::vector<double> scores(static_cast<std::size_t>(d));
         std::int32_t warnings = 0;
-        status = attempt(in, {"fastfs_manifest_kernels",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_manifest_kernels(d, K1.data(), K2.data(), run, scores.data(), &warnings);
-                              },
-                              [&] {
-                                  Bytes bytes;
-                                  bytes.add(scores);
-                                  bytes.add(warnings);
-                                  return bytes;
-                              },
-                              [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
+        status =
+            attempt(in, {"fastfs_manifest_kernels",
+                         [&](const fastfs_run* run) {
+                             return fastfs_manifest_kernels(d, K1.data(), K2.data(), run, scores.data(), &warnings);
+                         },
+                         [&] {
+                             Bytes bytes;
+                             bytes.add(scores);
+                             bytes.add(warnings);
+                             return bytes;
+                         },
+                         [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
         if (status == FASTFS_OK) expect_finite(scores.data(), d, "fastfs_manifest_kernels", "score");
     }
 }
@@ -216,9 +219,7 @@ void try_manifest_sums(Input& in) {
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t planned = in.mostly(d);
     attempt(in, {"fastfs_manifest_sums_plan",
-                 [&](const fastfs_run* run) {
-                     return fastfs_manifest_sums_plan(planned, G, C, &o, 1, 0, run, &plan);
-                 },
+                 [&](const fastfs_run* run) { return fastfs_manifest_sums_plan(planned, G, C, &o, 1, 0, run, &plan); },
                  [&] { return Bytes(); }});
     fastfs_manifest_sums* sums = nullptr;
     const std::int64_t asked = in.mostly(d);
@@ -226,16 +227,16 @@ void try_manifest_sums(Input& in) {
         fastfs_manifest_sums_free(sums);
         sums = nullptr;
     };
-    fastfs_status status = attempt(in, {"fastfs_manifest_sums_new",
-                                        [&](const fastfs_run* run) {
-                                            return fastfs_manifest_sums_new(asked <= 400 ? asked : -1, G, &o, run, &sums);
-                                        },
-                                        [&] {
-                                            Bytes bytes;
-                                            bytes.add(fastfs_manifest_sums_size(sums));
-                                            return bytes;
-                                        },
-                                        release});
+    fastfs_status status = attempt(
+        in,
+        {"fastfs_manifest_sums_new",
+         [&](const fastfs_run* run) { return fastfs_manifest_sums_new(asked <= 400 ? asked : -1, G, &o, run, &sums); },
+         [&] {
+             Bytes bytes;
+             bytes.add(fastfs_manifest_sums_size(sums));
+             return bytes;
+         },
+         release});
     if (status != FASTFS_OK || asked != d) return release();
     const auto saved = [&] {
         std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
@@ -256,11 +257,10 @@ void try_manifest_sums(Input& in) {
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const auto X = draw_table(in, draw_size(in, 1), in.one_in(64) ? d + 1 : d, kDense | kCsr | kGenotype);
         const auto groups = draw_labels(in, X->n, G);
-        status = attempt(in, {"fastfs_manifest_sums_update",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_manifest_sums_update(sums, &X->m, groups.data(), run);
-                              },
-                              state, bring_back, true});
+        status = attempt(
+            in, {"fastfs_manifest_sums_update",
+                 [&](const fastfs_run* run) { return fastfs_manifest_sums_update(sums, &X->m, groups.data(), run); },
+                 state, bring_back, true});
         expect(!X->broken || status == FASTFS_EINVAL, "fastfs_manifest_sums_update", "a broken matrix is accepted");
         moderate = moderate && is_moderate(X->kind);
         before = saved();
@@ -284,7 +284,8 @@ void try_manifest_sums(Input& in) {
         std::vector<double> strange = before;
         Random random(in.word());
         for (int k = 0; k < 4; ++k) {
-            strange[static_cast<std::size_t>(random.below(k == 0 ? std::min<std::int64_t>(8, std::ssize(strange)) : std::ssize(strange)))] =
+            strange[static_cast<std::size_t>(
+                random.below(k == 0 ? std::min<std::int64_t>(8, std::ssize(strange)) : std::ssize(strange)))] =
                 in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, -1e-3}));
         }
         attempt(in, {"fastfs_manifest_sums_load",

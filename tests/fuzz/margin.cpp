@@ -32,15 +32,16 @@ std::unique_ptr<Stage> draw_stage(Input& in, bool plain) {
     Random random(in.word());
     auto& o = stage->options;
     const bool is_sparse = stage->X->m.storage == FASTFS_CSR || stage->X->m.storage == FASTFS_CSC;
-    o.scaling = in.mostly<std::int32_t>(in.pick({FASTFS_SCALE_NONE, FASTFS_SCALE_RANGE,
-                                                 is_sparse ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD}));
-    o.keep = in.mostly<std::int32_t>(in.pick({FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN,
-                                              is_sparse ? FASTFS_KEEP_NONE : FASTFS_KEEP_SQUARED_EUCLIDEAN}));
+    o.scaling = in.mostly<std::int32_t>(
+        in.pick({FASTFS_SCALE_NONE, FASTFS_SCALE_RANGE, is_sparse ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD}));
+    o.keep = in.mostly<std::int32_t>(in.pick(
+        {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, is_sparse ? FASTFS_KEEP_NONE : FASTFS_KEEP_SQUARED_EUCLIDEAN}));
     if (!plain || in.one_in(16)) {
         const bool gaps = stage->X->has_gaps || stage->X->kind == Values::kSpecial;
         if (!is_sparse || in.one_in(16)) {
             o.missing = in.mostly<std::int32_t>(gaps ? in.pick({1, 1, 2}) : in.pick({0, 0, 1, 2}));
-            if (o.missing != FASTFS_MISSING_CLASS || in.one_in(8)) o.ramp = in.mostly<std::int32_t>(in.pick({0, 0, 1, 2}));
+            if (o.missing != FASTFS_MISSING_CLASS || in.one_in(8))
+                o.ramp = in.mostly<std::int32_t>(in.pick({0, 0, 1, 2}));
             if (in.one_in(4)) {
                 for (std::int64_t c = 0; c < d; ++c) stage->levels.push_back(random.below(2) == 0 ? 0 : 3);
                 if (in.one_in(16)) stage->levels.front() = in.mostly<std::int64_t>(100000);
@@ -53,8 +54,9 @@ std::unique_ptr<Stage> draw_stage(Input& in, bool plain) {
             stage->distances.assign(static_cast<std::size_t>(n * n), 0.0);
             for (std::int64_t a = 0; a < n; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) {
-                    stage->distances[static_cast<std::size_t>(a * n + b)] = stage->distances[static_cast<std::size_t>(b * n + a)] =
-                        static_cast<double>(random.below(40)) / 4;
+                    stage->distances[static_cast<std::size_t>(a * n + b)] =
+                        stage->distances[static_cast<std::size_t>(b * n + a)] =
+                            static_cast<double>(random.below(40)) / 4;
                 }
             }
             if (in.one_in(8)) stage->distances[stage->distances.size() / 2] = in.mostly_real(1e100);
@@ -66,21 +68,23 @@ std::unique_ptr<Stage> draw_stage(Input& in, bool plain) {
             o.sample_weights = stage->weights.data();
         }
     }
-    const fastfs_status status = attempt(
-        in, {"fastfs_margin_new",
-             [s = stage.get()](const fastfs_run* run) { return fastfs_margin_new(&s->X->m, &s->options, run, &s->margin); },
-             [s = stage.get(), d] {
-                 Bytes bytes;
-                 std::vector<double> shift(static_cast<std::size_t>(d)), factor(shift);
-                 if (s->margin) fastfs_margin_scaling(s->margin, shift.data(), factor.data());
-                 bytes.add(shift);
-                 bytes.add(factor);
-                 return bytes;
-             },
-             [s = stage.get()] {
-                 fastfs_margin_free(s->margin);
-                 s->margin = nullptr;
-             }});
+    const fastfs_status status = attempt(in, {"fastfs_margin_new",
+                                              [s = stage.get()](const fastfs_run* run) {
+                                                  return fastfs_margin_new(&s->X->m, &s->options, run, &s->margin);
+                                              },
+                                              [s = stage.get(), d] {
+                                                  Bytes bytes;
+                                                  std::vector<double> shift(static_cast<std::size_t>(d)), factor(shift);
+                                                  if (s->margin)
+                                                      fastfs_margin_scaling(s->margin, shift.data(), factor.data());
+                                                  bytes.add(shift);
+                                                  bytes.add(factor);
+                                                  return bytes;
+                                              },
+                                              [s = stage.get()] {
+                                                  fastfs_margin_free(s->margin);
+                                                  s->margin = nullptr;
+                                              }});
     expect(!stage->X->broken || status == FASTFS_EINVAL, "fastfs_margin_new", "a broken matrix is accepted");
     if (status != FASTFS_OK) return nullptr;
     return stage;
@@ -98,12 +102,14 @@ Relief draw_relief(Input& in, std::int64_t n, std::int64_t C, bool plain) {
     Relief relief;
     auto& o = relief.options;
     Random random(in.word());
-    o.method = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.from(plain ? FASTFS_RELIEF : FASTFS_RELIEFF, FASTFS_RRELIEFF)));
+    o.method = in.mostly<std::int32_t>(
+        static_cast<std::int32_t>(in.from(plain ? FASTFS_RELIEF : FASTFS_RELIEFF, FASTFS_RRELIEFF)));
     if (o.method == FASTFS_RELIEF) o.closed_form = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     o.n_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 10, 1000}));
     o.n_targets = in.one_in(3) ? in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(n, 200))) : 0;
     o.seed = in.byte();
-    if (o.method >= FASTFS_MULTISURF && o.method <= FASTFS_SWRF) o.far = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
+    if (o.method >= FASTFS_MULTISURF && o.method <= FASTFS_SWRF)
+        o.far = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     o.radius = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     o.dead_band = in.mostly_real(in.pick({0.0, 0.5, 3.0}));
     o.sigma = in.mostly_real(in.pick({20.0, 0.1}));
@@ -113,7 +119,8 @@ Relief draw_relief(Input& in, std::int64_t n, std::int64_t C, bool plain) {
         o.target = in.mostly<std::int32_t>(FASTFS_TARGET_NUMBER);
     }
     if (o.target != FASTFS_TARGET_CLASS) {
-        const Values kind = in.pick({Values::kDigits, Values::kQuarters, Values::kQuarters, Values::kSpecial, Values::kEqual});
+        const Values kind =
+            in.pick({Values::kDigits, Values::kQuarters, Values::kQuarters, Values::kSpecial, Values::kEqual});
         for (std::int64_t r = 0; r < n; ++r) {
             const double y = draw_value(random, kind);
             relief.y.push_back(o.target == FASTFS_TARGET_SURVIVAL ? std::abs(y) : y);
@@ -166,7 +173,9 @@ struct Scores {
         Bytes all;
         all.add(scores);
         all.add(errors);
-        for (const std::int64_t x : {std::int64_t{result.warnings}, std::int64_t{result.stored}, result.n_alone, result.n_apart}) all.add(x);
+        for (const std::int64_t x :
+             {std::int64_t{result.warnings}, std::int64_t{result.stored}, result.n_alone, result.n_apart})
+            all.add(x);
         return all;
     }
     void clear() {
@@ -207,13 +216,13 @@ void try_relief(Input& in) {
         const auto labels = draw_labels(in, n, C);
         const Relief relief = draw_relief(in, n, C, stage->plain());
         Scores scores(d);
-        const fastfs_status status = attempt(
-            in, {"fastfs_relief",
-                 [&](const fastfs_run* run) {
-                     return fastfs_relief(stage->margin, relief.n_classes > 0 ? labels.data() : nullptr, relief.n_classes,
-                                          &relief.options, run, &scores.result);
-                 },
-                 [&] { return scores.bytes(); }, [&] { scores.clear(); }});
+        const fastfs_status status =
+            attempt(in, {"fastfs_relief",
+                         [&](const fastfs_run* run) {
+                             return fastfs_relief(stage->margin, relief.n_classes > 0 ? labels.data() : nullptr,
+                                                  relief.n_classes, &relief.options, run, &scores.result);
+                         },
+                         [&] { return scores.bytes(); }, [&] { scores.clear(); }});
         if (status != FASTFS_OK) continue;
         if (is_moderate(stage->X->kind)) expect_finite(scores.scores.data(), d, "fastfs_relief", "score");
         if (relief.options.method == FASTFS_RELIEF && stage->plain() && stage->options.scaling == FASTFS_SCALE_NONE &&
@@ -291,7 +300,8 @@ void try_relief_stream(Input& in) {
             indptr.clear();
             for (std::int64_t r = a; r <= b; ++r) indptr.push_back(offset(r) - offset(a));
             const std::size_t width = static_cast<std::size_t>(m.index_bits) / 8;
-            if (m.values) m.values = static_cast<const unsigned char*>(m.values) + static_cast<std::size_t>(offset(a)) * each;
+            if (m.values)
+                m.values = static_cast<const unsigned char*>(m.values) + static_cast<std::size_t>(offset(a)) * each;
             m.indices = static_cast<const unsigned char*>(m.indices) + static_cast<std::size_t>(offset(a)) * width;
         }
         return m;
@@ -357,8 +367,8 @@ void try_relief_stream(Input& in) {
             keep();
             fastfs_relief_stream_copy(stream, &other);
             attempt(in, {"fastfs_relief_stream_merge",
-                         [&](const fastfs_run*) { return fastfs_relief_stream_merge(stream, other); }, state, bring_back,
-                         true, false});
+                         [&](const fastfs_run*) { return fastfs_relief_stream_merge(stream, other); }, state,
+                         bring_back, true, false});
             fastfs_relief_stream_free(other);
             bring_back();
         }
@@ -422,8 +432,8 @@ void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& 
     auto wanted = draw_labels(in, n_new, C);
     status = attempt(in, {name,
                           [&](const fastfs_run* run) {
-                              return fastfs_margin_explain(stage.margin, labels.data(), C, &metric, &X->m, wanted.data(),
-                                                           run, out.data());
+                              return fastfs_margin_explain(stage.margin, labels.data(), C, &metric, &X->m,
+                                                           wanted.data(), run, out.data());
                           },
                           bytes, [&] { out.assign(out.size(), 0.0); }});
     if (status == FASTFS_OK && moderate) expect_finite(out.data(), std::ssize(out), name, "part");
@@ -441,7 +451,8 @@ void try_im4e(Input& in) {
     o.sigma_rule = in.mostly<std::int32_t>(in.pick({2, 1, 0}));
     o.max_iter = static_cast<std::int32_t>(in.from(1, 6));
     o.tol = in.mostly_real(in.pick({1e-4, 0.0}));
-    std::vector<double> factors(static_cast<std::size_t>(C), in.mostly_real(1.5)), start(static_cast<std::size_t>(d), 1.0);
+    std::vector<double> factors(static_cast<std::size_t>(C), in.mostly_real(1.5)),
+        start(static_cast<std::size_t>(d), 1.0);
     start.back() = in.mostly_real(in.pick({0.0, 1.0}));
     if (in.one_in(4)) o.class_factors = factors.data();
     if (in.one_in(4)) o.start = start.data();
@@ -452,25 +463,25 @@ void try_im4e(Input& in) {
     result.weights = weights.data();
     result.cost = cost.data();
     result.objective = objective.data();
-    const fastfs_status status =
-        attempt(in, {"fastfs_im4e",
-                     [&](const fastfs_run* run) { return fastfs_im4e(stage->margin, labels.data(), C, &o, run, &result); },
-                     [&] {
-                         Bytes bytes;
-                         bytes.add(weights);
-                         bytes.add(cost);
-                         bytes.add(objective);
-                         bytes.add(result.sigma);
-                         bytes.add(result.n_iter);
-                         return bytes;
-                     },
-                     [&] {
-                         weights.assign(weights.size(), 0.0);
-                         cost.assign(cost.size(), 0.0);
-                         objective.assign(objective.size(), 0.0);
-                         result.sigma = 0;
-                         result.n_iter = 0;
-                     }});
+    const fastfs_status status = attempt(
+        in, {"fastfs_im4e",
+             [&](const fastfs_run* run) { return fastfs_im4e(stage->margin, labels.data(), C, &o, run, &result); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(weights);
+                 bytes.add(cost);
+                 bytes.add(objective);
+                 bytes.add(result.sigma);
+                 bytes.add(result.n_iter);
+                 return bytes;
+             },
+             [&] {
+                 weights.assign(weights.size(), 0.0);
+                 cost.assign(cost.size(), 0.0);
+                 objective.assign(objective.size(), 0.0);
+                 result.sigma = 0;
+                 result.n_iter = 0;
+             }});
     if (status != FASTFS_OK) return;
     expect_finite(weights.data(), d, "fastfs_im4e", "weight");
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
@@ -518,26 +529,25 @@ void try_immigrate(Input& in) {
     }
     fastfs_immigrate* fitted = nullptr;
     fastfs_immigrate_result found = FASTFS_IMMIGRATE_RESULT_INIT;
-    const fastfs_status status =
-        attempt(in, {"fastfs_immigrate_fit",
-                     [&](const fastfs_run* run) {
-                         return fastfs_immigrate_fit(stage->margin, labels.data(), C, &o, run, &fitted);
-                     },
-                     [&] {
-                         Bytes bytes;
-                         if (fitted == nullptr) return bytes;
-                         expect(fastfs_immigrate_get(fitted, &found) == FASTFS_OK, "fastfs_immigrate_get", "it fails");
-                         bytes.add(found.scores, d);
-                         bytes.add(found.values, found.rank);
-                         bytes.add(found.vectors, found.rank * found.n_features);
-                         bytes.add(found.W, found.n_features * found.n_features);
-                         bytes.add(found.cost, found.n_iter);
-                         return bytes;
-                     },
-                     [&] {
-                         fastfs_immigrate_free(fitted);
-                         fitted = nullptr;
-                     }});
+    const fastfs_status status = attempt(
+        in,
+        {"fastfs_immigrate_fit",
+         [&](const fastfs_run* run) { return fastfs_immigrate_fit(stage->margin, labels.data(), C, &o, run, &fitted); },
+         [&] {
+             Bytes bytes;
+             if (fitted == nullptr) return bytes;
+             expect(fastfs_immigrate_get(fitted, &found) == FASTFS_OK, "fastfs_immigrate_get", "it fails");
+             bytes.add(found.scores, d);
+             bytes.add(found.values, found.rank);
+             bytes.add(found.vectors, found.rank * found.n_features);
+             bytes.add(found.W, found.n_features * found.n_features);
+             bytes.add(found.cost, found.n_iter);
+             return bytes;
+         },
+         [&] {
+             fastfs_immigrate_free(fitted);
+             fitted = nullptr;
+         }});
     if (status == FASTFS_OK && fastfs_immigrate_get(fitted, &found) == FASTFS_OK) {
         expect_finite(found.scores, d, "fastfs_immigrate_fit", "score");
         expect_finite(found.values, found.rank, "fastfs_immigrate_fit", "value");

@@ -69,7 +69,8 @@ class Choice {
     }
     void check(const char* name) const {
         expect_finite(scores_.data(), std::ssize(scores_), name, "score");
-        expect(result.n_selected >= 0 && result.n_selected <= std::ssize(selected_), name, "n_selected is out of range");
+        expect(result.n_selected >= 0 && result.n_selected <= std::ssize(selected_), name,
+               "n_selected is out of range");
         expect_finite(more_.data(), result.n_selected, name, "selection score");
         expect_finite(gaps_.data(), result.n_selected, name, "gap");
         expect_finite(captured_.data(), result.n_selected, name, "captured share");
@@ -111,18 +112,18 @@ void try_projse(Input& in) {
         }
         const std::int64_t asked = in.mostly(B);
         const char* const name = "fastfs_projse_label_scores";
-        const fastfs_status status = attempt(
-            in, {name,
-                 [&](const fastfs_run* run) {
-                     return fastfs_projse_label_scores(&X->m, labels.data(), asked <= B ? asked : -1, C, &linear, run,
-                                                       scores.data());
-                 },
-                 [&] {
-                     Bytes bytes;
-                     bytes.add(scores);
-                     return bytes;
-                 },
-                 [&] { scores.assign(scores.size(), 0.0); }});
+        const fastfs_status status =
+            attempt(in, {name,
+                         [&](const fastfs_run* run) {
+                             return fastfs_projse_label_scores(&X->m, labels.data(), asked <= B ? asked : -1, C,
+                                                               &linear, run, scores.data());
+                         },
+                         [&] {
+                             Bytes bytes;
+                             bytes.add(scores);
+                             return bytes;
+                         },
+                         [&] { scores.assign(scores.size(), 0.0); }});
         expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
         if (status == FASTFS_OK) expect_finite(scores.data(), std::ssize(scores), name, "score");
         return;
@@ -154,7 +155,8 @@ void try_projse(Input& in) {
         const auto B = draw(3 * (m + d));
         const auto product = [&](std::int64_t a, std::int64_t b) {
             double sum = 0;
-            for (std::int64_t k = 0; k < 3; ++k) sum += B[static_cast<std::size_t>(3 * a + k)] * B[static_cast<std::size_t>(3 * b + k)];
+            for (std::int64_t k = 0; k < 3; ++k)
+                sum += B[static_cast<std::size_t>(3 * a + k)] * B[static_cast<std::size_t>(3 * b + k)];
             return sum;
         };
         std::vector<double> yy, yx, xx;
@@ -166,13 +168,12 @@ void try_projse(Input& in) {
         if (in.one_in(8)) xx.front() = in.mostly_real(-2);
         if (in.one_in(8)) yy.front() = in.mostly_real(-2);
         Choice of_kernels(in, d, o.n_select);
-        const fastfs_status found =
-            attempt(in, {"fastfs_projse_kernels",
-                         [&](const fastfs_run* run) {
-                             return fastfs_projse_kernels(m, d, yy.data(), yx.data(), xx.data(), &o, run,
-                                                          &of_kernels.result);
-                         },
-                         [&] { return of_kernels.bytes(); }, [&] { of_kernels.clear(); }});
+        const fastfs_status found = attempt(in, {"fastfs_projse_kernels",
+                                                 [&](const fastfs_run* run) {
+                                                     return fastfs_projse_kernels(m, d, yy.data(), yx.data(), xx.data(),
+                                                                                  &o, run, &of_kernels.result);
+                                                 },
+                                                 [&] { return of_kernels.bytes(); }, [&] { of_kernels.clear(); }});
         if (found == FASTFS_OK) of_kernels.check("fastfs_projse_kernels");
     }
 }
@@ -189,16 +190,15 @@ void try_projse_sums(Input& in) {
         fastfs_projse_free(sums);
         sums = nullptr;
     };
-    fastfs_status status = attempt(in, {"fastfs_projse_new",
-                                        [&](const fastfs_run* run) {
-                                            return fastfs_projse_new(asked <= 400 ? asked : -1, d, views, run, &sums);
-                                        },
-                                        [&] {
-                                            Bytes bytes;
-                                            bytes.add(fastfs_projse_size(sums));
-                                            return bytes;
-                                        },
-                                        release});
+    fastfs_status status = attempt(
+        in, {"fastfs_projse_new",
+             [&](const fastfs_run* run) { return fastfs_projse_new(asked <= 400 ? asked : -1, d, views, run, &sums); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(fastfs_projse_size(sums));
+                 return bytes;
+             },
+             release});
     if (status != FASTFS_OK) return;
     const auto save = [](const fastfs_projse_sums* of) {
         std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(of)));
@@ -221,7 +221,8 @@ void try_projse_sums(Input& in) {
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const std::int64_t n = draw_size(in, 1);
         const auto X = draw_table(in, n, in.one_in(64) ? d + 1 : d);
-        const auto Y = draw_table(in, n, std::max<std::int64_t>(1, std::min<std::int64_t>(asked, 40)), kDense | kGenotype);
+        const auto Y =
+            draw_table(in, n, std::max<std::int64_t>(1, std::min<std::int64_t>(asked, 40)), kDense | kGenotype);
         const auto labels = draw_labels(in, n, std::max<std::int64_t>(asked, 1));
         const bool as_labels = in.one_in(32) ? !by_labels : by_labels;
         status = attempt(in, {"fastfs_projse_update",
@@ -235,7 +236,8 @@ void try_projse_sums(Input& in) {
     }
     if (of_groups) {
         std::vector<fastfs_projse_sums*> handles(static_cast<std::size_t>(G));
-        for (auto*& one : handles) expect(fastfs_projse_new(1, d, 0, nullptr, &one) == FASTFS_OK, "fastfs_projse_new", "");
+        for (auto*& one : handles)
+            expect(fastfs_projse_new(1, d, 0, nullptr, &one) == FASTFS_OK, "fastfs_projse_new", "");
         const auto X = draw_table(in, draw_size(in, 1), d);
         const auto groups = draw_labels(in, X->n, G);
         const std::vector<double> empty = save(handles.front());
@@ -269,7 +271,8 @@ void try_projse_sums(Input& in) {
     if (in.one_in(3)) {
         fastfs_projse_sums* other = nullptr;
         fastfs_projse_new(in.mostly(asked) == asked ? asked : 1, d, two_views, nullptr, &other);
-        if (other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2)) fastfs_projse_load(other, before.data());
+        if (other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2))
+            fastfs_projse_load(other, before.data());
         attempt(in, {"fastfs_projse_merge", [&](const fastfs_run*) { return fastfs_projse_merge(sums, other); }, state,
                      bring_back, true, false});
         fastfs_projse_free(other);
@@ -284,9 +287,9 @@ void try_projse_sums(Input& in) {
             numbers[static_cast<std::size_t>(random.below(of))] =
                 in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, 9e15, -1e-3}));
         }
-        status = attempt(in, {"fastfs_projse_load",
-                              [&](const fastfs_run*) { return fastfs_projse_load(sums, numbers.data()); }, state,
-                              bring_back, true, false});
+        status = attempt(
+            in, {"fastfs_projse_load", [&](const fastfs_run*) { return fastfs_projse_load(sums, numbers.data()); },
+                 state, bring_back, true, false});
         strange = true;
     }
     std::vector<double> means(static_cast<std::size_t>(d));
@@ -296,11 +299,10 @@ void try_projse_sums(Input& in) {
         o.from_y = in.one_in(3) ? in.mostly(1) : 0;
         const std::int64_t n_candidates = o.from_y == 1 ? std::max<std::int64_t>(asked, 1) : d;
         Choice choice(in, n_candidates, o.n_select);
-        status = attempt(in, {"fastfs_projse_select",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_projse_select(sums, &o, run, &choice.result);
-                              },
-                              [&] { return choice.bytes(); }, [&] { choice.clear(); }});
+        status =
+            attempt(in, {"fastfs_projse_select",
+                         [&](const fastfs_run* run) { return fastfs_projse_select(sums, &o, run, &choice.result); },
+                         [&] { return choice.bytes(); }, [&] { choice.clear(); }});
         if (status == FASTFS_OK && !strange) choice.check("fastfs_projse_select");
     }
     release();

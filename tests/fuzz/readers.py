@@ -96,7 +96,19 @@ def make_files(folder: Path) -> dict[str, dict]:
 
 # --------------------------------------------------------------------------------------------------------------- damage
 
-NUMBERS = [b"-1", b"0", b"nan", b"1e999", b"99999999999999999999", b"4294967296", b"", b"\x00", b"\xff\xfe", b'"', b"\n"]
+NUMBERS = [
+    b"-1",
+    b"0",
+    b"nan",
+    b"1e999",
+    b"99999999999999999999",
+    b"4294967296",
+    b"",
+    b"\x00",
+    b"\xff\xfe",
+    b'"',
+    b"\n",
+]
 WORDS = [0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF]
 
 
@@ -198,7 +210,9 @@ def rebuild(path: Path, rng: np.random.Generator) -> None:
             if rng.random() < 0.5:
                 del of.attrs[attribute]
             else:
-                of.attrs[attribute] = ["0.1.0", "csr_matrix", "nullable", 7, [1, 2], "", b"\xff", [-1, 3]][rng.integers(8)]
+                of.attrs[attribute] = ["0.1.0", "csr_matrix", "nullable", 7, [1, 2], "", b"\xff", [-1, 3]][
+                    rng.integers(8)
+                ]
             return
         values = of[()] if isinstance(of, h5py.Dataset) else np.arange(3)
         del file[name]
@@ -290,9 +304,7 @@ class Worker:
         faulthandler.enable(sys.stderr)
         warnings.simplefilter("ignore")
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        originals = {
-            name: [part.read_bytes() for part in parts_of(source / name)] for name in files
-        }
+        originals = {name: [part.read_bytes() for part in parts_of(source / name)] for name in files}
         others = [content for parts in originals.values() for content in parts if content]
         names = [name for name in files if only is None or only in name]
         for seed in seeds:
@@ -312,7 +324,9 @@ class Worker:
                     key: folder / value.name if isinstance(value, Path) and (folder / value.name).exists() else value
                     for key, value in files[name].items()
                 }
-                wrong = read(folder, name, parameters, int(rng.choice([1 << 12, 1 << 28])) if rng.random() < 0.3 else None)
+                wrong = read(
+                    folder, name, parameters, int(rng.choice([1 << 12, 1 << 28])) if rng.random() < 0.3 else None
+                )
             signal.alarm(0)
             if wrong:
                 out.write(json.dumps({"seed": seed, "file": name, "part": part, "wrong": wrong}) + "\n")
@@ -344,7 +358,9 @@ def run(minutes: float, seed: int, only: str | None = None, most: int | None = N
             _, status = os.waitpid(worker.process, 0)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL and last:
                 report(found, f"killed by {signal.Signals(os.WTERMSIG(status)).name}", last)
-    print(f"{sum(n_read.values())} damaged files of {len(n_read)} kinds, the next seed is {seed}; findings: {len(found)}")
+    print(
+        f"{sum(n_read.values())} damaged files of {len(n_read)} kinds, the next seed is {seed}; findings: {len(found)}"
+    )
     for wrong, n in found.most_common():
         print(f"  {n} x {wrong}")
     return len(found)

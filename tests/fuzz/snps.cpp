@@ -60,33 +60,33 @@ void try_correlation(Input& in) {
     if (in.one_in(2)) r.constant = constant.data(), r.copies = copies.data();
     const char* const name = "fastfs_differential_correlation";
     const fastfs_status status = attempt(
-        in, {name,
-             [&](const fastfs_run* run) {
-                 return fastfs_differential_correlation(&X->m, of.labels.data(), &o, run, &r);
-             },
-             [&] {
-                 Bytes bytes;
-                 bytes.add(r.n_pairs);
-                 bytes.add(r.n_copies);
-                 bytes.add(pairs.data(), 2 * r.n_pairs);
-                 bytes.add(correlations.data(), 2 * r.n_pairs);
-                 bytes.add(z.data(), r.n_pairs);
-                 bytes.add(scores);
-                 bytes.add(maxima);
-                 return bytes;
-             },
-             [&] {
-                 r.n_pairs = r.n_copies = 0;
-                 scores.assign(scores.size(), 0.0);
-                 maxima.assign(maxima.size(), 0.0);
-             }});
+        in,
+        {name,
+         [&](const fastfs_run* run) { return fastfs_differential_correlation(&X->m, of.labels.data(), &o, run, &r); },
+         [&] {
+             Bytes bytes;
+             bytes.add(r.n_pairs);
+             bytes.add(r.n_copies);
+             bytes.add(pairs.data(), 2 * r.n_pairs);
+             bytes.add(correlations.data(), 2 * r.n_pairs);
+             bytes.add(z.data(), r.n_pairs);
+             bytes.add(scores);
+             bytes.add(maxima);
+             return bytes;
+         },
+         [&] {
+             r.n_pairs = r.n_copies = 0;
+             scores.assign(scores.size(), 0.0);
+             maxima.assign(maxima.size(), 0.0);
+         }});
     expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
     if (status != FASTFS_OK) return;
     expect_finite(scores.data(), d, name, "score");
     expect_finite(z.data(), r.n_pairs, name, "z");
     for (std::int64_t k = 0; k < r.n_pairs; ++k) {
         const auto at = static_cast<std::size_t>(k);
-        expect(pairs[2 * at] >= 0 && pairs[2 * at] < pairs[2 * at + 1] && pairs[2 * at + 1] < d, name, "no pair of columns");
+        expect(pairs[2 * at] >= 0 && pairs[2 * at] < pairs[2 * at + 1] && pairs[2 * at + 1] < d, name,
+               "no pair of columns");
         expect(k == 0 || std::abs(z[at - 1]) >= std::abs(z[at]), name, "the order of pairs");
         if (o.n_labelings > 0) expect(pvalues[at] > 0 && pvalues[at] <= 1, name, "a p-value");
     }
@@ -146,7 +146,8 @@ void try_snps(Input& in) {
             for (std::int64_t s = 0; s < n; ++s) {
                 const double x = X->at(s, a), y = X->at(s, b);
                 if (std::isnan(x) || std::isnan(y)) continue;
-                ++counts[static_cast<std::size_t>(6 * x + 2 * y) + static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
+                ++counts[static_cast<std::size_t>(6 * x + 2 * y) +
+                         static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
             }
             expect(std::equal(counts.begin(), counts.end(), tables.begin() + 18 * k), name, "a table of counts");
         }
