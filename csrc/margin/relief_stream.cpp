@@ -237,7 +237,8 @@ void ReliefStream::load(ByteReader& from) {
         }
         load_rows(other.neighbors_);
         for (const Nearest& list : other.nearest_) {
-            for (const Near& one : list) from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbors_.has(one.row));
+            for (const Near& one : list)
+                from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbors_.has(one.row));
         }
     }
     from.expect_end();

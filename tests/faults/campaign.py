@@ -238,7 +238,8 @@ X, y = rng.normal(size=(n, d)), np.arange(n) % 2
 small = rng.normal(size=(20, 10)), np.arange(20) % 2
 def status(what):
     return next(1024 * int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(what))
-of = {"relieff": "ReliefF", "im4e": "IM4E", "projse": "ProjSe", "disc": "DiSC", "ikdr": "IKDR", "immigrate": "IMMIGRATE"}
+of = {"relieff": "ReliefF", "im4e": "IM4E", "projse": "ProjSe", "disc": "DiSC"}
+of |= {"ikdr": "IKDR", "immigrate": "IMMIGRATE"}
 more = {"projse": {"n_features_to_select": 10}, "ikdr": {"max_iter": 2}, "immigrate": {"max_iter": 2}}
 def call(X, y, max_memory=None):
     if name == "affinity":
@@ -306,9 +307,8 @@ def memory(budgets: tuple[int, ...] = (8, 32, 96, 256), methods: tuple[str, ...]
                         findings.append(f"{where}exit code {finished.returncode}: {finished.stderr[-2000:]}")
                         continue
                     result = json.loads(finished.stdout)
-                    print(
-                        f"{name:<12} {megabytes:>5} MB {how:>10}  {result['ended'][:60]}, {result['taken'] / 1e6:.0f} MB"
-                    )
+                    ended, taken = result["ended"][:60], result["taken"] / 1e6
+                    print(f"{name:<12} {megabytes:>5} MB {how:>10}  {ended}, {taken:.0f} MB", flush=True)
                     if result["ended"] != "well" and "budget" not in result["ended"]:
                         findings.append(f"{where}{result['ended']}")
                     elif "the system gave no more memory" in result["ended"]:
@@ -353,9 +353,8 @@ def neighbours(n_busy: int = 4, rounds: int = 5) -> list[str]:
     fair = (cores + n_busy) / cores  # as many threads as cores, each with its share
     for name in calls:
         alone, busy = (statistics.median(times[name, which]) for which in (False, True))
-        print(
-            f"{name}: {alone:.2f} s alone, {busy:.2f} s beside {n_busy} busy processes: {busy / alone:.1f}x ({fair:.1f}x is fair)"
-        )
+        beside = f"{busy:.2f} s beside {n_busy} busy processes"
+        print(f"{name}: {alone:.2f} s alone, {beside}: {busy / alone:.1f}x ({fair:.1f}x is fair)")
     return []
 
 
