@@ -1608,6 +1608,26 @@ void test_findings() {
     CHECK(fastfs_manifest_sums_load(sums, saved.data()) == FASTFS_OK);
     fastfs_manifest_sums_free(sums);
 
+    // Sums of no rows at all: a fit ends. Some of them have negative squares.
+    of_sums.accuracy = FASTFS_MANIFEST_FAST;
+    of_sums.rank = 1;
+    fastfs::check(fastfs_manifest_sums_new(6, 2, &of_sums, nullptr, &sums));
+    const std::int64_t two[] = {0, 1};
+    fastfs::check(fastfs_manifest_sums_update(sums, fastfs::matrix(values, 2, 6).get(), two, nullptr));
+    std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
+    fastfs::check(fastfs_manifest_sums_save(sums, numbers.data()));
+    double scores[6];
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores;
+    const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    for (std::size_t first = 0; first < numbers.size(); ++first) {
+        std::vector<double> strange = numbers;
+        for (std::size_t e = first; e < std::min(first + 4, numbers.size()); ++e) strange[e] = -1e3 * (strange[e] + 1);
+        if (fastfs_manifest_sums_load(sums, strange.data()) != FASTFS_OK) continue;
+        CHECK(fastfs_manifest_sums_fit(sums, two, 2, &of_sums, &scale, 1, nullptr, &result) != FASTFS_EINTERNAL);
+    }
+    fastfs_manifest_sums_free(sums);
+
     // A sample without the value of a feature that has no weight.
     fastfs_margin* margin = nullptr;
     fastfs::check(fastfs_margin_new(X.get(), nullptr, nullptr, &margin));
