@@ -1,0 +1,99 @@
+# Results: scores of the features, their ranking, and what else a method finds.
+
+new_result <- function(method, stage, found, n_features_to_select) {
+  features <- stage$data$features
+  scores <- found$scores
+  ranking <- if (method == "projse") chosen_first(scores, found$selected) else rank_features(scores)
+  n <- if (method == "projse") length(found$selected) else count_selected(n_features_to_select, length(scores))
+  selected <- order(ranking)[seq_len(n)]
+  names(scores) <- names(ranking) <- features
+  names(selected) <- features[selected]
+  details <- found[setdiff(names(found), c("scores", "selected", "messages"))]
+  structure(
+    c(
+      list(method = method, scores = scores, ranking = ranking, selected = selected, n_samples = stage$data$x$n_rows),
+      if (!is.null(stage$target$classes)) list(classes = stage$target$classes),
+      details
+    ),
+    class = c(paste0("fastfs_", method), "fastfs")
+  )
+}
+
+# Selected features in the order of choice, then the others by their scores.
+chosen_first <- function(scores, selected) {
+  rest <- order(-scores, method = "radix")
+  ranking <- integer(length(scores))
+  ranking[c(selected, rest[!rest %in% selected])] <- seq_along(scores)
+  ranking
+}
+
+feature_names <- function(result) {
+  names <- names(result$scores)
+  if (is.null(names)) paste0("[", seq_along(result$scores), "]") else names
+}
+
+print.fastfs <- function(x, n = 10, ...) {
+  cat(
+    "<", x$method, ": ", length(x$scores), " features of ", x$n_samples, " samples",
+    if (!is.null(x$classes)) paste0(", classes ", some_of(quoted(x$classes))), ">\n", sep = ""
+  )
+  best <- order(x$ranking)[seq_len(min(n, length(x$scores)))]
+  print(data.frame(score = unname(x$scores)[best], row.names = make.unique(feature_names(x)[best])), ...)
+  if (length(x$scores) > n) cat("... and ", length(x$scores) - n, " more; selected: ", length(x$selected), "\n", sep = "")
+  invisible(x)
+}
+
+summary.fastfs <- function(object, ...) {
+  details <- object[vapply(object, function(value) is.atomic(value) && length(value) == 1, NA)]
+  structure(
+    list(
+      method = object$method, n_features = length(object$scores), n_selected = length(object$selected),
+      scores = summary(unname(object$scores)), details = details[setdiff(names(details), c("method", "n_samples"))],
+      n_samples = object$n_samples, classes = object$classes
+    ),
+    class = "summary.fastfs"
+  )
+}
+
+print.summary.fastfs <- function(x, ...) {
+  cat(x$method, ": ", x$n_features, " features of ", x$n_samples, " samples, ", x$n_selected, " selected\n", sep = "")
+  if (!is.null(x$classes)) cat("classes: ", some_of(quoted(x$classes)), "\n", sep = "")
+  for (name in names(x$details)) cat(name, ": ", format(x$details[[name]]), "\n", sep = "")
+  cat("scores:\n")
+  print(x$scores, ...)
+  invisible(x)
+}
+
+as.data.frame.fastfs <- function(x, row.names = NULL, optional = FALSE, ...) {
+  data.frame(
+    feature = if (is.null(names(x$scores))) seq_along(x$scores) else names(x$scores),
+    score = unname(x$scores), ranking = unname(x$ranking), selected = seq_along(x$scores) %in% x$selected,
+    row.names = row.names, stringsAsFactors = FALSE
+  )
+}
+
+plot.fastfs <- function(x, n = 20, main = x$method, xlab = "score", ...) {
+  best <- rev(order(x$ranking)[seq_len(min(n, length(x$scores)))])
+  graphics::dotchart(unname(x$scores)[best], labels = feature_names(x)[best], main = main, xlab = xlab, pch = 19, ...)
+  invisible(x)
+}
+
+add_scores <- function(experiment, result, prefix = result$method) {
+  if (!methods::is(experiment, "SummarizedExperiment")) {
+    refuse("experiment must be a SummarizedExperiment, not of class ", class(experiment)[1])
+  }
+  if (!inherits(result, "fastfs")) refuse("result must be a result of fastfs, not of class ", class(result)[1])
+  if (nrow(experiment) != length(result$scores)) {
+    refuse("experiment has ", nrow(experiment), " features, but result is of ", length(result$scores))
+  }
+  needs_package("SummarizedExperiment", "for experiments")
+  rows <- SummarizedExperiment::rowData(experiment)
+  table <- as.data.frame(result)
+  for (column in c("score", "ranking", "selected")) rows[[paste0(prefix, "_", column)]] <- table[[column]]
+  SummarizedExperiment::rowData(experiment) <- rows
+  experiment
+}
+
+fastfs_info <- function(n_threads = 0, max_memory = NULL) {
+  .Call(C_info, read_run(n_threads, max_memory, FALSE))
+}
