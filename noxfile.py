@@ -56,6 +56,13 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def r(session: nox.Session) -> None:
+    """The R package against Python's scores: `nox -s r` is `R CMD check`, `nox -s r -- address` the sanitizer."""
+    session.install(".")
+    session.run("r/check.sh", *session.posargs, external=True, env={"MAKEFLAGS": "-j2"})
+
+
+@nox.session
 def stubs(session: nox.Session) -> None:
     """Regenerate src/fastfs/_core.pyi; a test fails while it differs from the module."""
     session.install(".[test]")

@@ -5,8 +5,8 @@
 #     r/check.sh address    the tests under the address sanitizer, the core included
 #     r/check.sh FOLDER     quick: with the core of FOLDER/libfastfs.so, of which only R's shims are compiled
 #
-# Scores are compared with those of the Python that FASTFS_PYTHON names (default: python), if it has fastfs; the vignette
-# reads the colon tissues from FASTFS_TEST_DATA. MAKEFLAGS=-j2 compiles on two cores.
+# Scores are compared with those of the Python that FASTFS_PYTHON names (default: python), if it has fastfs; the
+# vignette reads the colon tissues from FASTFS_TEST_DATA. MAKEFLAGS=-j2 compiles on two cores.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mode=${1:-full}
@@ -29,8 +29,8 @@ fi
 
 mkdir "$work/lib"
 run_tests() {
-    R_LIBS="$work/lib" Rscript -e 'library(fastfs)' -e "testthat::test_dir('$work/fastfs/tests/testthat', package = 'fastfs',
-        load_package = 'installed', stop_on_failure = TRUE, reporter = 'summary')"
+    R_LIBS="$work/lib" Rscript -e 'library(fastfs)' -e "testthat::test_dir('$work/fastfs/tests/testthat',
+        package = 'fastfs', load_package = 'installed', stop_on_failure = TRUE, reporter = 'summary')"
 }
 
 case $mode in
@@ -54,8 +54,8 @@ address)
     FASTFS_LIB=$(cd "$mode" && pwd) R CMD INSTALL --no-docs --library="$work/lib" "$work/fastfs"
     run_tests
     cd "$work"
-    R_LIBS="$work/lib" Rscript -e 'knitr::purl("fastfs/vignettes/colon.Rmd", "colon.R", quiet = TRUE)' -e 'source("colon.R")' \
-        > vignette.log 2>&1 || { cat vignette.log; exit 1; }
+    R_LIBS="$work/lib" Rscript -e 'knitr::purl("fastfs/vignettes/colon.Rmd", "colon.R", quiet = TRUE)' \
+        -e 'source("colon.R")' > vignette.log 2>&1 || { cat vignette.log; exit 1; }
     tail -n 3 vignette.log
     ;;
 esac

@@ -59,7 +59,8 @@ read_assay <- function(x, assay) {
   if (n == 0) refuse("x must be an experiment with an assay, but has none")
   if (is.character(assay) && length(assay) == 1) {
     if (!assay %in% known) {
-      refuse("x has no assay '", assay, "', but ", if (is.null(known)) n else some_of(quoted(known)), ": choose one of these")
+      held <- if (is.null(known)) n else some_of(quoted(known))
+      refuse("x has no assay '", assay, "', but ", held, ": choose one of these")
     }
   } else if (as_whole("assay", assay) < 1 || assay > n) {
     refuse("assay must be the name or the number of one of the ", n, " assays of x, not ", shown(assay))
@@ -154,7 +155,8 @@ take_samples <- function(values, rows) {
       i = values$indices, p = values$indptr, x = values$values, index1 = FALSE, repr = "C",
       dims = if (values$storage == "csr") c(values$n_cols, values$n_rows) else c(values$n_rows, values$n_cols)
     )
-    return(if (values$storage == "csr") sparse(x[, rows, drop = FALSE], TRUE) else sparse(x[rows, , drop = FALSE], FALSE))
+    if (values$storage == "csr") return(sparse(x[, rows, drop = FALSE], TRUE))
+    return(sparse(x[rows, , drop = FALSE], FALSE))
   }
   if (values$by_row) return(dense(values$values[, rows, drop = FALSE], TRUE))
   dense(values$values[rows, , drop = FALSE])

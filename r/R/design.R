@@ -85,8 +85,8 @@ find_cells <- function(design) {
   if (any(tabulate(group, n_groups)[!varies] > 1)) {
     idle <- sum(!varies)
     design$weaknesses <- paste0(
-      "labels vary within ", n_groups - idle, " of ", n_groups, " groups, so samples are permuted within groups, and the ",
-      "other ", idle, " contribute nothing to the test"
+      "labels vary within ", n_groups - idle, " of ", n_groups, " groups, so samples are permuted within groups, and ",
+      "the other ", idle, " contribute nothing to the test"
     )
   }
   pair <- paste(group, block)
@@ -110,8 +110,9 @@ count_labelings <- function(design) {
 check_design <- function(design) {
   if (design$n_distinct == 1) {
     where <- vapply(split(design$unit_codes, design$cells), function(codes) {
-      paste0(if (length(codes) > 1) paste("all", length(codes), paste0(design$word, "s are ")) else paste("the only", design$word, "is "),
-             "'", design$labels[codes[1]], "'")
+      n <- length(codes)
+      all <- if (n > 1) paste0("all ", n, " ", design$word, "s are") else paste("the only", design$word, "is")
+      paste(all, quoted(design$labels[codes[1]]))
     }, "")
     if (!is.null(design$cell_names)) where <- paste0(design$cell_word, " ", quoted(design$cell_names), ": ", where)
     refuse(

@@ -126,8 +126,8 @@ ikdr_messages <- function(found, kernels, classes, options) {
         "samples: take width = \"mean_squared\" or a larger width")
   }
   if (has("constant")) {
-    say("a kernel with weight is nearly constant, but for one sample at most, as that of a feature with an outlier is: ",
-        "look at its values")
+    say("a kernel with weight is nearly constant, but for one sample at most, as that of a feature with an outlier ",
+        "is: look at its values")
   }
   if (has("few") && found$converged == 1 && length(messages) == 0) {
     lost <- setdiff(seq_len(n), apply(found$class_profile, 1, which.max))

@@ -36,7 +36,9 @@ sigma_options <- function(sigma) {
 # Numbers of a start, as doubles of this length.
 start_values <- function(name, values, n, what) {
   if (is.null(values)) return(NULL)
-  if (!is.numeric(values) || length(values) != n) refuse(name, " must be ", what, ", but has ", length(values), " values")
+  if (!is.numeric(values) || length(values) != n) {
+    refuse(name, " must be ", what, ", but has ", length(values), " values")
+  }
   as.double(values)
 }
 
@@ -118,7 +120,9 @@ immigrate <- function(x, y, n_features_to_select = NULL, sigma = "auto", max_ite
 }
 
 top_pairs <- function(result, n = 20, by = "weight") {
-  if (!inherits(result, "fastfs_immigrate")) refuse("result must be a result of immigrate, not of class ", class(result)[1])
+  if (!inherits(result, "fastfs_immigrate")) {
+    refuse("result must be a result of immigrate, not of class ", class(result)[1])
+  }
   n <- as_whole("n", n, low = 0)
   by <- choose_word("by", by, c("weight", "residual"))
   size <- length(result$features)
@@ -130,7 +134,9 @@ top_pairs <- function(result, n = 20, by = "weight") {
   V <- result$eigenvectors
   parts <- V[a, , drop = FALSE] * V[b, , drop = FALSE] * rep(result$eigenvalues, each = length(a))
   index <- unname(result$features)
-  pairs <- data.frame(a = index[a], b = index[b], weight = rowSums(parts), residual = rowSums(parts[, -1, drop = FALSE]))
+  pairs <- data.frame(
+    a = index[a], b = index[b], weight = rowSums(parts), residual = rowSums(parts[, -1, drop = FALSE])
+  )
   features <- names(result$scores)
   if (!is.null(features)) pairs <- cbind(pairs, a_name = features[pairs$a], b_name = features[pairs$b])
   pairs

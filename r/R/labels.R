@@ -21,7 +21,9 @@ as_values <- function(y, data, item = "label") {
     refuse("y must be a vector or a factor of one ", item, " a sample, not of class ", class(y)[1])
   }
   if (length(y) != n) {
-    hint <- if (length(y) == data$x$n_cols) "; is x transposed? Its rows must be samples, but those of an experiment features"
+    hint <- if (length(y) == data$x$n_cols) {
+      "; is x transposed? Its rows must be samples, but those of an experiment features"
+    }
     refuse("y must have one ", item, " for each of the ", n, " samples of x, but has ", length(y), hint)
   }
   if (anyNA(y)) {
@@ -42,7 +44,8 @@ class_target <- function(y, data) {
   # The order of the locale would be another one on another machine.
   classes <- if (is.factor(y)) levels(droplevels(y)) else sort(unique(y), method = "radix")
   if (length(classes) < 2) {
-    refuse("y must have at least two classes, but has ", if (length(classes)) paste0("only '", classes, "'") else "none")
+    held <- if (length(classes)) paste("only", quoted(classes)) else "none"
+    refuse("y must have at least two classes, but has ", held)
   }
   list(kind = "class", classes = as.character(classes), values = match(as.character(y), as.character(classes)) - 1L)
 }
@@ -52,13 +55,18 @@ number_target <- function(y, data) {
   if (!is.numeric(y) || is.object(y)) {
     refuse("y must hold numbers, but is of class ", class(y)[1], ": give numbers, or target_type = \"class\"")
   }
-  if (any(is.infinite(y))) refuse("y must hold finite numbers, but is infinite for ", names_of(data)$row(which(is.infinite(y))[1]))
+  if (any(is.infinite(y))) {
+    refuse("y must hold finite numbers, but is infinite for ", names_of(data)$row(which(is.infinite(y))[1]))
+  }
   list(kind = "number", values = as.double(y))
 }
 
 survival_target <- function(y, data) {
   if (!inherits(y, "Surv") || !identical(attr(y, "type"), "right")) {
-    refuse("y must be survival::Surv(time, event) of right-censored times for target_type = \"survival\", not of class ", class(y)[1])
+    refuse(
+      "y must be survival::Surv(time, event) of right-censored times for target_type = \"survival\", not of class ",
+      class(y)[1]
+    )
   }
   times <- unclass(y)[, c("time", "status"), drop = FALSE]
   if (nrow(times) != data$x$n_rows) {

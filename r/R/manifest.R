@@ -45,9 +45,11 @@ manifest_stage <- function(given, keep) {
     names(found$sigma) <- names(found$kept_trace) <- kernels
     n_problems <- length(found$agreement)
     for (part in intersect(c("mean", "difference"), sub("_eigenvalues", "", names(found)))) {
-      shape <- c(d, n_components, n_problems)
-      found[[paste0(part, "_eigenvalues")]] <- drop(array(found[[paste0(part, "_eigenvalues")]], shape[-1]))
-      found[[paste0(part, "_eigenvectors")]] <- array(found[[paste0(part, "_eigenvectors")]], shape[seq_len(2 + (n_problems > 1))])
+      shape <- c(d, n_components, if (n_problems > 1) n_problems)
+      values <- paste0(part, "_eigenvalues")
+      vectors <- paste0(part, "_eigenvectors")
+      if (n_problems > 1) dim(found[[values]]) <- shape[-1]
+      dim(found[[vectors]]) <- shape
     }
     found$accuracy_reason <- manifest_reason(found, d, options)
     found$messages <- messages
@@ -83,8 +85,8 @@ manifest_messages <- function(found, kernels, d) {
   messages <- character()
   if (any(has("agreement"))) {
     messages <- c(messages, paste0(
-      "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation is ",
-      format(min(found$agreement[has("agreement")]), digits = 2), ", and on all of them it is rather lower; ",
+      "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation ",
+      "is ", format(min(found$agreement[has("agreement")]), digits = 2), ", and on all of them it is rather lower; ",
       "normalize = 3 with sigma_factor = 1 agrees best as a rule, else raise rank or choose accuracy = \"exact\""
     ))
   }

@@ -86,7 +86,8 @@ projse_messages <- function(found, options, has_target, is_asked) {
   }
   if (has("tiny")) {
     messages <- c(messages, paste0(
-      "no score reaches 1e-8 (the largest is ", format(max(found$scores), digits = 2), "), so the order means nothing: ",
+      "no score reaches 1e-8 (the largest is ", format(max(found$scores), digits = 2), "), so the order means ",
+      "nothing: ",
       if (options$kernel == "rbf") "give another sigma, or scale the columns" else "x and y have nothing in common"
     ))
   }

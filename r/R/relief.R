@@ -26,7 +26,9 @@ family_stage <- function(method, given, keep = FALSE) {
   if (!is.null(distances)) {
     if (inherits(distances, "dist")) distances <- as.matrix(distances)
     if (!is.matrix(distances) || !is.numeric(distances) || any(dim(distances) != n)) {
-      refuse("distances must be a dist object, or a matrix of ", n, " x ", n, " numbers, a row and a column for each sample")
+      refuse(
+        "distances must be a dist object, or a matrix of ", n, " x ", n, " numbers, a row and a column for each sample"
+      )
     }
     storage.mode(distances) <- "double"
   }
@@ -190,8 +192,8 @@ family_messages <- function(method, result, target, weights, n_neighbors) {
     }
     found <- c(found, if (length(small)) {
       paste0(
-        "n_neighbors = ", n_neighbors, " is more than some classes have to offer, so all their samples were used: class ",
-        some_of(small)
+        "n_neighbors = ", n_neighbors, " is more than some classes have to offer, so all their samples were used: ",
+        "class ", some_of(small)
       )
     } else {
       paste0("n_neighbors = ", n_neighbors, " is more than the hits or the misses of some samples, so all were used")

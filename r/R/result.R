@@ -39,7 +39,8 @@ print.fastfs <- function(x, n = 10, ...) {
   )
   best <- order(x$ranking)[seq_len(min(n, length(x$scores)))]
   print(data.frame(score = unname(x$scores)[best], row.names = make.unique(feature_names(x)[best])), ...)
-  if (length(x$scores) > n) cat("... and ", length(x$scores) - n, " more; selected: ", length(x$selected), "\n", sep = "")
+  more <- length(x$scores) - n
+  if (more > 0) cat("... and ", more, " more; selected: ", length(x$selected), "\n", sep = "")
   invisible(x)
 }
 

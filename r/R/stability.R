@@ -33,8 +33,8 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
     sizes <- pmax(1, round(fraction * lengths(strata)))
     if (sum(sizes) == length(parts$strata)) {
       refuse(
-        "subsamples must leave out some of the ", sum(sizes), " ", parts$word, "s, but hold all with fraction = ", fraction,
-        " of each class and block: give more ", parts$word, "s, or a smaller fraction"
+        "subsamples must leave out some of the ", sum(sizes), " ", parts$word, "s, but hold all with fraction = ",
+        fraction, " of each class and block: give more ", parts$word, "s, or a smaller fraction"
       )
     }
     rows <- with_seed(seed, draw_parts(parts, strata, sizes, 1, n_subsamples))
@@ -102,8 +102,9 @@ require_halves <- function(parts, sizes, target, has_blocks) {
   codes <- if (target$kind == "class") target$values else rep(0L, length(stays))
   lost <- setdiff(codes, codes[stays])
   if (length(lost)) {
+    of_class <- if (target$kind == "class") paste(" of class", quoted(target$classes[lost[1] + 1]))
     refuse(
-      "halves need two ", parts$word, "s", if (target$kind == "class") paste0(" of class '", target$classes[lost[1] + 1], "'"),
+      "halves need two ", parts$word, "s", of_class,
       if (has_blocks) " in one block, but no block has them" else ", but there is one", ": give more ", parts$word, "s"
     )
   }
@@ -177,7 +178,9 @@ print.fastfs_stability <- function(x, ...) {
     "index ", format(x$stability, digits = 3), " (", format(x$interval[1], digits = 3), " to ",
     format(x$interval[2], digits = 3), "); ", length(x$selected_stable), " features are selected often\n", sep = ""
   )
-  if (!is.na(x$rare_bound)) cat("of which at most ", format(x$rare_bound, digits = 3), " are rare ones, on average\n", sep = "")
+  if (!is.na(x$rare_bound)) {
+    cat("of which at most ", format(x$rare_bound, digits = 3), " are rare ones, on average\n", sep = "")
+  }
   invisible(x)
 }
 

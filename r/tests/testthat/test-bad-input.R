@@ -82,7 +82,9 @@ test_that("memory beyond the budget is refused before the work", {
   expect_error(relieff(x, y, max_memory = 1000), "memory budget", class = "fastfs_out_of_memory")
   skip_if_not_installed("Matrix")
   sparse <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(40, 50000))
-  expect_error(im4e(sparse, y, max_memory = "1M"), "as a dense matrix needs 16000000 bytes", class = "fastfs_out_of_memory")
+  expect_error(
+    im4e(sparse, y, max_memory = "1M"), "as a dense matrix needs 16000000 bytes", class = "fastfs_out_of_memory"
+  )
 })
 
 test_that("warnings are conditions", {

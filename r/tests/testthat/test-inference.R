@@ -57,13 +57,16 @@ test_that("designs permute what may be permuted", {
 test_that("designs without another labeling are refused", {
   data <- example_data(24)
   expect_error(
-    permutation_test("surf", data$x, data$y, blocks = data$y), "no labeling but the true one is possible: block 'a': all 12 samples are 'a'"
+    permutation_test("surf", data$x, data$y, blocks = data$y),
+    "no labeling but the true one is possible: block 'a': all 12 samples are 'a'"
   )
   expect_error(
     permutation_test("surf", data$x, rep(c("a", "b"), each = 12), blocks = rep(1:2, 12), groups = rep(1:12, each = 2)),
     "group '1' lies in the blocks '1', '2'"
   )
-  expect_error(permutation_test("surf", data$x, data$y, blocks = c(NA, 2:24)), "missing values, but has some for sample 1")
+  expect_error(
+    permutation_test("surf", data$x, data$y, blocks = c(NA, 2:24)), "missing values, but has some for sample 1"
+  )
 })
 
 test_that("R's generator is left alone", {
@@ -122,7 +125,9 @@ test_that("complementary halves hold whole groups", {
   data <- example_data(48, 10)
   donor <- rep(1:12, each = 4)
   y <- ifelse(donor <= 6, "a", "b")
-  found <- stability("relieff", data$x, y, list(n_features_to_select = 2), groups = donor, scheme = "complementary", n_pairs = 5)
+  found <- stability(
+    "relieff", data$x, y, list(n_features_to_select = 2), groups = donor, scheme = "complementary", n_pairs = 5
+  )
   expect_length(found$selected, 10)
   expect_gt(found$rare_bound, 0)
   target <- list(kind = "class", classes = c("a", "b"), values = match(y, c("a", "b")) - 1L)
