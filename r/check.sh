@@ -29,7 +29,7 @@ fi
 
 mkdir "$work/lib"
 run_tests() {
-    R_LIBS="$work/lib" Rscript -e 'library(fastfs)' -e "testthat::test_dir('$work/fastfs/tests/testthat',
+    NOT_CRAN=true R_LIBS="$work/lib" Rscript -e 'library(fastfs)' -e "testthat::test_dir('$work/fastfs/tests/testthat',
         package = 'fastfs', load_package = 'installed', stop_on_failure = TRUE, reporter = 'summary')"
 }
 

@@ -28,6 +28,7 @@ disc_stage <- function(given, keep) {
     # The core takes a matrix for each class: copies, which are x once more.
     sets <- lapply(rows, function(own) take_samples(data$x, own))
     names <- names_of(data)
+    names$set_rows <- rows
     names$set <- function(s) paste0("class '", target$classes[s], "'")
     found <- call_core(C_disc, sets, n_components, options, run, names = names)
     disc_result(found, target$classes, data, options)

@@ -15,7 +15,7 @@ warn <- function(messages) {
 }
 
 # Calls a shim. The core names things by number, from 0; `names` has functions of a number that say what the caller
-# calls them.
+# calls them. names$set_rows: the samples of each set, if the core counts these in their set.
 call_core <- function(routine, ..., names = list()) {
   found <- .Call(routine, ...)
   if (inherits(found, "fastfs_failure")) fail(found, names)
@@ -35,6 +35,11 @@ fail <- function(failure, names) {
     kernel = function(i) paste("kernel", i)
   )
   names <- utils::modifyList(defaults, names)
+  set <- failure$numbers[KINDS[failure$kinds] == "set"] + 1
+  if (length(set) == 1 && !is.null(names$set_rows)) {
+    is_row <- KINDS[failure$kinds] == "row"
+    failure$numbers[is_row] <- names$set_rows[[set]][failure$numbers[is_row] + 1] - 1
+  }
   text <- ""
   end <- 0
   for (i in seq_along(failure$kinds)) {

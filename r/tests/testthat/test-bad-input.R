@@ -36,7 +36,7 @@ test_that("missing values are named", {
   expect_no_match(tryCatch(relieff(x, y), error = conditionMessage))
   x[3, 5] <- Inf
   refused(surf(x, y), "sample 3 \\(s3\\)")
-  expect_true(all(is.finite(relieff(replace(x, 5, NA), y, missing = "ignore")$scores)))
+  expect_true(all(is.finite(relieff(replace(data$x, 5, NA), y, missing = "ignore")$scores)))
   labels <- y
   labels[7] <- NA
   refused(relieff(data$x, labels), "y has no label \\(NA\\) for sample 7 \\(s7\\)")

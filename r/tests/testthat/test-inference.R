@@ -83,9 +83,13 @@ test_that("R's generator is left alone", {
 
 test_that("ProjSe scores many labelings by their own function", {
   data <- example_data()
-  found <- permutation_test("projse", data$x, data$y, n_permutations = 30)
-  expect_equal(unname(found$scores), unname(projse(data$x, data$y)$scores))
-  expect_equal(found$pvalue, 1 / 31)
+  found <- permutation_test("projse", data$x, data$y, n_permutations = 99, statistic = "score")
+  expect_equal(found$scores, projse(data$x, data$y)$scores)
+  expect_lte(found$pvalue, 0.05)
+  stage <- fastfs:::projse_stage(fastfs:::arguments_of("projse", data$x, data$y, list()), TRUE)
+  labelings <- cbind(rep(0:1, each = 20), rep(1:0, 20))
+  expected <- apply(labelings, 2, function(labels) unname(projse(data$x, labels)$scores))
+  expect_equal(stage$score_labelings(labelings, stage$run), expected)
 })
 
 test_that("tests can be printed, summarised and drawn", {
