@@ -39,7 +39,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
-    sources = [str(p) for d in ("csrc", "tests/cpp", "examples") for p in sorted(Path(d).rglob("*.[ch]*"))]
+    sources = [str(p) for d in ("csrc", "tests/cpp", "examples", "r/src") for p in sorted(Path(d).rglob("*.[ch]*"))]
     session.run("clang-format", "--dry-run", "--Werror", *sources)
 
 

@@ -30,7 +30,7 @@ disc_stage <- function(given, keep) {
     names <- names_of(data)
     names$set_rows <- rows
     names$set <- function(s) paste0("class '", target$classes[s], "'")
-    found <- call_core(C_disc, sets, n_components, options, run, names = names)
+    found <- core_result(.Call(C_disc, sets, n_components, options, run), names)
     disc_result(found, target$classes, data, options)
   }
   list(data = data, target = target, run = run, fit = fit)

@@ -14,10 +14,9 @@ warn <- function(messages) {
   }
 }
 
-# Calls a shim. The core names things by number, from 0; `names` has functions of a number that say what the caller
-# calls them. names$set_rows: the samples of each set, if the core counts these in their set.
-call_core <- function(routine, ..., names = list()) {
-  found <- .Call(routine, ...)
+# The result of a shim, unless the core refused. The core names things by number, from 0; `names` has functions of a
+# number that say what the caller calls them. names$set_rows: the samples of each set, if the core counts these in it.
+core_result <- function(found, names = list()) {
   if (inherits(found, "fastfs_failure")) fail(found, names)
   found
 }

@@ -31,7 +31,7 @@ ikdr_stage <- function(given, keep) {
     }
   }
   fit <- function(target, run) {
-    found <- call_core(C_ikdr, data$x, kernels$core, labels_of(target), n_classes(target), options, run, names = names)
+    found <- core_result(.Call(C_ikdr, data$x, kernels$core, labels_of(target), n_classes(target), options, run), names)
     ikdr_result(found, kernels, target$classes, options)
   }
   list(data = data, target = target, run = run, fit = fit)

@@ -13,7 +13,7 @@ iterative_stage <- function(method, given, keep, options, fit_with) {
   if (keep) of_stage$keep <- if (method == "im4e") "manhattan" else "sqeuclidean"
   handle <- NULL
   fit <- function(target, run) {
-    if (is.null(handle)) handle <<- call_core(C_margin_new, data$x, of_stage, run, names = names)
+    if (is.null(handle)) handle <<- core_result(.Call(C_margin_new, data$x, of_stage, run), names)
     found <- fit_with(handle, target, options, run, data, names)
     found$algorithm <- if (found$stored == 1) "stored" else "blocks"
     found$converged <- found$converged == 1
@@ -48,7 +48,7 @@ im4e_stage <- function(given, keep) {
     d <- data$x$n_cols
     options$start <- start_values("w0", given$w0, d, paste("one weight for each of the", d, "features"))
     options$class_factors <- class_factors(given$class_weight, target$classes)
-    found <- call_core(C_im4e, handle, labels_of(target), n_classes(target), options, run, names = names)
+    found <- core_result(.Call(C_im4e, handle, labels_of(target), n_classes(target), options, run), names)
     steps <- seq_len(found$n_iter)
     found$cost <- found$cost[steps]
     found$objective <- found$objective[steps]
@@ -99,7 +99,7 @@ immigrate_stage <- function(given, keep) {
     if (!is.null(given$W0) && options$prefilter == "im4e") {
       refuse("W0 and prefilter = \"im4e\" exclude each other, because the prefilter makes the start: give one")
     }
-    found <- call_core(C_immigrate, handle, labels_of(target), n_classes(target), options, run, names = names)
+    found <- core_result(.Call(C_immigrate, handle, labels_of(target), n_classes(target), options, run), names)
     found$features <- found$features + 1
     if (is.null(found$W)) found["W"] <- NULL
     if (is.null(found$prefilter_weights)) found["prefilter_weights"] <- NULL
@@ -127,8 +127,10 @@ top_pairs <- function(result, n = 20, by = "weight") {
   by <- choose_word("by", by, c("weight", "residual"))
   size <- length(result$features)
   run <- read_run(1, NULL, FALSE)
-  found <- call_core(C_immigrate_pairs, result$eigenvalues, result$eigenvectors, by == "residual",
-                     min(n, size * (size - 1) / 2), run)
+  n <- min(n, size * (size - 1) / 2)
+  found <- core_result(
+    .Call(C_immigrate_pairs, result$eigenvalues, result$eigenvectors, by == "residual", n, run)
+  )
   a <- found$a + 1
   b <- found$b + 1
   V <- result$eigenvectors

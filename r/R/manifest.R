@@ -33,8 +33,8 @@ manifest_stage <- function(given, keep) {
   names$kernel <- function(i) kernels[i]
   handle <- NULL
   fit <- function(target, run) {
-    if (is.null(handle)) handle <<- call_core(C_manifest_new, data$x, keep, run, names = names)
-    found <- call_core(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run, names = names)
+    if (is.null(handle)) handle <<- core_result(.Call(C_manifest_new, data$x, keep, run), names)
+    found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run), names)
     messages <- manifest_messages(found, kernels, d)
     if (found$reason == "rank") {
       messages <- c(messages, paste0(

@@ -28,7 +28,7 @@ projse_stage <- function(given, keep) {
   names <- names_of(data, target$classes)
   fit <- function(target, run) {
     Y <- if (target$kind == "number") dense(target$values)
-    found <- call_core(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run, names = names)
+    found <- core_result(.Call(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run), names)
     found$selected <- found$selected + 1
     steps <- seq_len(found$n_selected)
     for (part in c("selection_scores", "gaps", "captured")) found[[part]] <- found[[part]][steps]
@@ -43,7 +43,7 @@ projse_stage <- function(given, keep) {
   if (kernel == "linear" && target$kind == "class") {
     # The scores of many labelings at once, the columns of a matrix.
     stage$score_labelings <- function(labels, run) {
-      call_core(C_projse_label_scores, data$x, labels, n_classes(target), options, run, names = names)
+      core_result(.Call(C_projse_label_scores, data$x, labels, n_classes(target), options, run), names)
     }
   }
   stage

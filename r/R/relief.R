@@ -50,10 +50,10 @@ family_stage <- function(method, given, keep = FALSE) {
   if (keep) stage$keep <- if (is_relief) "sqeuclidean" else "manhattan"
   handle <- NULL
   fit <- function(target, run) {
-    if (is.null(handle)) handle <<- call_core(C_margin_new, data$x, stage, run, names = names)
+    if (is.null(handle)) handle <<- core_result(.Call(C_margin_new, data$x, stage, run), names)
     given <- c(options$core, target_options(target))
     if (!is.null(options$priors)) given$priors <- class_priors(options$priors, target$classes)
-    found <- call_core(C_relief, handle, labels_of(target), n_classes(target), given, run, names = names)
+    found <- core_result(.Call(C_relief, handle, labels_of(target), n_classes(target), given, run), names)
     c(
       found[names(found) %in% c("scores", "scores_se")],
       list(

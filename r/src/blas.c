@@ -50,7 +50,8 @@ void fastfs_r_sgemm(const char* trans_a, const char* trans_b, const fastfs_blas_
                     const fastfs_blas_int* k, const float* alpha, const float* A, const fastfs_blas_int* lda,
                     const float* B, const fastfs_blas_int* ldb, const float* beta, float* C,
                     const fastfs_blas_int* ldc) {
-    const int a_is_transposed = *trans_a == 'T' || *trans_a == 't', b_is_transposed = *trans_b == 'T' || *trans_b == 't';
+    const int a_is_transposed = *trans_a == 'T' || *trans_a == 't',
+              b_is_transposed = *trans_b == 'T' || *trans_b == 't';
     const ptrdiff_t a_row = a_is_transposed ? *lda : 1, a_col = a_is_transposed ? 1 : *lda;
     const ptrdiff_t b_row = b_is_transposed ? *ldb : 1, b_col = b_is_transposed ? 1 : *ldb;
     for (ptrdiff_t j = 0; j < *n; ++j) {

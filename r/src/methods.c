@@ -9,14 +9,14 @@
 #define AT(type, member) offsetof(type, member)
 
 /* Ends the shim if the call has failed. */
-#define RETURN_FAILURE(call, status)                      \
-    do {                                                  \
+#define RETURN_FAILURE(call, status)                       \
+    do {                                                   \
         SEXP failure = PROTECT(end_call(&(call), status)); \
-        if (failure != R_NilValue) {                      \
-            UNPROTECT(1 + n_protected);                   \
-            return failure;                               \
-        }                                                 \
-        UNPROTECT(1);                                     \
+        if (failure != R_NilValue) {                       \
+            UNPROTECT(1 + n_protected);                    \
+            return failure;                                \
+        }                                                  \
+        UNPROTECT(1);                                      \
     } while (0)
 
 /* ---- margins ----------------------------------------------------------------------------------------------------- */
@@ -28,18 +28,14 @@ static void free_margin(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
-static const struct word scalings[] = {{"none", FASTFS_SCALE_NONE},
-                                       {"range", FASTFS_SCALE_RANGE},
-                                       {"standard", FASTFS_SCALE_STANDARD},
-                                       {NULL, 0}};
+static const struct word scalings[] = {
+    {"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}, {NULL, 0}};
 static const struct word kept[] = {{"none", FASTFS_KEEP_NONE},
                                    {"manhattan", FASTFS_KEEP_MANHATTAN},
                                    {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN},
                                    {NULL, 0}};
-static const struct word missing[] = {{"error", FASTFS_MISSING_ERROR},
-                                      {"ignore", FASTFS_MISSING_IGNORE},
-                                      {"class", FASTFS_MISSING_CLASS},
-                                      {NULL, 0}};
+static const struct word missing[] = {
+    {"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}, {NULL, 0}};
 static const struct word ramps[] = {
     {"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}, {NULL, 0}};
 static const struct field margin_fields[] = {
@@ -75,15 +71,12 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
 /* The X of a handle that keeps it first. */
 static SEXP kept_X(SEXP pointer) { return CAR(R_ExternalPtrProtected(pointer)); }
 
-static const struct word family[] = {{"relief", FASTFS_RELIEF},        {"relieff", FASTFS_RELIEFF},
-                                     {"multisurf", FASTFS_MULTISURF},  {"surf", FASTFS_SURF},
-                                     {"swrf", FASTFS_SWRF},            {"mu_relief", FASTFS_MU_RELIEF},
-                                     {"rrelieff", FASTFS_RRELIEFF},    {NULL, 0}};
+static const struct word family[] = {
+    {"relief", FASTFS_RELIEF}, {"relieff", FASTFS_RELIEFF},     {"multisurf", FASTFS_MULTISURF}, {"surf", FASTFS_SURF},
+    {"swrf", FASTFS_SWRF},     {"mu_relief", FASTFS_MU_RELIEF}, {"rrelieff", FASTFS_RRELIEFF},   {NULL, 0}};
 static const struct word radii[] = {{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}, {NULL, 0}};
-static const struct word targets[] = {{"class", FASTFS_TARGET_CLASS},
-                                      {"number", FASTFS_TARGET_NUMBER},
-                                      {"survival", FASTFS_TARGET_SURVIVAL},
-                                      {NULL, 0}};
+static const struct word targets[] = {
+    {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}, {NULL, 0}};
 static const struct field relief_fields[] = {
     {"method", AT(fastfs_relief_options, method), WORD, family},
     {"closed_form", AT(fastfs_relief_options, closed_form), I32, NULL},
@@ -125,9 +118,8 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
     return found;
 }
 
-static const struct word sigma_rules[] = {{"given", FASTFS_MARGIN_SIGMA_GIVEN},
-                                          {"auto", FASTFS_MARGIN_SIGMA_AUTO},
-                                          {NULL, 0}};
+static const struct word sigma_rules[] = {
+    {"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"auto", FASTFS_MARGIN_SIGMA_AUTO}, {NULL, 0}};
 static const struct field im4e_fields[] = {
     {"sigma", AT(fastfs_im4e_options, sigma), F64, NULL},
     {"sigma_rule", AT(fastfs_im4e_options, sigma_rule), WORD, sigma_rules},
@@ -166,10 +158,8 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
     return found;
 }
 
-static const struct word prefilters[] = {{"none", FASTFS_PREFILTER_NONE},
-                                         {"im4e", FASTFS_PREFILTER_IM4E},
-                                         {"auto", FASTFS_PREFILTER_AUTO},
-                                         {NULL, 0}};
+static const struct word prefilters[] = {
+    {"none", FASTFS_PREFILTER_NONE}, {"im4e", FASTFS_PREFILTER_IM4E}, {"auto", FASTFS_PREFILTER_AUTO}, {NULL, 0}};
 static const struct field immigrate_fields[] = {
     {"sigma", AT(fastfs_immigrate_options, sigma), F64, NULL},
     {"sigma_rule", AT(fastfs_immigrate_options, sigma_rule), WORD, sigma_rules},
@@ -223,8 +213,7 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     SEXP handle = PROTECT(new_handle(immigrate_tag, R_NilValue, free_immigrate));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    fastfs_status status =
-        fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    fastfs_status status = fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
     R_SetExternalPtrAddr(handle, fitted);
     if (status == FASTFS_OK) status = fastfs_immigrate_get(fitted, &result);
     RETURN_FAILURE(call, status);
@@ -273,18 +262,15 @@ static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
     SEXP pointer = PROTECT(new_handle(manifest_tag, keep, free_manifest));
     read_matrix(given_X, &X);
     begin_call(&call, given_run);
-    const fastfs_status status =
-        fastfs_manifest_new(&X, 1, Rf_asLogical(keep_distances), &call.run, &manifest);
+    const fastfs_status status = fastfs_manifest_new(&X, 1, Rf_asLogical(keep_distances), &call.run, &manifest);
     R_SetExternalPtrAddr(pointer, manifest);
     RETURN_FAILURE(call, status);
     UNPROTECT(n_protected);
     return pointer;
 }
 
-static const struct word forms[] = {{"pencil", FASTFS_MANIFEST_PENCIL},
-                                    {"spd", FASTFS_MANIFEST_SPD},
-                                    {"spsd", FASTFS_MANIFEST_SPSD},
-                                    {NULL, 0}};
+static const struct word forms[] = {
+    {"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}, {NULL, 0}};
 static const struct word accuracies[] = {{"auto", FASTFS_MANIFEST_AUTO},
                                          {"exact", FASTFS_MANIFEST_EXACT},
                                          {"fast", FASTFS_MANIFEST_FAST},
@@ -368,8 +354,7 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
 
 /* ---- ProjSe ------------------------------------------------------------------------------------------------------ */
 
-static const struct word kernels[] = {
-    {"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}, {NULL, 0}};
+static const struct word kernels[] = {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}, {NULL, 0}};
 static const struct word projse_sigmas[] = {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
                                             {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
                                             {"given", FASTFS_PROJSE_SIGMA_GIVEN},
@@ -451,7 +436,8 @@ static const struct word graphs[] = {{"dense", FASTFS_GRAPH_DENSE},
                                      {"auto", FASTFS_GRAPH_AUTO},
                                      {"lists", FASTFS_GRAPH_LISTS},
                                      {NULL, 0}};
-static const struct word constants[] = {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}, {NULL, 0}};
+static const struct word constants[] = {
+    {"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}, {NULL, 0}};
 static const struct word disc_scalings[] = {
     {"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}, {NULL, 0}};
 static const struct field disc_fields[] = {
@@ -531,10 +517,8 @@ static void free_ikdr(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
-static const struct word widths[] = {{"mean_squared", FASTFS_WIDTH_MEAN_SQUARED},
-                                     {"mean", FASTFS_WIDTH_MEAN},
-                                     {"given", FASTFS_WIDTH_GIVEN},
-                                     {NULL, 0}};
+static const struct word widths[] = {
+    {"mean_squared", FASTFS_WIDTH_MEAN_SQUARED}, {"mean", FASTFS_WIDTH_MEAN}, {"given", FASTFS_WIDTH_GIVEN}, {NULL, 0}};
 static const struct field kernel_fields[] = {
     {"n_kernels", AT(fastfs_ikdr_kernels, n_kernels), I64, NULL},
     {"groups", AT(fastfs_ikdr_kernels, groups), INT64S, NULL},
@@ -597,8 +581,7 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     SEXP handle = PROTECT(new_handle(ikdr_tag, R_NilValue, free_ikdr));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    fastfs_status status =
-        fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    fastfs_status status = fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
     R_SetExternalPtrAddr(handle, fitted);
     if (status == FASTFS_OK) status = fastfs_ikdr_get(fitted, 0, &result);
     RETURN_FAILURE(call, status);
@@ -625,7 +608,7 @@ static SEXP info(SEXP given_run) {
 
 /* ---- what R calls ------------------------------------------------------------------------------------------------ */
 
-#define SHIM(name, n) {"C_" #name, (DL_FUNC)&name, n}
+#define SHIM(name, n) {"C_" #name, (DL_FUNC) & name, n}
 static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(relief, 5),
                                         SHIM(im4e, 5),

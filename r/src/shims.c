@@ -93,9 +93,7 @@ SEXP add(SEXP list, const char* name, SEXP value) {
     return value;
 }
 
-SEXP trimmed(SEXP list) {
-    return Rf_xlengthgets(list, n_added(Rf_getAttrib(list, R_NamesSymbol)));
-}
+SEXP trimmed(SEXP list) { return Rf_xlengthgets(list, n_added(Rf_getAttrib(list, R_NamesSymbol))); }
 
 SEXP doubles_in(SEXP list, const char* name, R_xlen_t n) {
     SEXP values = add(list, name, Rf_allocVector(REALSXP, n));
@@ -112,8 +110,9 @@ SEXP of_int64s(const int64_t* values, R_xlen_t n) {
 static SEXP copy_of(const void* from, enum kind kind, R_xlen_t n) {
     if (kind == INT64S) return of_int64s(from, n);
     SEXP found = Rf_allocVector(kind == DOUBLES ? REALSXP : INTSXP, n);
-    if (n > 0) memcpy(kind == DOUBLES ? (void*)REAL(found) : (void*)INTEGER(found), from,
-                      (size_t)n * (kind == DOUBLES ? sizeof(double) : sizeof(int32_t)));
+    if (n > 0)
+        memcpy(kind == DOUBLES ? (void*)REAL(found) : (void*)INTEGER(found), from,
+               (size_t)n * (kind == DOUBLES ? sizeof(double) : sizeof(int32_t)));
     return found;
 }
 
@@ -131,7 +130,8 @@ static SEXP value_of(const char* result, const struct output* output, R_xlen_t n
     }
     const void* from = *(const void* const*)at;
     if (from == NULL) return R_NilValue;
-    const R_xlen_t rows = output->more_rows + (output->rows == 0 ? n_features : *(const int64_t*)(result + output->rows));
+    const R_xlen_t rows =
+        output->more_rows + (output->rows == 0 ? n_features : *(const int64_t*)(result + output->rows));
     const R_xlen_t cols = output->cols == 0 ? 1 : *(const int64_t*)(result + output->cols);
     SEXP found = PROTECT(copy_of(from, output->kind, rows * cols));
     if (output->cols != 0) {

@@ -18,8 +18,8 @@ struct word {
 };
 
 enum kind {
-    I32,     /* a number or TRUE and FALSE */
-    I64,     /* numbers of R are doubles, exact up to 2^53 */
+    I32, /* a number or TRUE and FALSE */
+    I64, /* numbers of R are doubles, exact up to 2^53 */
     U64,
     F64,
     WORD,    /* one of words, which ends with NULL */
