@@ -6,8 +6,8 @@ LIBRARY is the folder of R's libraries that has fastfs (``R CMD INSTALL --librar
 processes that take turns; each turn is a batch of calls, and a time is CPU time on one thread.
 
 `Immigrate` 0.2.1 can't be had here, neither from Debian nor from CRAN. Its arithmetic is run again (bench_r.c): d'W d
-and g d d' for each ordered pair of samples, 4 N^2 A^2 flops an iteration, by the BLAS that R uses, without the update of
-W. The times of the package itself, 0.75 and 1.95 s, are of trials on another machine (AVX-512).
+and g d d' for each ordered pair of samples, 4 N^2 A^2 flops an iteration, by R's own BLAS, without the update of W. The
+times of the package itself, 0.75 and 1.95 s, are of trials on another machine (AVX-512).
 """
 
 from __future__ import annotations

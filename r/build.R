@@ -4,12 +4,6 @@
 #
 # writes FOLDER/fastfs, for R CMD build, check or INSTALL.
 
-ISAS <- list(
-  base = NULL,
-  avx2 = c("avx2", "fma"),
-  avx512 = c("avx512f", "avx512dq", "avx512bw", "avx512vl", "fma", "prefer-vector-width=512")
-)
-
 own_folder <- function() {
   file <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
   dirname(normalizePath(file))
@@ -18,19 +12,6 @@ own_folder <- function() {
 copy <- function(from, to) {
   dir.create(dirname(to), recursive = TRUE, showWarnings = FALSE)
   if (!file.copy(from, to, overwrite = TRUE, copy.mode = TRUE)) stop("can't copy ", from)
-}
-
-# CMakeLists.txt gives these options on the command line, which a package must not: other compilers don't know them.
-isa_unit <- function(isa, source) {
-  c(
-    paste0("// ", source, " for the instruction set ", isa, "; made by build.R."),
-    "#if defined(__GNUC__) && !defined(__clang__)",
-    "#pragma GCC optimize(\"O3\", \"fp-contract=fast\", \"no-trapping-math\")",
-    if (!is.null(ISAS[[isa]])) paste0("#pragma GCC target(\"", paste(ISAS[[isa]], collapse = ","), "\")"),
-    "#endif",
-    paste0("#define FASTFS_ISA_NAME ", isa),
-    paste0("#include \"engines/isa/", source, "\"")
-  )
 }
 
 main <- function(folder) {
@@ -47,12 +28,8 @@ main <- function(folder) {
   sources <- sources[!grepl("^bindings/", sources)]
   for (file in sources) copy(file.path(core, file), file.path(target, "src/core", file))
 
-  units <- grep("^engines/isa/.*[.]cpp$", sources, value = TRUE)
-  for (unit in setdiff(basename(units), "dispatch.cpp")) {
-    for (isa in names(ISAS)) {
-      writeLines(isa_unit(isa, unit), file.path(target, "src", paste0("isa_", isa, "_", unit)))
-    }
-  }
+  # R links with the C++ compiler if it sees a file of C++ here.
+  writeLines("// The core is in core/.", file.path(target, "src/core.cpp"))
   cat("wrote ", target, "\n", sep = "")
 }
 
