@@ -67,16 +67,16 @@ def python_seconds(call: Callable[[], Any], calls: int) -> float:
 
 
 def overhead(report: Report, r: R, folder: Path, repeats: int) -> None:
-    """Whole calls, in turns."""
+    """Whole calls, in turns; both find scores and a ranking."""
     report.heading("calls on 62 x 2000 doubles, one thread, CPU")
     X, y = two_classes(62, 2000, 20)
     X = np.asfortranarray(X)
     save(folder, X, y)
     r.seconds("read(62)")
     for name, calls, ours, theirs in (
-        ("relieff", 50, "relieff(x, y, n_threads = 1)", lambda: fastfs.relieff_scores(X, y, n_threads=1)),
-        ("projse", 50, "projse(x, y, 10, n_threads = 1)", lambda: fastfs.projse(X, y, n_threads=1)),
-        ("im4e", 20, "im4e(x, y, n_threads = 1)", lambda: fastfs.im4e(X, y, n_threads=1)),
+        ("relieff", 50, "relieff(x, y, n_threads = 1)", lambda: fastfs.ReliefF(n_jobs=1).fit(X, y)),
+        ("projse", 50, "projse(x, y, 1, n_threads = 1)", lambda: fastfs.ProjSe(1, n_jobs=1).fit(X, y)),
+        ("im4e", 20, "im4e(x, y, n_threads = 1)", lambda: fastfs.IM4E(n_jobs=1).fit(X, y)),
     ):
         times: dict[str, list[float]] = {"R": [], "Python": []}
         for turn in range(-1, repeats):

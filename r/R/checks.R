@@ -75,10 +75,13 @@ quiet <- function(run) {
   run
 }
 
-# 1 for the largest score; ties go to the lower index.
-rank_features <- function(scores) {
-  ranking <- integer(length(scores))
-  ranking[order(-scores, method = "radix")] <- seq_along(scores)
+# The features by descending score; ties go to the lower index.
+best_first <- function(scores) order(scores, decreasing = TRUE, method = "radix")
+
+# The place of each feature in this order: 1 is best.
+places_of <- function(best) {
+  ranking <- integer(length(best))
+  ranking[best] <- seq_along(best)
   ranking
 }
 

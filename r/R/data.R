@@ -6,7 +6,7 @@
 # categorical: as the parameter `categorical_features` of the RELIEF family, or NA if a method takes numbers only.
 # makes_dense: whether a sparse x is copied into a dense one.
 read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALSE) {
-  if (methods::is(x, "SummarizedExperiment")) {
+  if (is_experiment(x)) {
     features <- rownames(x)
     samples <- colnames(x)
     y <- read_column(x, y)
@@ -45,6 +45,8 @@ names_of <- function(data, classes = NULL, rows = NULL) {
 }
 
 # ------------------------------------------------------------------------------------------------------- experiments
+
+is_experiment <- function(x) isS4(x) && methods::is(x, "SummarizedExperiment")
 
 needs_package <- function(package, purpose) {
   if (!requireNamespace(package, quietly = TRUE)) {
@@ -85,7 +87,7 @@ read_column <- function(x, y) {
 
 # transposed: features are rows.
 read_matrix <- function(x, name, run, transposed = FALSE) {
-  if (methods::is(x, "Matrix")) {
+  if (isS4(x) && methods::is(x, "Matrix")) {
     needs_package("Matrix", "for its matrices")
     if (methods::is(x, "sparseMatrix")) return(sparse(x, transposed))
     x <- Matrix::as.matrix(x)

@@ -42,12 +42,13 @@ class_target <- function(y, data) {
     }
   }
   # The order of the locale would be another one on another machine.
-  classes <- if (is.factor(y)) levels(droplevels(y)) else sort(unique(y), method = "radix")
+  if (is.factor(y)) y <- droplevels(y)
+  classes <- if (is.factor(y)) levels(y) else sort(unique(y), method = "radix")
   if (length(classes) < 2) {
     held <- if (length(classes)) paste("only", quoted(classes)) else "none"
     refuse("y must have at least two classes, but has ", held)
   }
-  list(kind = "class", classes = as.character(classes), values = match(as.character(y), as.character(classes)) - 1L)
+  list(kind = "class", classes = as.character(classes), values = match(y, classes) - 1L)
 }
 
 number_target <- function(y, data) {

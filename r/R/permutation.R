@@ -177,7 +177,7 @@ summarise_null <- function(null, scores, overall, method, design, stage, exact, 
   named <- function(values) stats::setNames(values, features)
   found <- list(
     method = method, scores = named(scores), z = named(z),
-    ranking = named(rank_features(if (ranking == "z") z else scores)), pvalues = named(pvalues),
+    ranking = named(places_of(best_first(if (ranking == "z") z else scores))), pvalues = named(pvalues),
     pvalues_adjusted = named(stats::p.adjust(pvalues, if (fdr == "bh") "BH" else "BY")),
     pvalues_max = named(ifelse(degenerate, 1, pvalues_max)), statistic = value, pvalue = pvalue,
     null_statistics = statistics, null_mean = named(scale$center),

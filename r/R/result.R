@@ -3,9 +3,15 @@
 new_result <- function(method, stage, found, n_features_to_select) {
   features <- stage$data$features
   scores <- found$scores
-  ranking <- if (method == "projse") chosen_first(scores, found$selected) else rank_features(scores)
-  n <- if (method == "projse") length(found$selected) else count_selected(n_features_to_select, length(scores))
-  selected <- order(ranking)[seq_len(n)]
+  best <- best_first(scores)
+  n <- count_selected(n_features_to_select, length(scores))
+  # ProjSe selects features that aren't the best by themselves, and perhaps fewer than asked for.
+  if (method == "projse") {
+    best <- c(found$selected, best[!best %in% found$selected])
+    n <- length(found$selected)
+  }
+  selected <- best[seq_len(n)]
+  ranking <- places_of(best)
   names(scores) <- names(ranking) <- features
   names(selected) <- features[selected]
   details <- found[setdiff(names(found), c("scores", "selected", "messages"))]
@@ -17,14 +23,6 @@ new_result <- function(method, stage, found, n_features_to_select) {
     ),
     class = c(paste0("fastfs_", method), "fastfs")
   )
-}
-
-# Selected features in the order of choice, then the others by their scores.
-chosen_first <- function(scores, selected) {
-  rest <- order(-scores, method = "radix")
-  ranking <- integer(length(scores))
-  ranking[c(selected, rest[!rest %in% selected])] <- seq_along(scores)
-  ranking
 }
 
 feature_names <- function(result) {
@@ -80,7 +78,7 @@ plot.fastfs <- function(x, n = 20, main = x$method, xlab = "score", ...) {
 }
 
 add_scores <- function(experiment, result, prefix = result$method) {
-  if (!methods::is(experiment, "SummarizedExperiment")) {
+  if (!is_experiment(experiment)) {
     refuse("experiment must be a SummarizedExperiment, not of class ", class(experiment)[1])
   }
   if (!inherits(result, "fastfs")) refuse("result must be a result of fastfs, not of class ", class(result)[1])

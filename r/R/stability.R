@@ -126,7 +126,7 @@ draw_parts <- function(parts, strata, sizes, n_parts, times) {
 # The method on some of the samples, without its warnings.
 select_on <- function(method, given, rows) {
   x <- given$x
-  given$x <- if (methods::is(x, "SummarizedExperiment")) x[, rows] else x[rows, , drop = FALSE]
+  given$x <- if (is_experiment(x)) x[, rows] else x[rows, , drop = FALSE]
   y <- given$y
   if (!(is.character(y) && length(y) == 1) && !is.null(y)) {
     given$y <- if (is.matrix(y) || is.data.frame(y)) y[rows, , drop = FALSE] else y[rows]
