@@ -2,7 +2,7 @@
 # Builds the R package and runs its tests and its vignette.
 #
 #     r/check.sh            the whole package: R CMD build, then R CMD check --as-cran
-#     r/check.sh address    the tests under the address sanitizer, the core included
+#     r/check.sh address    the tests under the address sanitizer, the core included; with a FOLDER, as below, without it
 #     r/check.sh FOLDER     quick: with the core of FOLDER/libfastfs.so, of which only R's shims are compiled
 #
 # Scores are compared with those of the Python that FASTFS_PYTHON names (default: python), if it has fastfs; the
@@ -15,6 +15,10 @@ trap 'rm -rf "$work"' EXIT
 
 if ! command -v R > /dev/null; then
     echo "R isn't installed, so the R package isn't tested (Debian: r-base-dev r-cran-testthat)"
+    exit 0
+fi
+if ! Rscript -e 'quit(status = !(requireNamespace("testthat") && requireNamespace("knitr")))' > /dev/null 2>&1; then
+    echo "R has no testthat or no knitr, so the R package isn't tested (Debian: r-cran-testthat r-cran-knitr)"
     exit 0
 fi
 Rscript "$here/build.R" "$work"
@@ -46,6 +50,7 @@ address)
     flags="-fsanitize=address -fno-omit-frame-pointer -g -O1"
     { for name in CFLAGS CXXFLAGS CXX20FLAGS; do echo "$name = $flags"; done
       echo "LDFLAGS = -fsanitize=address"; } > "$work/Makevars"
+    if [ $# -gt 1 ]; then FASTFS_LIB=$(cd "$2" && pwd); export FASTFS_LIB; fi
     R_MAKEVARS_USER="$work/Makevars" R CMD INSTALL --no-docs --no-test-load --library="$work/lib" "$work/fastfs"
     # R isn't built with the sanitizer, and keeps memory until the process ends.
     LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 run_tests
