@@ -42,7 +42,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
-    sources = [str(p) for d in ("csrc", "tests/cpp", "examples") for p in sorted(Path(d).rglob("*.[ch]*"))]
+    sources = [str(p) for d in ("csrc", "tests/cpp", "examples", "r/src") for p in sorted(Path(d).rglob("*.[ch]*"))]
     session.run("clang-format", "--dry-run", "--Werror", *sources)
 
 
@@ -106,6 +106,13 @@ def oldest(session: nox.Session) -> None:
     pins.write_text("".join(f"{re.sub('[[].*[]]', '', one).replace('>=', '==')}\n" for one in listed if ">=" in one))
     session.install("--constraint", str(pins), ".[test]")
     session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def r(session: nox.Session) -> None:
+    """The R package against Python's scores: `nox -s r` is `R CMD check`, `nox -s r -- address` the sanitizer."""
+    session.install(".")
+    session.run("r/check.sh", *session.posargs, external=True, env={"MAKEFLAGS": "-j2"})
 
 
 @nox.session

@@ -1,0 +1,248 @@
+# Tables of samples and features as the core takes them: pointers into R's own arrays, and strides.
+
+# Returns the features of x (as of `dense` or `sparse`), the names of features and samples, and y, which for an
+# experiment may be the name of a column of colData.
+#
+# categorical: as the parameter `categorical_features` of the RELIEF family, or NA if a method takes numbers only.
+# makes_dense: whether a sparse x is copied into a dense one.
+read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALSE) {
+  if (is_experiment(x)) {
+    features <- rownames(x)
+    samples <- colnames(x)
+    y <- read_column(x, y)
+    values <- read_matrix(read_assay(x, assay), "the assay", run, transposed = TRUE)
+  } else if (is.data.frame(x)) {
+    features <- names(x)
+    samples <- if (is.character(attr(x, "row.names"))) rownames(x)
+    table <- read_columns(x, categorical)
+    values <- dense(table$values)
+    values$levels <- table$levels
+  } else {
+    features <- colnames(x)
+    samples <- rownames(x)
+    values <- read_matrix(x, "x", run)
+  }
+  if (makes_dense) values <- without_zeros(values, run)
+  if (!is.data.frame(x) && !identical(categorical, NA) && !is.null(categorical)) {
+    values <- encode_columns(values, categorical, features)
+  }
+  levels <- values$levels
+  values$levels <- NULL
+  list(x = values, y = y, levels = levels, features = features, samples = samples)
+}
+
+# How the core's messages call samples and features; `rows`: the numbers of those that are left.
+names_of <- function(data, classes = NULL, rows = NULL) {
+  named <- function(word, names, numbers = NULL) {
+    function(i) {
+      if (!is.null(numbers)) i <- numbers[i]
+      paste0(word, " ", i, if (!is.null(names) && i <= length(names)) paste0(" (", names[i], ")"))
+    }
+  }
+  found <- list(row = named("sample", data$samples, rows), column = named("feature", data$features))
+  if (!is.null(classes)) found$class <- function(i) paste0("class '", classes[i], "'")
+  found
+}
+
+# ------------------------------------------------------------------------------------------------------- experiments
+
+is_experiment <- function(x) isS4(x) && methods::is(x, "SummarizedExperiment")
+
+needs_package <- function(package, purpose) {
+  if (!requireNamespace(package, quietly = TRUE)) {
+    refuse("the package ", package, " is needed ", purpose, ": install it")
+  }
+}
+
+read_assay <- function(x, assay) {
+  needs_package("SummarizedExperiment", "for experiments")
+  known <- SummarizedExperiment::assayNames(x)
+  n <- length(SummarizedExperiment::assays(x, withDimnames = FALSE))
+  if (n == 0) refuse("x must be an experiment with an assay, but has none")
+  if (is.character(assay) && length(assay) == 1) {
+    if (!assay %in% known) {
+      held <- if (is.null(known)) n else some_of(quoted(known))
+      refuse("x has no assay '", assay, "', but ", held, ": choose one of these")
+    }
+  } else if (as_whole("assay", assay) < 1 || assay > n) {
+    refuse("assay must be the name or the number of one of the ", n, " assays of x, not ", shown(assay))
+  }
+  # With the names of its dimensions it would be a copy.
+  SummarizedExperiment::assay(x, assay, withDimnames = FALSE)
+}
+
+read_column <- function(x, y) {
+  if (!is.character(y) || length(y) != 1) return(y)
+  known <- names(SummarizedExperiment::colData(x))
+  if (!y %in% known) {
+    refuse(
+      "colData of x has no column '", y, "', but ",
+      if (length(known)) paste0(some_of(quoted(known)), ": name one of these") else "none: give y as a vector"
+    )
+  }
+  SummarizedExperiment::colData(x)[[y]]
+}
+
+# ---------------------------------------------------------------------------------------------------------- matrices
+
+# transposed: features are rows.
+read_matrix <- function(x, name, run, transposed = FALSE) {
+  if (isS4(x) && methods::is(x, "Matrix")) {
+    needs_package("Matrix", "for its matrices")
+    if (methods::is(x, "sparseMatrix")) return(sparse(x, transposed))
+    x <- Matrix::as.matrix(x)
+  }
+  what <- if (is.null(x)) {
+    "NULL"
+  } else if (is.factor(x)) {
+    "a factor: give the factors of several features as a data.frame"
+  } else if (is.data.frame(x)) {
+    "a data.frame: give a matrix"
+  } else if (!is.matrix(x) && (is.atomic(x) || is.list(x))) {
+    paste0(
+      "a ", if (is.list(x)) "list" else paste(typeof(x), "vector"),
+      if (is.numeric(x)) ": a single feature is matrix(x, ncol = 1)" else ": give a matrix of samples x features"
+    )
+  } else if (!is.matrix(x)) {
+    paste0("of class ", class(x)[1], ": give as.matrix(", name, ")")
+  } else if (!is.numeric(x) && !is.logical(x)) {
+    paste0("a ", typeof(x), " matrix: convert it, or give a data.frame whose columns have types of their own")
+  }
+  if (!is.null(what)) {
+    refuse(name, " must be a matrix of numbers, a dgCMatrix, a data.frame or an experiment, not ", what)
+  }
+  if (!is.double(x)) {
+    require_bytes(8 * length(x), paste("a copy of", name, "as doubles needs"), run)
+    storage.mode(x) <- "double"
+  }
+  dense(x, transposed)
+}
+
+# by_row: whether features are the rows of x.
+dense <- function(x, transposed = FALSE) {
+  n <- dim(x)[1]
+  if (transposed) {
+    list(storage = "dense", values = x, n_rows = dim(x)[2], n_cols = n, row_stride = n, col_stride = 1, by_row = TRUE)
+  } else {
+    list(storage = "dense", values = x, n_rows = n, n_cols = dim(x)[2], row_stride = 1, col_stride = n, by_row = FALSE)
+  }
+}
+
+sparse <- function(x, transposed) {
+  if (!methods::is(x, "dgCMatrix")) {
+    x <- methods::as(methods::as(methods::as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
+  }
+  # Features in rows, column by column, are samples row by row.
+  list(
+    storage = if (transposed) "csr" else "csc", values = x@x, indices = x@i, indptr = x@p,
+    n_rows = dim(x)[1 + transposed], n_cols = dim(x)[2 - transposed]
+  )
+}
+
+without_zeros <- function(values, run) {
+  if (values$storage == "dense") return(values)
+  require_bytes(8 * values$n_rows * values$n_cols, "x as a dense matrix needs", run)
+  is_csr <- values$storage == "csr"
+  n_lines <- if (is_csr) values$n_rows else values$n_cols
+  line <- rep.int(seq_len(n_lines), diff(values$indptr))
+  x <- matrix(0, values$n_rows, values$n_cols)
+  x[if (is_csr) cbind(line, values$indices + 1) else cbind(values$indices + 1, line)] <- values$values
+  dense(x)
+}
+
+# Some of the samples: a copy.
+take_samples <- function(values, rows) {
+  if (values$storage != "dense") {
+    x <- Matrix::sparseMatrix(
+      i = values$indices, p = values$indptr, x = values$values, index1 = FALSE, repr = "C",
+      dims = if (values$storage == "csr") c(values$n_cols, values$n_rows) else c(values$n_rows, values$n_cols)
+    )
+    if (values$storage == "csr") return(sparse(x[, rows, drop = FALSE], TRUE))
+    return(sparse(x[rows, , drop = FALSE], FALSE))
+  }
+  if (values$by_row) return(dense(values$values[, rows, drop = FALSE], TRUE))
+  dense(values$values[rows, , drop = FALSE])
+}
+
+require_bytes <- function(bytes, what, run) {
+  if (bytes < 2^26 && run$max_memory == 0) return(invisible())
+  budget <- .Call(C_info, run)$max_memory
+  if (bytes > budget) {
+    refuse(
+      what, " ", format(bytes, big.mark = "", scientific = FALSE), " bytes, but the memory budget is ",
+      format(budget, scientific = FALSE), " bytes: raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features",
+      class = "out_of_memory"
+    )
+  }
+}
+
+# ------------------------------------------------------------------------------------------------ tables with factors
+
+# Factors become codes from 0, if the method takes categories; other types than numbers and logicals are refused.
+read_columns <- function(x, categorical) {
+  if (ncol(x) == 0) refuse("x needs features, but has no columns")
+  names <- names(x)
+  takes_categories <- !identical(categorical, NA)
+  declared <- if (takes_categories) categorical_mask(categorical, ncol(x), names) else logical(ncol(x))
+  values <- matrix(0, nrow(x), ncol(x))
+  levels <- numeric(ncol(x))
+  for (j in seq_along(x)) {
+    column <- x[[j]]
+    if (declared[j] && !is.factor(column)) column <- factor(column)
+    if (is.factor(column) && takes_categories) {
+      values[, j] <- as.integer(column) - 1
+      levels[j] <- max(1, nlevels(column))
+    } else if ((is.numeric(column) || is.logical(column)) && !is.object(column) && is.null(dim(column))) {
+      values[, j] <- column
+    } else {
+      what <- if (is.object(column)) class(column)[1] else typeof(column)
+      refuse(
+        "x must hold numbers, but column ", j, " ('", names[j], "') is of type ", what, ": ",
+        if (is.factor(column)) {
+          "drop it, or make a column of 0 and 1 for each level"
+        } else if (is.character(column) && takes_categories) {
+          "make it a factor, or drop it"
+        } else {
+          "convert it to numbers, or drop it"
+        }
+      )
+    }
+  }
+  list(values = values, levels = if (any(levels > 0)) levels)
+}
+
+encode_columns <- function(values, categorical, features) {
+  mask <- categorical_mask(categorical, values$n_cols, features)
+  if (!any(mask)) return(values)
+  if (values$storage != "dense") {
+    refuse("x is sparse, and then holds numbers only: leave categorical_features out, or give as.matrix(x)")
+  }
+  x <- values$values
+  levels <- numeric(values$n_cols)
+  for (j in which(mask)) {
+    codes <- factor(if (values$by_row) x[j, ] else x[, j])
+    levels[j] <- max(1, nlevels(codes))
+    if (values$by_row) x[j, ] <- as.integer(codes) - 1 else x[, j] <- as.integer(codes) - 1
+  }
+  values$values <- x
+  values$levels <- levels
+  values
+}
+
+categorical_mask <- function(columns, n_features, names) {
+  mask <- logical(n_features)
+  if (is.null(columns)) return(mask)
+  if (identical(columns, "all")) return(!mask)
+  if (is.logical(columns) && length(columns) == n_features && !anyNA(columns)) return(columns)
+  if (is.character(columns) && all(columns %in% names)) {
+    mask[match(columns, names)] <- TRUE
+  } else if (is.numeric(columns) && !anyNA(columns) && all(columns %in% seq_len(n_features))) {
+    mask[columns] <- TRUE
+  } else {
+    refuse(
+      "categorical_features must be NULL, \"all\", or a mask, the numbers or the names of some of the ", n_features,
+      " features, not ", shown(columns)
+    )
+  }
+  mask
+}

@@ -1,0 +1,141 @@
+# DiSC.
+
+disc_stage <- function(given, keep) {
+  run <- read_run(given$n_threads, given$max_memory, given$verbose)
+  graph <- choose_word("graph", given$graph, c("auto", "dense", "knn", "lists"))
+  options <- list(
+    graph = graph,
+    n_neighbors = as_whole("n_neighbors", given$n_neighbors),
+    bandwidth_neighbors = as_whole("bandwidth_neighbors", given$bandwidth_neighbors),
+    density = as_number("density", given$density),
+    constant = choose_word("constant", given$constant, c("drop", "project")),
+    n_vectors = as_whole("n_vectors", given$n_vectors),
+    n_differential = as_count("n_differential", given$n_differential),
+    scaling = word_or_none("scaling", given$scaling, "standard"),
+    seed = as_seed(given$random_state)
+  )
+  data <- read_features(given$x, given$y, given$assay, run)
+  target <- class_target(data$y, data)
+  K <- n_classes(target)
+  n_components <- vapply(given$n_components, function(n) as_whole("n_components", n), 0)
+  if (!length(n_components) %in% c(1, K)) {
+    refuse("n_components must be one number for all classes or ", K, ", one for each, but has ", length(n_components))
+  }
+  n_components <- rep_len(n_components, K)
+  d <- data$x$n_cols
+  fit <- function(target, run) {
+    rows <- lapply(seq_len(K), function(k) which(target$values == k - 1L))
+    # The core takes a matrix for each class: copies, which are x once more.
+    sets <- lapply(rows, function(own) take_samples(data$x, own))
+    names <- names_of(data)
+    names$set_rows <- rows
+    names$set <- function(s) paste0("class '", target$classes[s], "'")
+    found <- core_result(.Call(C_disc, sets, n_components, options, run), names)
+    disc_result(found, target$classes, data, options)
+  }
+  list(data = data, target = target, run = run, fit = fit)
+}
+
+disc_result <- function(found, classes, data, options) {
+  stacked <- function(name) vapply(found, function(set) as.double(set[[name]]), 0)
+  n_vectors <- max(lengths(lapply(found, `[[`, "significance")))
+  # The vectors of a set whose others take more directions may be fewer.
+  padded <- function(values) c(as.double(values), numeric(n_vectors - length(values)))
+  significance <- vapply(found, function(set) padded(set$significance), numeric(n_vectors))
+  trivial <- vapply(found, function(set) padded(set$trivial), numeric(n_vectors)) > 0
+  dim(significance) <- dim(trivial) <- c(n_vectors, length(classes))
+  class_scores <- matrix(unlist(lapply(found, `[[`, "scores")), ncol = length(classes),
+                         dimnames = list(data$features, classes))
+  colnames(significance) <- colnames(trivial) <- classes
+  first <- found[[1]]
+  statistic <- significance
+  statistic[trivial] <- 0
+  result <- list(
+    scores = do.call(pmax, lapply(seq_along(classes), function(k) unname(class_scores[, k]))),
+    class_scores = class_scores,
+    significance = significance,
+    trivial = trivial,
+    statistic = apply(statistic, 2, max),
+    n_differential = stacked("n_differential"),
+    ratio = stacked("ratio"),
+    gap = stacked("gap"),
+    n_connected_components = stacked("n_connected_components"),
+    vectors = lapply(found, `[[`, "vectors"),
+    eigenvalues = lapply(found, `[[`, "eigenvalues"),
+    diffusion = lapply(found, `[[`, "diffusion"),
+    bandwidths = lapply(found, `[[`, "bandwidths"),
+    graph = first$graph,
+    graph_reason = disc_reason(first, data$x$n_cols),
+    messages = disc_messages(found, paste0("class '", classes, "'"), options, data$x$n_cols)
+  )
+  if (first$graph == "lists") result$graph_recall <- stacked("graph_recall")
+  if (!is.null(first$mean)) result <- c(result, list(mean = first$mean, scale = first$scale))
+  result
+}
+
+disc_reason <- function(found, d) {
+  switch(found$graph_reason,
+    asked = "as asked for",
+    size = paste0(d, " features are ", if (found$graph == "dense") "no more" else "more", " than ", EXACT_AT_MOST),
+    memory = paste0(
+      "dense graphs would need ", format(found$dense_bytes / 1e9, digits = 2), " GB, more than the memory budget"
+    )
+  )
+}
+
+DISC <- c(one_sample = 1L, clamped = 2L, duplicates = 4L, disconnected = 8L, small_gap = 16L, not_converged = 32L,
+          identical = 64L, flat = 128L, low_recall = 256L)
+
+disc_messages <- function(found, sets, options, d) {
+  has <- function(bit) vapply(found, function(set) has_bit(set$warnings, DISC[[bit]]), NA)
+  number <- function(name, bit, best) format(best(vapply(found[has(bit)], `[[`, 0, name)), digits = 2)
+  messages <- character()
+  say <- function(...) messages <<- c(messages, paste0(...))
+  if (any(has("one_sample"))) {
+    say("one sample only in ", some_of(sets[has("one_sample")]),
+        ": distances between features are differences of single values")
+  }
+  if (any(has("clamped"))) {
+    say("bandwidth_neighbors or n_neighbors exceeds the ", d - 1, " other features: all of them are taken")
+  }
+  if (any(has("duplicates"))) {
+    say("some features have ", options$bandwidth_neighbors, " copies or more in ", some_of(sets[has("duplicates")]),
+        ", so that their bandwidth would be 0: it is their smallest positive distance instead")
+  }
+  if (any(has("disconnected"))) {
+    say("the graph of ", some_of(sets[has("disconnected")]), " falls apart, into up to ",
+        number("n_connected_components", "disconnected", max),
+        " pieces: its constant vectors were projected out, and which single diffusion vectors come first is arbitrary")
+  }
+  if (any(has("small_gap"))) {
+    say("n_components cuts a cluster of eigenvalues in ", some_of(sets[has("small_gap")]), " (the least gap is ",
+        number("gap", "small_gap", min), "): the result depends on where, so try other numbers")
+  }
+  if (any(has("low_recall"))) {
+    say("graph = \"lists\" found only ", number("graph_recall", "low_recall", min),
+        " of the nearest features: graph = \"knn\" finds all")
+  }
+  if (any(has("identical"))) {
+    say("the graph of ", some_of(sets[has("identical")]),
+        " is that of another set too: nothing is differential between these")
+  }
+  empty <- vapply(found, function(set) set$n_differential == 0, NA)
+  if (any(empty)) {
+    say("all vectors of ", some_of(sets[empty]), " are trivial, so that there are no scores: raise n_vectors")
+  }
+  if (options$n_differential == 0 && any(has("flat"))) {
+    say("the significances have no clear step in ", some_of(sets[has("flat")]),
+        " (the largest ratio of successive ones is down to ", number("ratio", "flat", min),
+        "): how many vectors matter is arbitrary, so set n_differential")
+  }
+  if (any(has("not_converged"))) {
+    say("an eigensolver gave up before its vectors of ", some_of(sets[has("not_converged")]), " were exact")
+  }
+  messages
+}
+
+disc <- function(x, y, n_features_to_select = NULL, n_components = 20, graph = "auto", n_neighbors = 30,
+                 bandwidth_neighbors = 30, density = 1, constant = "drop", n_vectors = 10, n_differential = NULL,
+                 scaling = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
+  run_method("disc", as.list(environment()))
+}

@@ -1,0 +1,70 @@
+# Errors and warnings are conditions of the classes "fastfs_error" and "fastfs_warning", with one sentence each.
+
+# In the order of fastfs_status.
+STATUS <- c("invalid_argument", "out_of_memory", "numerical_error", "canceled", "internal_error", "other_blas")
+
+# Raises an error of the arguments; the parts are pasted.
+refuse <- function(..., class = "invalid_argument") {
+  stop(errorCondition(paste0(...), class = c(paste0("fastfs_", class), "fastfs_error"), call = NULL))
+}
+
+warn <- function(messages) {
+  for (message in messages) {
+    warning(warningCondition(message, class = "fastfs_warning", call = NULL))
+  }
+}
+
+# The result of a shim, unless the core refused. The core names things by number, from 0; `names` has functions of a
+# number that say what the caller calls them. names$set_rows: the samples of each set, if the core counts these in it.
+core_result <- function(found, names = list()) {
+  if (inherits(found, "fastfs_failure")) fail(found, names)
+  found
+}
+
+# In the order of fastfs_place_kind.
+KINDS <- c("matrix", "row", "column", "class", "set", "chunk", "kernel")
+
+fail <- function(failure, names) {
+  if (failure$is_interrupted) interrupt()
+  defaults <- list(
+    row = function(i) paste("sample", i),
+    column = function(i) paste("feature", i),
+    class = function(i) paste("class", i),
+    set = function(i) paste("set", i),
+    kernel = function(i) paste("kernel", i)
+  )
+  names <- utils::modifyList(defaults, names)
+  set <- failure$numbers[KINDS[failure$kinds] == "set"] + 1
+  if (length(set) == 1 && !is.null(names$set_rows)) {
+    is_row <- KINDS[failure$kinds] == "row"
+    failure$numbers[is_row] <- names$set_rows[[set]][failure$numbers[is_row] + 1] - 1
+  }
+  text <- ""
+  end <- 0
+  for (i in seq_along(failure$kinds)) {
+    name <- names[[KINDS[failure$kinds[i]]]]
+    text <- paste0(text, substr(failure$message, end + 1, failure$begins[i]))
+    end <- failure$ends[i]
+    text <- paste0(text, if (is.null(name)) {
+      substr(failure$message, failure$begins[i] + 1, end)
+    } else {
+      name(failure$numbers[i] + 1)
+    })
+  }
+  text <- paste0(text, substr(failure$message, end + 1, nchar(failure$message)))
+  refuse(sub(" (counted from 0)", "", text, fixed = TRUE), class = STATUS[failure$status])
+}
+
+# As R does after Ctrl-C: handlers of interrupts first, then the top level.
+interrupt <- function() {
+  signalCondition(structure(class = c("interrupt", "condition"), list(message = "", call = NULL)))
+  invokeRestart("abort")
+}
+
+# A list for people: all of a few names, or the first three and how many more there are.
+some_of <- function(names) {
+  shown <- paste(utils::head(names, 3), collapse = ", ")
+  if (length(names) > 3) paste0(shown, " and ", length(names) - 3, " more") else shown
+}
+
+quoted <- function(names) paste0("'", names, "'")

@@ -1,0 +1,151 @@
+# I-KDR.
+
+ikdr_stage <- function(given, keep) {
+  run <- read_run(given$n_threads, given$max_memory, given$verbose)
+  options <- list(
+    n_components = as_count("n_components", given$n_components),
+    lambdas = as_number("lam", given$lam),
+    mu = as_number("mu", given$mu),
+    tau = as_number("tau", given$tau),
+    zeta = as_number("zeta", given$zeta),
+    interpretability = choose_word("interpretability", given$interpretability, c("laplacian", "distance")),
+    solver = choose_word("solver", given$solver, c("projected_gradient", "admm")),
+    max_iter = as_whole("max_iter", given$max_iter),
+    max_inner = as_whole("max_inner", given$max_inner),
+    tol = as_number("tol", given$tol),
+    rho = as_number("rho", given$rho),
+    seed = as_seed(given$random_state)
+  )
+  data <- read_features(given$x, given$y, given$assay, run, makes_dense = TRUE)
+  target <- class_target(data$y, data)
+  d <- data$x$n_cols
+  kernels <- read_kernels(given, d)
+  names <- names_of(data, target$classes)
+  names$kernel <- function(m) {
+    if (!is.null(kernels$groups)) {
+      paste0("the kernel of group '", kernels$groups[m], "'")
+    } else if (kernels$n > 1) {
+      paste("the kernel of", names$column(m))
+    } else {
+      "the kernel of all features"
+    }
+  }
+  fit <- function(target, run) {
+    found <- core_result(.Call(C_ikdr, data$x, kernels$core, labels_of(target), n_classes(target), options, run), names)
+    ikdr_result(found, kernels, target$classes, options)
+  }
+  list(data = data, target = target, run = run, fit = fit)
+}
+
+# Kernels as the core takes them, how many there are, the names of groups, and the kernel of each feature.
+read_kernels <- function(given, d) {
+  width <- given$width
+  core <- list(scaling = word_or_none("scaling", given$scaling, "standard"))
+  if (is.numeric(width)) {
+    core$width <- "given"
+    core$delta <- as_number("width", width)
+    if (!(core$delta > 0 && is.finite(core$delta))) {
+      refuse("width must be \"mean_squared\", \"mean\" or a positive number, not ", shown(width))
+    }
+  } else {
+    core$width <- choose_word("width", width, c("mean_squared", "mean"), "a positive number")
+  }
+  groups <- given$groups
+  if (is.null(groups)) return(list(core = c(core, n_kernels = 0), n = d, of_feature = seq_len(d)))
+  if (identical(groups, "all")) return(list(core = c(core, n_kernels = 1), n = 1, of_feature = rep(1, d)))
+  if (!is.atomic(groups) && !is.factor(groups) || length(groups) != d || anyNA(groups)) {
+    refuse("groups must be NULL, \"all\" or one label for each of the ", d, " features")
+  }
+  groups <- as.character(groups)
+  known <- sort(unique(groups), method = "radix")
+  of_feature <- match(groups, known)
+  n <- length(known)
+  core$n_kernels <- n
+  if (n > 1) core$groups <- of_feature - 1L
+  list(core = core, n = n, groups = known, of_feature = of_feature)
+}
+
+ikdr_result <- function(found, kernels, classes, options) {
+  constant <- found$scales == 0
+  sizes <- tabulate(kernels$of_feature[!constant], kernels$n)
+  of_features <- ifelse(constant, 0, (found$weights / pmax(sizes, 1))[kernels$of_feature])
+  prices <- ifelse(constant, Inf, found$prices[kernels$of_feature])
+  profile <- found$class_profile
+  colnames(profile) <- classes
+  list(
+    scores = ifelse(of_features > 0, of_features, 0 - price_share(prices, abs(found$objective))),
+    weights = found$weights,
+    feature_weights = of_features,
+    A = t(found$A),
+    support = which(colSums(found$A != 0) > 0),
+    embedding = t(found$embedding),
+    class_profile = t(profile),
+    interpretability = found$interpretability,
+    objective = found$objective,
+    history = found$history,
+    similarity = found$similarity,
+    n_iter = found$n_iter,
+    converged = found$converged == 1,
+    lam = found$lam,
+    deltas = found$deltas,
+    constant_features = which(constant),
+    group_labels = kernels$groups,
+    messages = ikdr_messages(found, kernels, classes, options)
+  )
+}
+
+# p / (p + F), 1 for infinite prices.
+price_share <- function(price, objective) {
+  share <- rep(1, length(price))
+  finite <- is.finite(price)
+  price <- pmax(price[finite], 0)
+  share[finite] <- ifelse(price > 0, price / (price + objective), 0)
+  share
+}
+
+IKDR <- c(not_converged = 1L, identity = 2L, constant = 4L, few = 8L, many = 16L)
+
+ikdr_messages <- function(found, kernels, classes, options) {
+  has <- function(bit) has_bit(found$warnings, IKDR[[bit]])
+  k <- options$n_components
+  n <- length(classes)
+  messages <- character()
+  say <- function(...) messages <<- c(messages, paste0(...))
+  if (options$lambdas == 0) {
+    say("lam = 0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike")
+  }
+  if (k > 0 && k < n) {
+    say("n_components = ", k, " is less than the ", n, " classes, so that some class has no dimension of its own")
+  }
+  if (has("many")) {
+    say("n_components = ", k, " is more than twice the ", n, " classes, and samples are too much alike for so many: ",
+        "surplus dimensions tend to stand for outliers; take fewer, or with one kernel a smaller width")
+  }
+  if (has("identity")) {
+    say("samples are hardly similar to each other (mean similarity below 0.01), so that dimensions stand for single ",
+        "samples: take width = \"mean_squared\" or a larger width")
+  }
+  if (has("constant")) {
+    say("a kernel with weight is nearly constant, but for one sample at most, as that of a feature with an outlier ",
+        "is: look at its values")
+  }
+  if (has("few") && found$converged == 1 && length(messages) == 0) {
+    lost <- setdiff(seq_len(n), apply(found$class_profile, 1, which.max))
+    say("no dimension is mainly of ", some_of(quoted(classes[lost])), ", so that the embedding may not tell them from ",
+        "others: try a smaller lam", if (options$mu > 0.1) " or mu", ", or ",
+        if (kernels$n > 1) "groups of features, a kernel each" else "two dimensions for each class")
+  }
+  if (has("not_converged")) {
+    say("I-KDR did not converge in max_iter = ", options$max_iter,
+        " iterations: the best one is kept; raise max_iter, max_inner or tol")
+  }
+  messages
+}
+
+ikdr <- function(x, y, n_features_to_select = NULL, n_components = NULL, groups = NULL, width = "mean_squared",
+                 lam = 0.1, mu = 0.1, tau = Inf, zeta = Inf, interpretability = "laplacian",
+                 solver = "projected_gradient", max_iter = 100, max_inner = 200, tol = 1e-4, rho = 1,
+                 scaling = "standard", random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+                 verbose = FALSE) {
+  run_method("ikdr", as.list(environment()))
+}

@@ -1,0 +1,142 @@
+# ManiFeSt.
+
+# With up to so many features accuracy = "auto" is exact (the core's number).
+EXACT_AT_MOST <- 5000
+
+manifest_stage <- function(given, keep) {
+  run <- read_run(given$n_threads, given$max_memory, given$verbose)
+  multiclass <- choose_word("multiclass", given$multiclass, c("ovr", "ovo", "raise"))
+  options <- list(
+    form = choose_word("form", given$form, c("pencil", "spd", "spsd")),
+    accuracy = choose_word("accuracy", given$accuracy, c("auto", "exact", "fast", "high")),
+    rank = as_whole("rank", given$rank, low = 1),
+    multiclass = if (multiclass == "raise") "ovr" else multiclass,
+    seed = as_seed(given$random_state)
+  )
+  n_components <- as_whole("n_components", given$n_components, low = 0)
+  data <- read_features(given$x, given$y, given$assay, run)
+  target <- class_target(data$y, data)
+  K <- n_classes(target)
+  if (K > 2 && multiclass == "raise") {
+    refuse("y must have two classes, but has ", K, ": choose multiclass = \"ovr\" or \"ovo\", or keep two classes")
+  }
+  by_rest <- K > 2 && options$multiclass == "ovr"
+  scale <- read_scale(given, target$classes, by_rest)
+  d <- data$x$n_cols
+  # Low-rank kernels take no distances between all features.
+  keep <- keep && (options$accuracy == "exact" || (options$accuracy == "auto" && d <= EXACT_AT_MOST))
+  kernels <- paste("class", quoted(target$classes))
+  if (by_rest) {
+    kernels <- as.vector(rbind(kernels, paste("all classes but", quoted(target$classes))))
+  }
+  names <- names_of(data, target$classes)
+  names$kernel <- function(i) kernels[i]
+  handle <- NULL
+  fit <- function(target, run) {
+    if (is.null(handle)) handle <<- core_result(.Call(C_manifest_new, data$x, keep, run), names)
+    found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run), names)
+    messages <- manifest_messages(found, kernels, d)
+    if (found$reason == "rank") {
+      messages <- c(messages, paste0(
+        "rank ", options$rank, " is more than a quarter of the ", d, " features: the exact form was used"
+      ))
+    }
+    found$class_scores <- matrix(found$class_scores, d, K, dimnames = list(data$features, target$classes))
+    names(found$sigma) <- names(found$kept_trace) <- kernels
+    n_problems <- length(found$agreement)
+    for (part in intersect(c("mean", "difference"), sub("_eigenvalues", "", names(found)))) {
+      shape <- c(d, n_components, if (n_problems > 1) n_problems)
+      values <- paste0(part, "_eigenvalues")
+      vectors <- paste0(part, "_eigenvectors")
+      if (n_problems > 1) dim(found[[values]]) <- shape[-1]
+      dim(found[[vectors]]) <- shape
+    }
+    found$accuracy_reason <- manifest_reason(found, d, options)
+    found$messages <- messages
+    found[setdiff(names(found), c("kernel_warnings", "problem_warnings", "reason", "exact_bytes"))]
+  }
+  list(data = data, target = target, run = run, fit = fit)
+}
+
+read_scale <- function(given, classes, by_rest) {
+  scale <- list(normalize = as_whole("normalize", given$normalize, low = 0, high = 1000))
+  sigma <- given$sigma
+  n <- length(classes) * (1 + by_rest)
+  if (identical(sigma, "median")) {
+    return(c(scale, list(rule = "median", value = as_number("sigma_factor", given$sigma_factor))))
+  }
+  if (identical(sigma, "percentile")) {
+    return(c(scale, list(rule = "percentile", value = as_number("sigma_percentile", given$sigma_percentile))))
+  }
+  if (!is.numeric(sigma) || length(sigma) != n || anyNA(sigma)) {
+    refuse(
+      "sigma must be \"median\", \"percentile\" or ", n, " numbers, one for ",
+      if (by_rest) "each class and one for the rest of it, in turn" else "each class", ", not ", shown(sigma)
+    )
+  }
+  c(scale, list(rule = "given", sigma = as.double(sigma)))
+}
+
+MANIFEST <- c(sigma = 1L, one_sample = 2L, trace = 4L, no_contrast = 8L, agreement = 16L, digits = 32L)
+
+manifest_messages <- function(found, kernels, d) {
+  named <- function(bit) some_of(kernels[bitwAnd(found$kernel_warnings, MANIFEST[[bit]]) > 0])
+  has <- function(bit) bitwAnd(found$problem_warnings, MANIFEST[[bit]]) > 0
+  messages <- character()
+  if (any(has("agreement"))) {
+    messages <- c(messages, paste0(
+      "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation ",
+      "is ", format(min(found$agreement[has("agreement")]), digits = 2), ", and on all of them it is rather lower; ",
+      "normalize = 3 with sigma_factor = 1 agrees best as a rule, else raise rank or choose accuracy = \"exact\""
+    ))
+  }
+  if (nzchar(which <- named("one_sample"))) {
+    messages <- c(messages, paste0(
+      "one sample only in ", which, ": its distances between features are differences of single values"
+    ))
+  }
+  if (nzchar(which <- named("sigma"))) {
+    messages <- c(messages, paste0(
+      "so many features are equal in ", which,
+      " that the distance its sigma is taken from is 0: sigma comes from the positive distances instead"
+    ))
+  }
+  if (nzchar(which <- named("trace"))) {
+    messages <- c(messages, paste0(
+      "the low-rank kernel keeps less than half of the trace in ", which,
+      ": sigma is too small for this accuracy, so raise sigma or rank, or choose accuracy = \"exact\""
+    ))
+  }
+  if (any(has("no_contrast"))) {
+    n <- length(found$problem_warnings)
+    messages <- c(messages, paste0(
+      if (n == 1) "the scores" else paste0("the scores of ", sum(has("no_contrast")), " of the ", n, " comparisons"),
+      " are zero up to rounding: ",
+      if (d == 2) {
+        "with 2 features and sigma relative to their distance the kernels always agree; give sigma as numbers"
+      } else {
+        "either the classes don't differ, or sigma is so small or so large that the kernels hardly do"
+      }
+    ))
+  }
+  messages
+}
+
+manifest_reason <- function(found, d, options) {
+  switch(found$reason,
+    asked = "as asked for",
+    size = paste0(d, " features are ", if (found$accuracy == "exact") "no more" else "more", " than ", EXACT_AT_MOST),
+    memory = paste0(
+      "the exact form would need ", format(found$exact_bytes / 1e9, digits = 2), " GB, more than the memory budget"
+    ),
+    rank = paste0("rank ", options$rank, " is more than a quarter of the ", d, " features"),
+    form = paste0("form = \"", options$form, "\" exists as an exact one only")
+  )
+}
+
+manifest <- function(x, y, n_features_to_select = NULL, sigma = "median", sigma_factor = 0.5, sigma_percentile = 50,
+                     normalize = 0, form = "pencil", accuracy = "auto", rank = 50, multiclass = "ovr",
+                     n_components = 0, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+                     verbose = FALSE) {
+  run_method("manifest", as.list(environment()))
+}

@@ -1,0 +1,55 @@
+# From a method's arguments to its result.
+
+# The stage of each method; see family_stage().
+STAGES <- list(
+  relief = function(given, keep) family_stage("relief", given, keep),
+  relieff = function(given, keep) family_stage("relieff", given, keep),
+  mu_relief = function(given, keep) family_stage("mu_relief", given, keep),
+  surf = function(given, keep) family_stage("surf", given, keep),
+  multisurf = function(given, keep) family_stage("multisurf", given, keep),
+  swrf = function(given, keep) family_stage("swrf", given, keep),
+  rrelieff = function(given, keep) family_stage("rrelieff", given, keep),
+  im4e = function(given, keep) im4e_stage(given, keep),
+  immigrate = function(given, keep) immigrate_stage(given, keep),
+  manifest = function(given, keep) manifest_stage(given, keep),
+  projse = function(given, keep) projse_stage(given, keep),
+  disc = function(given, keep) disc_stage(given, keep),
+  ikdr = function(given, keep) ikdr_stage(given, keep)
+)
+
+# given: all arguments of the method's function.
+run_method <- function(method, given) {
+  stage <- STAGES[[method]](given, FALSE)
+  # A bad number is refused before the work.
+  count_selected(given$n_features_to_select, stage$data$x$n_cols)
+  found <- stage$fit(stage$target, stage$run)
+  warn(found$messages)
+  new_result(method, stage, found, given$n_features_to_select)
+}
+
+# The arguments of a method by its name, with defaults for those that aren't given.
+arguments_of <- function(method, x, y, options) {
+  defaults <- as.list(formals(get(method, envir = environment(run_method), mode = "function")))
+  unknown <- setdiff(names(options), names(defaults))
+  if (length(options) > 0 && (is.null(names(options)) || length(unknown) > 0)) {
+    refuse(
+      method, " has no parameter ", if (length(unknown)) some_of(quoted(unknown)) else "without a name", ", but ",
+      paste(setdiff(names(defaults), c("x", "y")), collapse = ", ")
+    )
+  }
+  defaults[names(options)] <- options
+  defaults["x"] <- list(x)
+  defaults["y"] <- list(y)
+  defaults
+}
+
+# The name of a method that is given as its function or by its name.
+method_name <- function(method) {
+  if (is.function(method)) {
+    for (name in names(STAGES)) {
+      if (identical(method, get(name, envir = environment(run_method), mode = "function"))) return(name)
+    }
+    refuse("method must be a function of fastfs, or the name of one: ", paste(names(STAGES), collapse = ", "))
+  }
+  choose_word("method", method, names(STAGES))
+}

@@ -1,0 +1,260 @@
+# The RELIEF family.
+
+# A stage is what fits of the same x with different targets share: the data, the target, and fit(target), which returns
+# the scores and what else there is, with the `messages` of its warnings. keep: whether many fits will follow, so that
+# distances are worth keeping.
+family_stage <- function(method, given, keep = FALSE) {
+  run <- read_run(given$n_threads, given$max_memory, given$verbose)
+  is_relief <- method == "relief"
+  options <- family_options(method, given)
+  data <- read_features(
+    given$x, given$y, given$assay, run,
+    categorical = if (is_relief) NA else given$categorical_features, makes_dense = is_relief
+  )
+  target <- family_target(method, given, data)
+  n <- data$x$n_rows
+  rows <- NULL
+  weights <- given$sample_weight
+  distances <- given$distances
+  if (!is.null(weights)) {
+    if (!is.numeric(weights) || length(weights) != n || anyNA(weights)) {
+      refuse("sample_weight must have one number for each of the ", n, " samples of x")
+    }
+    weights <- as.double(weights)
+    if (all(weights == 0)) refuse("sample_weight is zero for all samples, so that none is left: give some a weight")
+  }
+  if (!is.null(distances)) {
+    if (inherits(distances, "dist")) distances <- as.matrix(distances)
+    if (!is.matrix(distances) || !is.numeric(distances) || any(dim(distances) != n)) {
+      refuse(
+        "distances must be a dist object, or a matrix of ", n, " x ", n, " numbers, a row and a column for each sample"
+      )
+    }
+    storage.mode(distances) <- "double"
+  }
+  if (!is.null(weights) && any(weights == 0)) {
+    rows <- which(weights != 0)
+    data$x <- take_samples(data$x, rows)
+    target <- if (target$kind == "class") {
+      class_target(target$classes[target$values[rows] + 1L], data)
+    } else {
+      target_at(target, rows)
+    }
+    weights <- weights[rows]
+    if (!is.null(distances)) distances <- distances[rows, rows]
+  }
+  names <- names_of(data, target$classes, rows)
+  stage <- list(scaling = options$scaling, missing = options$missing, levels = data$levels, distances = distances,
+                sample_weights = weights)
+  stage <- c(Filter(Negate(is.null), stage), options$ramp)
+  if (keep) stage$keep <- if (is_relief) "sqeuclidean" else "manhattan"
+  handle <- NULL
+  fit <- function(target, run) {
+    if (is.null(handle)) handle <<- core_result(.Call(C_margin_new, data$x, stage, run), names)
+    given <- c(options$core, target_options(target))
+    if (!is.null(options$priors)) given$priors <- class_priors(options$priors, target$classes)
+    found <- core_result(.Call(C_relief, handle, labels_of(target), n_classes(target), given, run), names)
+    c(
+      found[names(found) %in% c("scores", "scores_se")],
+      list(
+        algorithm = if (found$stored == 1) "stored" else "blocks", target_type = target$kind,
+        messages = family_messages(method, found, target, weights, options$core$n_neighbors)
+      )
+    )
+  }
+  list(data = data, target = target, run = run, fit = fit)
+}
+
+family_options <- function(method, given) {
+  scaling <- word_or_none("scaling", given$scaling, c("auto", "range", "standard"))
+  core <- list(
+    method = method, n_targets = as_count("n_targets", given$n_targets), seed = as_seed(given$random_state)
+  )
+  if (method == "relief") {
+    core$closed_form <- as_flag("closed_form", given$closed_form)
+  }
+  if (method %in% c("relieff", "mu_relief", "rrelieff")) {
+    core$n_neighbors <- as_whole("n_neighbors", given$n_neighbors, low = 1)
+  }
+  if (method %in% c("surf", "multisurf", "swrf")) core$far <- as_flag("far", given$far)
+  if (method == "swrf") {
+    core$radius <- choose_word("radius", given$radius, c("all", "sample"))
+    core$dead_band <- as_number("dead_band", given$dead_band)
+  }
+  if (method == "rrelieff") core$sigma <- as_number("sigma", given$sigma)
+  found <- list(core = core, scaling = if (scaling == "auto") "range" else scaling)
+  if (method != "relief") {
+    found$missing <- choose_word("missing", given$missing, c("error", "ignore", "class"))
+    found$ramp <- read_ramp(given$ramp)
+  }
+  found["priors"] <- list(read_priors(given$priors))
+  found
+}
+
+read_ramp <- function(ramp) {
+  if (is.null(ramp)) return(list(ramp = "none"))
+  if (is.numeric(ramp) && length(ramp) == 2 && !anyNA(ramp)) {
+    return(list(ramp = "given", ramp_low = as.double(ramp[1]), ramp_high = as.double(ramp[2])))
+  }
+  list(ramp = choose_word("ramp", ramp, "sd", "two numbers", "NULL"))
+}
+
+read_priors <- function(priors) {
+  if (is.null(priors) || (is.numeric(priors) && !is.null(names(priors)))) return(priors)
+  choose_word("priors", priors, "uniform", "a named vector of shares", "NULL")
+}
+
+class_priors <- function(priors, classes) {
+  if (is.null(classes)) refuse("priors need classes as y, but it holds numbers: leave priors out")
+  if (is.character(priors)) return(rep(1 / length(classes), length(classes)))
+  if (!setequal(names(priors), classes) || length(priors) != length(classes)) {
+    refuse("priors must have a share for each of the classes ", some_of(quoted(classes)), ", and for no others")
+  }
+  as.double(priors[classes])
+}
+
+family_target <- function(method, given, data) {
+  if (method == "relief") return(class_target(data$y, data))
+  is_rrelieff <- method == "rrelieff"
+  words <- if (is_rrelieff) c("auto", "number", "survival") else c("auto", "class", "number")
+  target <- read_target(data$y, data, choose_word("target_type", given$target_type, words), is_rrelieff)
+  if (is_rrelieff && target$kind == "class") {
+    refuse("y holds classes, but rrelieff is for numbers and times: use relieff for classes")
+  }
+  if (!is_rrelieff && target$kind == "survival") {
+    refuse("y holds events and times, which only rrelieff takes: use that")
+  }
+  if (identical(given$missing, "class")) {
+    if (target$kind != "class") {
+      refuse("missing = \"class\" needs classes as y: choose missing = \"ignore\" for numbers and times")
+    }
+    if (!is.null(given$n_targets)) {
+      refuse("missing = \"class\" uses all samples as targets: choose missing = \"ignore\" with n_targets")
+    }
+    if (!is.null(given$ramp)) {
+      refuse("missing = \"class\" takes expected differences, which have no ramp: leave ramp out")
+    }
+  }
+  target
+}
+
+target_options <- function(target) {
+  switch(target$kind,
+    class = list(target = "class"),
+    number = list(target = "number", y = target$values),
+    survival = list(target = "survival", y = as.double(target$values[, 1]), events = as.integer(target$values[, 2]))
+  )
+}
+
+has_bit <- function(flags, bit) bitwAnd(flags, bit) > 0
+
+# In the order of the bits of fastfs.h.
+MARGIN <- c(one_sample = 1L, few_neighbors = 2L, no_weight = 4L, uneven = 8L, no_neighbors = 16L, apart = 32L)
+
+margin_messages <- function(method, flags, target) {
+  found <- character()
+  if (has_bit(flags, MARGIN[["one_sample"]]) && target$kind == "class") {
+    alone <- target$classes[tabulate(target$values + 1L, n_classes(target)) == 1]
+    effect <- if (method == "relief") "is skipped as a target" else "counts by its misses only"
+    found <- c(found, paste0(
+      "one sample only in class ", some_of(quoted(alone)), ": it has no other of its class to be compared with, so it ",
+      effect
+    ))
+  }
+  if (has_bit(flags, MARGIN[["no_weight"]])) {
+    found <- c(found, if (method == "relief") {
+      "no feature is nearer among hits than among misses, so all scores are 0"
+    } else {
+      paste(
+        "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the iteration before",
+        "stay: the classes don't differ locally, or sigma is too small or too large"
+      )
+    })
+  }
+  if (has_bit(flags, MARGIN[["uneven"]])) {
+    found <- c(found, paste(
+      "the standard deviations of the features lie more than 1000 times apart, so that those with the largest decide",
+      "alone: choose scaling = \"standard\" or \"range\", or scale the features"
+    ))
+  }
+  found
+}
+
+family_messages <- function(method, result, target, weights, n_neighbors) {
+  flags <- result$warnings
+  found <- margin_messages(method, flags, target)
+  if (has_bit(flags, MARGIN[["few_neighbors"]])) {
+    small <- character()
+    if (target$kind == "class") {
+      if (is.null(weights)) weights <- rep(1, length(target$values))
+      sizes <- vapply(seq_len(n_classes(target)) - 1L, function(k) sum(weights[target$values == k]), 0)
+      small <- paste0(quoted(target$classes), " (", format(sizes, trim = TRUE), ")")[sizes <= n_neighbors]
+    }
+    found <- c(found, if (length(small)) {
+      paste0(
+        "n_neighbors = ", n_neighbors, " is more than some classes have to offer, so all their samples were used: ",
+        "class ", some_of(small)
+      )
+    } else {
+      paste0("n_neighbors = ", n_neighbors, " is more than the hits or the misses of some samples, so all were used")
+    })
+  }
+  if (has_bit(flags, MARGIN[["no_neighbors"]])) {
+    found <- c(found, "no sample has a neighbour nearer than its threshold, so all scores are 0")
+  }
+  if (has_bit(flags, MARGIN[["apart"]])) {
+    found <- c(found, paste(
+      result$n_apart, "pairs of samples have no feature that both know, so that they can't be neighbours: impute, or",
+      "drop the samples with most values missing"
+    ))
+  }
+  found
+}
+
+relief <- function(x, y, n_features_to_select = NULL, n_targets = NULL, closed_form = FALSE, scaling = "auto",
+                   random_state = 0, sample_weight = NULL, assay = 1, n_threads = 0, max_memory = NULL,
+                   verbose = FALSE) {
+  run_method("relief", as.list(environment()))
+}
+
+relieff <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, categorical_features = NULL,
+                    missing = "error", target_type = "auto", ramp = NULL, priors = NULL, n_targets = NULL,
+                    scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1,
+                    n_threads = 0, max_memory = NULL, verbose = FALSE) {
+  run_method("relieff", as.list(environment()))
+}
+
+mu_relief <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, categorical_features = NULL,
+                      missing = "error", target_type = "auto", ramp = NULL, priors = NULL, n_targets = NULL,
+                      scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1,
+                      n_threads = 0, max_memory = NULL, verbose = FALSE) {
+  run_method("mu_relief", as.list(environment()))
+}
+
+surf <- function(x, y, n_features_to_select = NULL, far = FALSE, categorical_features = NULL, missing = "error",
+                 target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto", random_state = 0,
+                 sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0, max_memory = NULL,
+                 verbose = FALSE) {
+  run_method("surf", as.list(environment()))
+}
+
+multisurf <- function(x, y, n_features_to_select = NULL, far = FALSE, categorical_features = NULL, missing = "error",
+                      target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto", random_state = 0,
+                      sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0, max_memory = NULL,
+                      verbose = FALSE) {
+  run_method("multisurf", as.list(environment()))
+}
+
+swrf <- function(x, y, n_features_to_select = NULL, far = FALSE, radius = "all", dead_band = 0,
+                 categorical_features = NULL, missing = "error", target_type = "auto", ramp = NULL, n_targets = NULL,
+                 scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0,
+                 max_memory = NULL, verbose = FALSE) {
+  run_method("swrf", as.list(environment()))
+}
+
+rrelieff <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, sigma = 20, categorical_features = NULL,
+                     missing = "error", target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto",
+                     random_state = 0, sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0,
+                     max_memory = NULL, verbose = FALSE) {
+  run_method("rrelieff", as.list(environment()))
+}

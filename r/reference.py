@@ -1,0 +1,102 @@
+"""Scores of Python's fastfs for the tests of the R package: ``python r/reference.py FOLDER``.
+
+Each case is a call of R and its twin in Python. Own kernels give the same bits; what goes through LAPACK differs with
+the library. FOLDER gets cases.csv and each array as little-endian doubles in R's order, column by column.
+"""
+
+import csv
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import fastfs
+
+# The call of R, that of Python, and the relative error allowed of the largest score; 0: the same bits.
+CASES = [
+    ("relief(x, y)", lambda X, y: fastfs.relief_scores(X, y), 0),
+    ("relief(x, y, closed_form = TRUE)", lambda X, y: fastfs.relief_scores(X, y, closed_form=True), 0),
+    ("relieff(x, y)", lambda X, y: fastfs.relieff_scores(X, y), 0),
+    ("relieff(x, y, n_neighbors = 3, priors = 'uniform')",
+     lambda X, y: fastfs.relieff_scores(X, y, n_neighbors=3, priors="uniform"), 0),
+    ("relieff(x, y, ramp = c(0.05, 0.3))", lambda X, y: fastfs.relieff_scores(X, y, ramp=(0.05, 0.3)), 0),
+    ("relieff(x, y, n_targets = 20, random_state = 7)",
+     lambda X, y: fastfs.relieff_scores(X, y, n_targets=20, random_state=7), 0),
+    ("relieff(x, number)", lambda X, y: fastfs.relieff_scores(X, X[:, 0], target_type="number"), 0),
+    ("mu_relief(x, y)", lambda X, y: fastfs.mu_relief_scores(X, y), 0),
+    ("surf(x, y)", lambda X, y: fastfs.surf_scores(X, y), 0),
+    ("multisurf(x, y, far = TRUE)", lambda X, y: fastfs.multisurf_scores(X, y, far=True), 0),
+    ("swrf(x, y, radius = 'sample')", lambda X, y: fastfs.swrf_scores(X, y, radius="sample"), 0),
+    ("rrelieff(x, number)", lambda X, y: fastfs.rrelieff_scores(X, X[:, 0]), 0),
+    ("relieff(missing_x, y, missing = 'ignore')",
+     lambda X, y: fastfs.relieff_scores(with_gaps(X), y, missing="ignore"), 0),
+    ("im4e(x, y)", lambda X, y: fastfs.im4e_scores(X, y), 0),
+    ("im4e(x, y, sigma = 2, class_weight = c('1' = 2))",
+     lambda X, y: fastfs.im4e_scores(X, y, sigma=2.0, class_weight={1: 2.0}), 0),
+    ("immigrate(x, y)", lambda X, y: fastfs.immigrate_scores(X, y), 1e-12),
+    ("immigrate(x[, 1:30], y, prefilter = NULL)",
+     lambda X, y: fastfs.immigrate_scores(X[:, :30], y, prefilter=None), 1e-12),
+    ("manifest(x[, 1:100], y)", lambda X, y: fastfs.manifest_scores(X[:, :100], y), 1e-12),
+    ("manifest(x[, 1:100], three, multiclass = 'ovo', sigma_factor = 0.3)",
+     lambda X, y: fastfs.manifest_scores(X[:, :100], thirds(y), multiclass="ovo", sigma_factor=0.3), 1e-12),
+    ("manifest(x, y, accuracy = 'fast', rank = 20)",
+     lambda X, y: fastfs.manifest_scores(X, y, accuracy="fast", rank=20), 1e-12),
+    ("projse(x, y)", lambda X, y: fastfs.projse_scores(X, y), 1e-12),
+    ("projse(x, x[, 1:2], kernel = 'rbf')", lambda X, y: fastfs.projse_scores(X, X[:, :2], kernel="rbf"), 1e-12),
+    ("projse(x[, 1:50])", lambda X, y: fastfs.projse_scores(X[:, :50]), 1e-12),
+    ("disc(x[, 1:100], y, n_components = 3, bandwidth_neighbors = 5)",
+     lambda X, y: disc(X[:, :100], y, n_components=3, bandwidth_neighbors=5), 1e-12),
+    ("disc(x[, 1:100], y, n_components = 3, graph = 'knn', n_neighbors = 10)",
+     lambda X, y: disc(X[:, :100], y, n_components=3, graph="knn", n_neighbors=10), 1e-12),
+    ("ikdr(x[, 1:100], y)", lambda X, y: fastfs.ikdr(X[:, :100], y).scores, 1e-12),
+]  # fmt: skip
+
+
+def disc(X, y, **options):
+    return fastfs.disc([X[y == c] for c in np.unique(y)], **options).scores
+
+
+def thirds(y):
+    return np.arange(len(y)) % 3
+
+
+def with_gaps(X):
+    X = X.copy()
+    X[::5, ::7] = np.nan
+    return X
+
+
+def colon():
+    """The tissues as log2 values, or numbers of their size where the data aren't."""
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if folder:
+        data = np.load(Path(folder) / "colon.npz")
+        return np.log2(data["X"].astype(np.float64)), data["y"].astype(np.int64)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [22, 40])
+    X = rng.normal(9, 2, size=(62, 2000))
+    X[:, :10] += y[:, None]
+    return X, y
+
+
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    X, y = colon()
+    X = np.asfortranarray(X)
+    arrays = {"x": X, "y": y}
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, (call, twin, tolerance) in enumerate(CASES):
+            arrays[f"scores_{number}"] = twin(X, y)
+            rows.append((f"scores_{number}", call, tolerance))
+    for name, values in arrays.items():
+        (folder / f"{name}.f64").write_bytes(np.asarray(values, dtype="<f8").tobytes(order="F"))
+    with (folder / "cases.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("name", "call", "tolerance"), *rows])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

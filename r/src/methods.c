@@ -1,0 +1,633 @@
+/* The methods: R's lists in, calls of fastfs.h, lists out. What R calls is at the end. */
+#include "shims.h"
+
+#include <R_ext/Error.h>
+#include <R_ext/Memory.h>
+#include <R_ext/Rdynload.h>
+#include <R_ext/Visibility.h>
+
+#define AT(type, member) offsetof(type, member)
+
+/* Ends the shim if the call has failed. */
+#define RETURN_FAILURE(call, status)                       \
+    do {                                                   \
+        SEXP failure = PROTECT(end_call(&(call), status)); \
+        if (failure != R_NilValue) {                       \
+            UNPROTECT(1 + n_protected);                    \
+            return failure;                                \
+        }                                                  \
+        UNPROTECT(1);                                      \
+    } while (0)
+
+/* ---- margins ----------------------------------------------------------------------------------------------------- */
+
+static const char margin_tag[] = "fastfs_margin";
+
+static void free_margin(SEXP pointer) {
+    fastfs_margin_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+static const struct word scalings[] = {
+    {"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}, {NULL, 0}};
+static const struct word kept[] = {{"none", FASTFS_KEEP_NONE},
+                                   {"manhattan", FASTFS_KEEP_MANHATTAN},
+                                   {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN},
+                                   {NULL, 0}};
+static const struct word missing[] = {
+    {"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}, {NULL, 0}};
+static const struct word ramps[] = {
+    {"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}, {NULL, 0}};
+static const struct field margin_fields[] = {
+    {"scaling", AT(fastfs_margin_options, scaling), WORD, scalings},
+    {"keep", AT(fastfs_margin_options, keep), WORD, kept},
+    {"missing", AT(fastfs_margin_options, missing), WORD, missing},
+    {"ramp", AT(fastfs_margin_options, ramp), WORD, ramps},
+    {"ramp_low", AT(fastfs_margin_options, ramp_low), F64, NULL},
+    {"ramp_high", AT(fastfs_margin_options, ramp_high), F64, NULL},
+    {"levels", AT(fastfs_margin_options, levels), INT64S, NULL},
+    {"distances", AT(fastfs_margin_options, distances), DOUBLES, NULL},
+    {"sample_weights", AT(fastfs_margin_options, sample_weights), DOUBLES, NULL},
+};
+
+static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
+    fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
+    fastfs_matrix X;
+    struct call call;
+    fastfs_margin* margin = NULL;
+    int n_protected = 2;
+    SEXP keep = PROTECT(Rf_list2(given_X, given));
+    SEXP pointer = PROTECT(new_handle(margin_tag, keep, free_margin));
+    READ_OPTIONS(given, options, margin_fields);
+    read_matrix(given_X, &X);
+    begin_call(&call, given_run);
+    const fastfs_status status = fastfs_margin_new(&X, &options, &call.run, &margin);
+    R_SetExternalPtrAddr(pointer, margin);
+    RETURN_FAILURE(call, status);
+    UNPROTECT(n_protected);
+    return pointer;
+}
+
+/* The X of a handle that keeps it first. */
+static SEXP kept_X(SEXP pointer) { return CAR(R_ExternalPtrProtected(pointer)); }
+
+static const struct word family[] = {
+    {"relief", FASTFS_RELIEF}, {"relieff", FASTFS_RELIEFF},     {"multisurf", FASTFS_MULTISURF}, {"surf", FASTFS_SURF},
+    {"swrf", FASTFS_SWRF},     {"mu_relief", FASTFS_MU_RELIEF}, {"rrelieff", FASTFS_RRELIEFF},   {NULL, 0}};
+static const struct word radii[] = {{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}, {NULL, 0}};
+static const struct word targets[] = {
+    {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}, {NULL, 0}};
+static const struct field relief_fields[] = {
+    {"method", AT(fastfs_relief_options, method), WORD, family},
+    {"closed_form", AT(fastfs_relief_options, closed_form), I32, NULL},
+    {"n_neighbors", AT(fastfs_relief_options, n_neighbors), I64, NULL},
+    {"n_targets", AT(fastfs_relief_options, n_targets), I64, NULL},
+    {"seed", AT(fastfs_relief_options, seed), U64, NULL},
+    {"far", AT(fastfs_relief_options, far), I32, NULL},
+    {"radius", AT(fastfs_relief_options, radius), WORD, radii},
+    {"dead_band", AT(fastfs_relief_options, dead_band), F64, NULL},
+    {"sigma", AT(fastfs_relief_options, sigma), F64, NULL},
+    {"target", AT(fastfs_relief_options, target), WORD, targets},
+    {"y", AT(fastfs_relief_options, y), DOUBLES, NULL},
+    {"events", AT(fastfs_relief_options, events), INT32S, NULL},
+    {"priors", AT(fastfs_relief_options, priors), DOUBLES, NULL},
+};
+static const struct output relief_outputs[] = {
+    {"warnings", AT(fastfs_relief_result, warnings), I32, 0, 0, 0},
+    {"stored", AT(fastfs_relief_result, stored), I32, 0, 0, 0},
+    {"n_apart", AT(fastfs_relief_result, n_apart), I64, 0, 0, 0},
+};
+
+static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    const fastfs_margin* margin = handle_of(pointer, margin_tag);
+    fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
+    fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+    struct call call;
+    int n_protected = 1;
+    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    READ_OPTIONS(given, options, relief_fields);
+    SEXP found = PROTECT(new_list(5));
+    result.scores = REAL(doubles_in(found, "scores", d));
+    if (options.n_targets > 0) result.scores_se = REAL(doubles_in(found, "scores_se", d));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_relief(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result));
+    ADD_OUTPUTS(found, result, relief_outputs, d);
+    found = trimmed(found);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+static const struct word sigma_rules[] = {
+    {"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"auto", FASTFS_MARGIN_SIGMA_AUTO}, {NULL, 0}};
+static const struct field im4e_fields[] = {
+    {"sigma", AT(fastfs_im4e_options, sigma), F64, NULL},
+    {"sigma_rule", AT(fastfs_im4e_options, sigma_rule), WORD, sigma_rules},
+    {"max_iter", AT(fastfs_im4e_options, max_iter), I32, NULL},
+    {"tol", AT(fastfs_im4e_options, tol), F64, NULL},
+    {"class_factors", AT(fastfs_im4e_options, class_factors), DOUBLES, NULL},
+    {"start", AT(fastfs_im4e_options, start), DOUBLES, NULL},
+    {"n_anchors", AT(fastfs_im4e_options, n_anchors), I64, NULL},
+    {"seed", AT(fastfs_im4e_options, seed), U64, NULL},
+};
+static const struct output im4e_outputs[] = {
+    {"warnings", AT(fastfs_im4e_result, warnings), I32, 0, 0, 0},
+    {"stored", AT(fastfs_im4e_result, stored), I32, 0, 0, 0},
+    {"n_iter", AT(fastfs_im4e_result, n_iter), I32, 0, 0, 0},
+    {"converged", AT(fastfs_im4e_result, converged), I32, 0, 0, 0},
+    {"sigma", AT(fastfs_im4e_result, sigma), F64, 0, 0, 0},
+};
+
+static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    const fastfs_margin* margin = handle_of(pointer, margin_tag);
+    fastfs_im4e_options options = FASTFS_IM4E_OPTIONS_INIT;
+    fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
+    struct call call;
+    int n_protected = 1;
+    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    READ_OPTIONS(given, options, im4e_fields);
+    SEXP found = PROTECT(new_list(8));
+    result.weights = REAL(doubles_in(found, "weights", d));
+    result.cost = REAL(doubles_in(found, "cost", options.max_iter));
+    result.objective = REAL(doubles_in(found, "objective", options.max_iter));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_im4e(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result));
+    ADD_OUTPUTS(found, result, im4e_outputs, d);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+static const struct word prefilters[] = {
+    {"none", FASTFS_PREFILTER_NONE}, {"im4e", FASTFS_PREFILTER_IM4E}, {"auto", FASTFS_PREFILTER_AUTO}, {NULL, 0}};
+static const struct field immigrate_fields[] = {
+    {"sigma", AT(fastfs_immigrate_options, sigma), F64, NULL},
+    {"sigma_rule", AT(fastfs_immigrate_options, sigma_rule), WORD, sigma_rules},
+    {"max_iter", AT(fastfs_immigrate_options, max_iter), I32, NULL},
+    {"tol", AT(fastfs_immigrate_options, tol), F64, NULL},
+    {"clip", AT(fastfs_immigrate_options, clip), I32, NULL},
+    {"prefilter", AT(fastfs_immigrate_options, prefilter), WORD, prefilters},
+    {"smallest", AT(fastfs_immigrate_options, smallest), F64, NULL},
+    {"negligible", AT(fastfs_immigrate_options, negligible), F64, NULL},
+    {"start_matrix", AT(fastfs_immigrate_options, start_matrix), DOUBLES, NULL},
+};
+#define OF(member) AT(fastfs_immigrate_result, member)
+static const struct output immigrate_outputs[] = {
+    {"warnings", OF(warnings), I32, 0, 0, 0},
+    {"stored", OF(stored), I32, 0, 0, 0},
+    {"n_iter", OF(n_iter), I32, 0, 0, 0},
+    {"converged", OF(converged), I32, 0, 0, 0},
+    {"sigma", OF(sigma), F64, 0, 0, 0},
+    {"features", OF(features), INT64S, OF(n_features), 0, 0},
+    {"eigenvalues", OF(values), DOUBLES, OF(rank), 0, 0},
+    {"eigenvectors", OF(vectors), DOUBLES, OF(rank), OF(n_features), 0},
+    {"W", OF(W), DOUBLES, OF(n_features), OF(n_features), 0},
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"prefilter_weights", OF(prefilter_weights), DOUBLES, 0, 0, 0},
+};
+#undef OF
+
+static const char immigrate_tag[] = "fastfs_immigrate";
+
+static void free_immigrate(SEXP pointer) {
+    fastfs_immigrate_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+static SEXP of_int32_history(const double* values, int32_t n) {
+    SEXP found = Rf_allocVector(REALSXP, n);
+    for (int32_t i = 0; i < n; ++i) REAL(found)[i] = values[i];
+    return found;
+}
+
+static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    const fastfs_margin* margin = handle_of(pointer, margin_tag);
+    fastfs_immigrate_options options = FASTFS_IMMIGRATE_OPTIONS_INIT;
+    fastfs_immigrate_result result = FASTFS_IMMIGRATE_RESULT_INIT;
+    fastfs_immigrate* fitted = NULL;
+    struct call call;
+    int n_protected = 2;
+    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    READ_OPTIONS(given, options, immigrate_fields);
+    SEXP found = PROTECT(new_list(13));
+    SEXP handle = PROTECT(new_handle(immigrate_tag, R_NilValue, free_immigrate));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    fastfs_status status = fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    R_SetExternalPtrAddr(handle, fitted);
+    if (status == FASTFS_OK) status = fastfs_immigrate_get(fitted, &result);
+    RETURN_FAILURE(call, status);
+    ADD_OUTPUTS(found, result, immigrate_outputs, d);
+    add(found, "cost", of_int32_history(result.cost, result.n_iter));
+    add(found, "objective", of_int32_history(result.objective, result.n_iter));
+    free_immigrate(handle);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+static SEXP immigrate_pairs(SEXP values, SEXP vectors, SEXP without_leading, SEXP n_pairs, SEXP given_run) {
+    struct call call;
+    int n_protected = 1;
+    const int64_t rank = Rf_xlength(values), most = (int64_t)Rf_asReal(n_pairs);
+    const int64_t n = rank == 0 ? 0 : Rf_xlength(vectors) / rank;
+    int64_t* a = (int64_t*)R_alloc((size_t)most + 1, sizeof(int64_t));
+    int64_t* b = (int64_t*)R_alloc((size_t)most + 1, sizeof(int64_t));
+    double* weights = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    int64_t n_found = 0;
+    SEXP found = PROTECT(new_list(2));
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_immigrate_pairs(n, rank, REAL(values), REAL(vectors), Rf_asLogical(without_leading),
+                                                most, &call.run, a, b, weights, &n_found));
+    add(found, "a", of_int64s(a, n_found));
+    add(found, "b", of_int64s(b, n_found));
+    UNPROTECT(n_protected);
+    return found;
+}
+
+/* ---- ManiFeSt ---------------------------------------------------------------------------------------------------- */
+
+static const char manifest_tag[] = "fastfs_manifest";
+
+static void free_manifest(SEXP pointer) {
+    fastfs_manifest_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
+    fastfs_matrix X;
+    struct call call;
+    fastfs_manifest* manifest = NULL;
+    int n_protected = 2;
+    SEXP keep = PROTECT(Rf_list1(given_X));
+    SEXP pointer = PROTECT(new_handle(manifest_tag, keep, free_manifest));
+    read_matrix(given_X, &X);
+    begin_call(&call, given_run);
+    const fastfs_status status = fastfs_manifest_new(&X, 1, Rf_asLogical(keep_distances), &call.run, &manifest);
+    R_SetExternalPtrAddr(pointer, manifest);
+    RETURN_FAILURE(call, status);
+    UNPROTECT(n_protected);
+    return pointer;
+}
+
+static const struct word forms[] = {
+    {"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}, {NULL, 0}};
+static const struct word accuracies[] = {{"auto", FASTFS_MANIFEST_AUTO},
+                                         {"exact", FASTFS_MANIFEST_EXACT},
+                                         {"fast", FASTFS_MANIFEST_FAST},
+                                         {"high", FASTFS_MANIFEST_HIGH},
+                                         {NULL, 0}};
+static const struct word multiclasses[] = {{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}, {NULL, 0}};
+static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},   {"size", FASTFS_BECAUSE_SIZE},
+                                      {"memory", FASTFS_BECAUSE_MEMORY}, {"rank", FASTFS_BECAUSE_RANK},
+                                      {"form", FASTFS_BECAUSE_FORM},     {NULL, 0}};
+static const struct word sigmas[] = {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
+                                     {"percentile", FASTFS_MANIFEST_SIGMA_PERCENTILE},
+                                     {"given", FASTFS_MANIFEST_SIGMA_GIVEN},
+                                     {NULL, 0}};
+static const struct field manifest_fields[] = {
+    {"form", AT(fastfs_manifest_options, form), WORD, forms},
+    {"accuracy", AT(fastfs_manifest_options, accuracy), WORD, accuracies},
+    {"rank", AT(fastfs_manifest_options, rank), I64, NULL},
+    {"multiclass", AT(fastfs_manifest_options, multiclass), WORD, multiclasses},
+    {"seed", AT(fastfs_manifest_options, seed), U64, NULL},
+};
+static const struct field scale_fields[] = {
+    {"rule", AT(fastfs_manifest_scale, rule), WORD, sigmas},
+    {"normalize", AT(fastfs_manifest_scale, normalize), I32, NULL},
+    {"value", AT(fastfs_manifest_scale, value), F64, NULL},
+    {"sigma", AT(fastfs_manifest_scale, sigma), DOUBLES, NULL},
+};
+
+static int32_t* integers_in(SEXP list, const char* name, R_xlen_t n) {
+    SEXP values = add(list, name, Rf_allocVector(INTSXP, n));
+    for (R_xlen_t i = 0; i < n; ++i) INTEGER(values)[i] = 0;
+    return INTEGER(values);
+}
+
+static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_scale, SEXP n_components,
+                         SEXP given_run) {
+    const fastfs_manifest* manifest = handle_of(pointer, manifest_tag);
+    fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
+    fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    struct call call;
+    int n_protected = 0;
+    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    const int64_t n_classes = (int64_t)Rf_asReal(n_classes_), m = (int64_t)Rf_asReal(n_components);
+    READ_OPTIONS(given, options, manifest_fields);
+    READ_OPTIONS(given_scale, scale, scale_fields);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_manifest_plan_fit(manifest, n_classes, &options, 1, m, &call.run, &plan));
+    SEXP wanted = element(given_scale, "sigma");
+    if (wanted != R_NilValue && Rf_xlength(wanted) != plan.n_kernels) Rf_error("sigma is not one number a kernel");
+
+    const R_xlen_t p = (R_xlen_t)plan.n_problems, k = (R_xlen_t)plan.n_kernels;
+    SEXP found = PROTECT(new_list(15));
+    ++n_protected;
+    result.scores = REAL(doubles_in(found, "scores", d));
+    result.class_scores = REAL(doubles_in(found, "class_scores", d * (R_xlen_t)n_classes));
+    result.sigma = REAL(doubles_in(found, "sigma", k));
+    result.kept_trace = REAL(doubles_in(found, "kept_trace", k));
+    result.kernel_warnings = integers_in(found, "kernel_warnings", k);
+    result.agreement = REAL(doubles_in(found, "agreement", p));
+    result.problem_warnings = integers_in(found, "problem_warnings", p);
+    result.n_components = m;
+    if (m > 0) {
+        result.mean_values = REAL(doubles_in(found, "mean_eigenvalues", p * m));
+        result.mean_vectors = REAL(doubles_in(found, "mean_eigenvectors", p * m * d));
+        result.difference_values = REAL(doubles_in(found, "difference_eigenvalues", p * m));
+        result.difference_vectors = REAL(doubles_in(found, "difference_eigenvectors", p * m * d));
+    }
+    result.ranks = (int64_t*)R_alloc((size_t)p, sizeof(int64_t));
+    const int64_t* y = as_int64s(labels);
+    options.accuracy = plan.accuracy;
+    RETURN_FAILURE(call, fastfs_manifest_fit(manifest, y, n_classes, &options, &scale, 1, &call.run, &result));
+    add(found, "kernel_rank", of_int64s(result.ranks, p));
+    add(found, "accuracy", Rf_mkString(word_of(plan.accuracy, accuracies)));
+    add(found, "reason", Rf_mkString(word_of(plan.reason, reasons)));
+    add(found, "exact_bytes", Rf_ScalarReal((double)plan.exact_bytes));
+    found = trimmed(found);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+/* ---- ProjSe ------------------------------------------------------------------------------------------------------ */
+
+static const struct word kernels[] = {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}, {NULL, 0}};
+static const struct word projse_sigmas[] = {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
+                                            {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
+                                            {"given", FASTFS_PROJSE_SIGMA_GIVEN},
+                                            {NULL, 0}};
+static const struct word centers[] = {{"no", 0}, {"yes", 1}, {"auto", FASTFS_PROJSE_CENTER_AUTO}, {NULL, 0}};
+static const struct field projse_fields[] = {
+    {"kernel", AT(fastfs_projse_options, kernel), WORD, kernels},
+    {"degree", AT(fastfs_projse_options, degree), I32, NULL},
+    {"sigma_rule", AT(fastfs_projse_options, sigma_rule), WORD, projse_sigmas},
+    {"sigma", AT(fastfs_projse_options, sigma), F64, NULL},
+    {"center", AT(fastfs_projse_options, center), WORD, centers},
+    {"normalize", AT(fastfs_projse_options, normalize), I32, NULL},
+    {"eps", AT(fastfs_projse_options, eps), F64, NULL},
+    {"n_select", AT(fastfs_projse_options, n_select), I64, NULL},
+};
+static const struct output projse_outputs[] = {
+    {"warnings", AT(fastfs_projse_result, warnings), I32, 0, 0, 0},
+    {"center", AT(fastfs_projse_result, center), I32, 0, 0, 0},
+    {"n_selected", AT(fastfs_projse_result, n_selected), I64, 0, 0, 0},
+    {"kernel_rank", AT(fastfs_projse_result, rank), I64, 0, 0, 0},
+    {"sigma", AT(fastfs_projse_result, sigma), F64, 0, 0, 0},
+    {"selected", AT(fastfs_projse_result, selected), INT64S, AT(fastfs_projse_result, n_selected), 0, 0},
+};
+
+static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    fastfs_projse_options options = FASTFS_PROJSE_OPTIONS_INIT;
+    fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
+    fastfs_matrix X, Y;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, options, projse_fields);
+    read_matrix(given_X, &X);
+    if (given_Y != R_NilValue) read_matrix(given_Y, &Y);
+    const R_xlen_t m = (R_xlen_t)options.n_select;
+    SEXP found = PROTECT(new_list(10));
+    result.scores = REAL(doubles_in(found, "scores", (R_xlen_t)X.n_cols));
+    result.selection_scores = REAL(doubles_in(found, "selection_scores", m));
+    result.gaps = REAL(doubles_in(found, "gaps", m));
+    result.captured = REAL(doubles_in(found, "captured", m));
+    result.selected = (int64_t*)R_alloc((size_t)m + 1, sizeof(int64_t));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_projse(&X, given_Y == R_NilValue ? NULL : &Y, y, (int64_t)Rf_asReal(n_classes),
+                                       &options, &call.run, &result));
+    ADD_OUTPUTS(found, result, projse_outputs, (R_xlen_t)X.n_cols);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+/* The scores of several labelings, the columns of a matrix; a column of scores each. */
+static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    fastfs_projse_options options = FASTFS_PROJSE_OPTIONS_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, options, projse_fields);
+    read_matrix(given_X, &X);
+    const int n_labelings = Rf_ncols(labels);
+    SEXP scores = PROTECT(Rf_allocMatrix(REALSXP, (int)X.n_cols, n_labelings));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_projse_label_scores(&X, y, n_labelings, (int64_t)Rf_asReal(n_classes), &options,
+                                                    &call.run, REAL(scores)));
+    UNPROTECT(n_protected);
+    return scores;
+}
+
+/* ---- DiSC -------------------------------------------------------------------------------------------------------- */
+
+static const char disc_tag[] = "fastfs_disc";
+
+static void free_disc(SEXP pointer) {
+    fastfs_disc_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+static const struct word graphs[] = {{"dense", FASTFS_GRAPH_DENSE},
+                                     {"knn", FASTFS_GRAPH_KNN},
+                                     {"auto", FASTFS_GRAPH_AUTO},
+                                     {"lists", FASTFS_GRAPH_LISTS},
+                                     {NULL, 0}};
+static const struct word constants[] = {
+    {"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}, {NULL, 0}};
+static const struct word disc_scalings[] = {
+    {"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}, {NULL, 0}};
+static const struct field disc_fields[] = {
+    {"graph", AT(fastfs_disc_options, graph), WORD, graphs},
+    {"constant", AT(fastfs_disc_options, constant), WORD, constants},
+    {"bandwidth_neighbors", AT(fastfs_disc_options, bandwidth_neighbors), I64, NULL},
+    {"n_neighbors", AT(fastfs_disc_options, n_neighbors), I64, NULL},
+    {"density", AT(fastfs_disc_options, density), F64, NULL},
+    {"n_vectors", AT(fastfs_disc_options, n_vectors), I64, NULL},
+    {"n_differential", AT(fastfs_disc_options, n_differential), I64, NULL},
+    {"seed", AT(fastfs_disc_options, seed), U64, NULL},
+    {"scaling", AT(fastfs_disc_options, scaling), WORD, disc_scalings},
+};
+#define OF(member) AT(fastfs_disc_result, member)
+static const struct output disc_outputs[] = {
+    {"warnings", OF(warnings), I32, 0, 0, 0},
+    {"n_connected_components", OF(n_connected), I64, 0, 0, 0},
+    {"n_differential", OF(n_differential), I64, 0, 0, 0},
+    {"gap", OF(gap), F64, 0, 0, 0},
+    {"ratio", OF(ratio), F64, 0, 0, 0},
+    {"significance", OF(significance), DOUBLES, OF(n_vectors), 0, 0},
+    {"vectors", OF(vectors), DOUBLES, OF(n_vectors), OF(n_features), 0},
+    {"trivial", OF(trivial), INT32S, OF(n_vectors), 0, 0},
+    {"eigenvalues", OF(eigenvalues), DOUBLES, OF(n_components), 0, 1},
+    {"diffusion", OF(diffusion), DOUBLES, OF(n_components), OF(n_features), 0},
+    {"bandwidths", OF(bandwidths), DOUBLES, OF(n_features), 0, 0},
+    {"scores", OF(scores), DOUBLES, OF(n_features), 0, 0},
+    {"mean", OF(mean), DOUBLES, OF(n_features), 0, 0},
+    {"scale", OF(scale), DOUBLES, OF(n_features), 0, 0},
+    {"graph_recall", OF(graph_recall), F64, 0, 0, 0},
+    {"dense_bytes", OF(dense_bytes), I64, 0, 0, 0},
+};
+#undef OF
+
+static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run) {
+    fastfs_disc_options options = FASTFS_DISC_OPTIONS_INIT;
+    fastfs_disc* fitted = NULL;
+    struct call call;
+    int n_protected = 2;
+    const R_xlen_t n = Rf_xlength(given_sets);
+    fastfs_matrix* X = (fastfs_matrix*)R_alloc((size_t)n, sizeof(fastfs_matrix));
+    fastfs_disc_set* sets = (fastfs_disc_set*)R_alloc((size_t)n, sizeof(fastfs_disc_set));
+    const fastfs_disc_set empty = FASTFS_DISC_SET_INIT;
+    for (R_xlen_t s = 0; s < n; ++s) {
+        read_matrix(VECTOR_ELT(given_sets, s), &X[s]);
+        sets[s] = empty;
+        sets[s].X = &X[s];
+        sets[s].n_components = (int64_t)REAL(n_components)[s];
+    }
+    READ_OPTIONS(given, options, disc_fields);
+    SEXP results = PROTECT(Rf_allocVector(VECSXP, n));
+    SEXP handle = PROTECT(new_handle(disc_tag, R_NilValue, free_disc));
+    begin_call(&call, given_run);
+    const fastfs_status status = fastfs_disc_fit(sets, n, &options, &call.run, &fitted);
+    R_SetExternalPtrAddr(handle, fitted);
+    RETURN_FAILURE(call, status);
+    for (R_xlen_t s = 0; s < n; ++s) {
+        fastfs_disc_result result = FASTFS_DISC_RESULT_INIT;
+        RETURN_FAILURE(call, fastfs_disc_get(fitted, s, &result));
+        SEXP found = new_list(18);
+        SET_VECTOR_ELT(results, s, found);
+        ADD_OUTPUTS(found, result, disc_outputs, (R_xlen_t)result.n_features);
+        add(found, "graph", Rf_mkString(word_of(result.graph, graphs)));
+        add(found, "graph_reason", Rf_mkString(word_of(result.graph_reason, reasons)));
+    }
+    free_disc(handle);
+    UNPROTECT(n_protected);
+    return results;
+}
+
+/* ---- I-KDR ------------------------------------------------------------------------------------------------------- */
+
+static const char ikdr_tag[] = "fastfs_ikdr";
+
+static void free_ikdr(SEXP pointer) {
+    fastfs_ikdr_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+static const struct word widths[] = {
+    {"mean_squared", FASTFS_WIDTH_MEAN_SQUARED}, {"mean", FASTFS_WIDTH_MEAN}, {"given", FASTFS_WIDTH_GIVEN}, {NULL, 0}};
+static const struct field kernel_fields[] = {
+    {"n_kernels", AT(fastfs_ikdr_kernels, n_kernels), I64, NULL},
+    {"groups", AT(fastfs_ikdr_kernels, groups), INT64S, NULL},
+    {"scaling", AT(fastfs_ikdr_kernels, scaling), WORD, scalings},
+    {"width", AT(fastfs_ikdr_kernels, width), WORD, widths},
+    {"delta", AT(fastfs_ikdr_kernels, delta), F64, NULL},
+};
+static const struct word interpretabilities[] = {
+    {"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}, {NULL, 0}};
+static const struct word solvers[] = {
+    {"projected_gradient", FASTFS_IKDR_PROJECTED_GRADIENT}, {"admm", FASTFS_IKDR_ADMM}, {NULL, 0}};
+static const struct field ikdr_fields[] = {
+    {"n_components", AT(fastfs_ikdr_options, n_components), I64, NULL},
+    {"lambdas", AT(fastfs_ikdr_options, lambdas), DOUBLES, NULL},
+    {"mu", AT(fastfs_ikdr_options, mu), F64, NULL},
+    {"tau", AT(fastfs_ikdr_options, tau), F64, NULL},
+    {"zeta", AT(fastfs_ikdr_options, zeta), F64, NULL},
+    {"interpretability", AT(fastfs_ikdr_options, interpretability), WORD, interpretabilities},
+    {"solver", AT(fastfs_ikdr_options, solver), WORD, solvers},
+    {"max_iter", AT(fastfs_ikdr_options, max_iter), I64, NULL},
+    {"max_inner", AT(fastfs_ikdr_options, max_inner), I64, NULL},
+    {"tol", AT(fastfs_ikdr_options, tol), F64, NULL},
+    {"rho", AT(fastfs_ikdr_options, rho), F64, NULL},
+    {"seed", AT(fastfs_ikdr_options, seed), U64, NULL},
+};
+#define OF(member) AT(fastfs_ikdr_result, member)
+static const struct output ikdr_outputs[] = {
+    {"warnings", OF(warnings), I32, 0, 0, 0},
+    {"converged", OF(converged), I32, 0, 0, 0},
+    {"n_iter", OF(n_iter), I64, 0, 0, 0},
+    {"lam", OF(lam), F64, 0, 0, 0},
+    {"objective", OF(objective), F64, 0, 0, 0},
+    {"interpretability", OF(interpretability), F64, 0, 0, 0},
+    {"similarity", OF(similarity), F64, 0, 0, 0},
+    {"history", OF(history), DOUBLES, OF(n_iter), 0, 0},
+    {"A", OF(A), DOUBLES, OF(n_samples), OF(n_components), 0},
+    {"embedding", OF(embedding), DOUBLES, OF(n_samples), OF(n_components), 0},
+    {"class_profile", OF(profile), DOUBLES, OF(n_classes), OF(n_components), 0},
+    {"weights", OF(weights), DOUBLES, OF(n_kernels), 0, 0},
+    {"prices", OF(prices), DOUBLES, OF(n_kernels), 0, 0},
+    {"deltas", OF(deltas), DOUBLES, OF(n_kernels), 0, 0},
+    {"scales", OF(scales), DOUBLES, OF(n_features), 0, 0},
+};
+#undef OF
+
+static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
+    fastfs_ikdr_kernels source = FASTFS_IKDR_KERNELS_INIT;
+    fastfs_ikdr_options options = FASTFS_IKDR_OPTIONS_INIT;
+    fastfs_ikdr_result result = FASTFS_IKDR_RESULT_INIT;
+    fastfs_matrix X;
+    fastfs_ikdr* fitted = NULL;
+    struct call call;
+    int n_protected = 2;
+    READ_OPTIONS(given_kernels, source, kernel_fields);
+    READ_OPTIONS(given, options, ikdr_fields);
+    read_matrix(given_X, &X);
+    source.X = &X;
+    options.n_lambdas = 1;
+    SEXP found = PROTECT(new_list(15));
+    SEXP handle = PROTECT(new_handle(ikdr_tag, R_NilValue, free_ikdr));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    fastfs_status status = fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    R_SetExternalPtrAddr(handle, fitted);
+    if (status == FASTFS_OK) status = fastfs_ikdr_get(fitted, 0, &result);
+    RETURN_FAILURE(call, status);
+    ADD_OUTPUTS(found, result, ikdr_outputs, (R_xlen_t)X.n_cols);
+    free_ikdr(handle);
+    UNPROTECT(n_protected);
+    return found;
+}
+
+/* ---- the machine ------------------------------------------------------------------------------------------------- */
+
+static SEXP info(SEXP given_run) {
+    struct call call;
+    begin_call(&call, given_run);
+    SEXP found = PROTECT(new_list(4));
+    const char* isa = fastfs_isa();
+    add(found, "version", Rf_mkString(fastfs_version()));
+    add(found, "isa", isa == NULL ? Rf_ScalarString(NA_STRING) : Rf_mkString(isa));
+    add(found, "n_threads", Rf_ScalarInteger(fastfs_thread_count(call.run.n_threads)));
+    add(found, "max_memory", Rf_ScalarReal((double)fastfs_memory_budget(call.run.max_memory)));
+    UNPROTECT(1);
+    return found;
+}
+
+/* ---- what R calls ------------------------------------------------------------------------------------------------ */
+
+#define SHIM(name, n) {"C_" #name, (DL_FUNC) & name, n}
+static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
+                                        SHIM(relief, 5),
+                                        SHIM(im4e, 5),
+                                        SHIM(immigrate, 5),
+                                        SHIM(immigrate_pairs, 5),
+                                        SHIM(manifest_new, 3),
+                                        SHIM(manifest_fit, 7),
+                                        SHIM(projse, 6),
+                                        SHIM(projse_label_scores, 5),
+                                        SHIM(disc, 4),
+                                        SHIM(ikdr, 6),
+                                        SHIM(info, 1),
+                                        {NULL, NULL, 0}};
+
+void remember_process(void);
+
+void attribute_visible R_init_fastfs(DllInfo* dll) {
+    remember_process();
+    R_registerRoutines(dll, NULL, shims, NULL, NULL);
+    R_useDynamicSymbols(dll, FALSE);
+    R_forceSymbols(dll, TRUE);
+}

@@ -1,0 +1,301 @@
+#include "shims.h"
+
+#include <R_ext/Error.h>
+#include <R_ext/Memory.h>
+#include <R_ext/Print.h>
+#include <R_ext/Utils.h>
+#include <string.h>
+#include <time.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+int32_t number_of(const char* option, const char* word, const struct word* words) {
+    for (; words->name != NULL; ++words) {
+        if (strcmp(words->name, word) == 0) return words->value;
+    }
+    Rf_error("%s has no value '%s'", option, word);
+}
+
+const char* word_of(int32_t value, const struct word* words) {
+    for (; words->name != NULL; ++words) {
+        if (words->value == value) return words->name;
+    }
+    return "";
+}
+
+static void read_option(SEXP value, char* to, const struct field* field) {
+    switch (field->kind) {
+        case I32:
+            *(int32_t*)to = (int32_t)Rf_asReal(value);
+            break;
+        case I64:
+            *(int64_t*)to = (int64_t)Rf_asReal(value);
+            break;
+        case U64:
+            *(uint64_t*)to = (uint64_t)Rf_asReal(value);
+            break;
+        case F64:
+            *(double*)to = Rf_asReal(value);
+            break;
+        case WORD:
+            *(int32_t*)to = number_of(field->name, CHAR(Rf_asChar(value)), field->words);
+            break;
+        case DOUBLES:
+            *(const double**)to = value == R_NilValue ? NULL : REAL(value);
+            break;
+        case INT32S:
+            *(const int32_t**)to = value == R_NilValue ? NULL : INTEGER(value);
+            break;
+        case INT64S:
+            *(const int64_t**)to = as_int64s(value);
+            break;
+    }
+}
+
+void read_options(SEXP given, void* options, const struct field* table, size_t n_fields) {
+    SEXP names = Rf_getAttrib(given, R_NamesSymbol);
+    for (R_xlen_t i = 0; i < Rf_xlength(given); ++i) {
+        const char* name = CHAR(STRING_ELT(names, i));
+        size_t f = 0;
+        while (f < n_fields && strcmp(table[f].name, name) != 0) ++f;
+        if (f == n_fields) Rf_error("there is no option '%s'", name);
+        read_option(VECTOR_ELT(given, i), (char*)options + table[f].offset, &table[f]);
+    }
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+SEXP new_list(int n) {
+    SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
+    Rf_setAttrib(list, R_NamesSymbol, PROTECT(Rf_allocVector(STRSXP, n)));
+    UNPROTECT(2);
+    return list;
+}
+
+/* The places of elements yet to come have names of no characters. */
+static R_xlen_t n_added(SEXP names) {
+    R_xlen_t n = 0;
+    while (n < Rf_xlength(names) && LENGTH(STRING_ELT(names, n)) > 0) ++n;
+    return n;
+}
+
+SEXP add(SEXP list, const char* name, SEXP value) {
+    PROTECT(value);
+    SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+    const R_xlen_t n = n_added(names);
+    if (n == Rf_xlength(names)) Rf_error("the list has no room for '%s'", name);
+    SET_VECTOR_ELT(list, n, value);
+    SET_STRING_ELT(names, n, Rf_mkChar(name));
+    UNPROTECT(1);
+    return value;
+}
+
+SEXP trimmed(SEXP list) { return Rf_xlengthgets(list, n_added(Rf_getAttrib(list, R_NamesSymbol))); }
+
+SEXP doubles_in(SEXP list, const char* name, R_xlen_t n) {
+    SEXP values = add(list, name, Rf_allocVector(REALSXP, n));
+    memset(REAL(values), 0, sizeof(double) * (size_t)n);
+    return values;
+}
+
+SEXP of_int64s(const int64_t* values, R_xlen_t n) {
+    SEXP found = Rf_allocVector(REALSXP, n);
+    for (R_xlen_t i = 0; i < n; ++i) REAL(found)[i] = (double)values[i];
+    return found;
+}
+
+static SEXP copy_of(const void* from, enum kind kind, R_xlen_t n) {
+    if (kind == INT64S) return of_int64s(from, n);
+    SEXP found = Rf_allocVector(kind == DOUBLES ? REALSXP : INTSXP, n);
+    if (n > 0)
+        memcpy(kind == DOUBLES ? (void*)REAL(found) : (void*)INTEGER(found), from,
+               (size_t)n * (kind == DOUBLES ? sizeof(double) : sizeof(int32_t)));
+    return found;
+}
+
+static SEXP value_of(const char* result, const struct output* output, R_xlen_t n_features) {
+    const char* at = result + output->offset;
+    switch (output->kind) {
+        case I32:
+            return Rf_ScalarInteger(*(const int32_t*)at);
+        case I64:
+            return Rf_ScalarReal((double)*(const int64_t*)at);
+        case F64:
+            return Rf_ScalarReal(*(const double*)at);
+        default:
+            break;
+    }
+    const void* from = *(const void* const*)at;
+    if (from == NULL) return R_NilValue;
+    const R_xlen_t rows =
+        output->more_rows + (output->rows == 0 ? n_features : *(const int64_t*)(result + output->rows));
+    const R_xlen_t cols = output->cols == 0 ? 1 : *(const int64_t*)(result + output->cols);
+    SEXP found = PROTECT(copy_of(from, output->kind, rows * cols));
+    if (output->cols != 0) {
+        SEXP dim = PROTECT(Rf_allocVector(INTSXP, 2));
+        INTEGER(dim)[0] = (int)cols;
+        INTEGER(dim)[1] = (int)rows;
+        Rf_setAttrib(found, R_DimSymbol, dim);
+        UNPROTECT(1);
+    }
+    UNPROTECT(1);
+    return found;
+}
+
+void add_outputs(SEXP list, const void* result, const struct output* table, size_t n, R_xlen_t n_features) {
+    for (size_t i = 0; i < n; ++i) add(list, table[i].name, value_of(result, &table[i], n_features));
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+SEXP element(SEXP list, const char* name) {
+    SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+    for (R_xlen_t i = 0; i < Rf_xlength(names); ++i) {
+        if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
+    }
+    return R_NilValue;
+}
+
+double number(SEXP list, const char* name) { return Rf_asReal(element(list, name)); }
+
+void read_matrix(SEXP given, fastfs_matrix* X) {
+    static const struct word storages[] = {
+        {"dense", FASTFS_DENSE}, {"csr", FASTFS_CSR}, {"csc", FASTFS_CSC}, {NULL, 0}};
+    const fastfs_matrix empty = FASTFS_MATRIX_INIT;
+    *X = empty;
+    X->storage = number_of("storage", CHAR(Rf_asChar(element(given, "storage"))), storages);
+    X->n_rows = (int64_t)number(given, "n_rows");
+    X->n_cols = (int64_t)number(given, "n_cols");
+    X->values = REAL(element(given, "values"));
+    if (X->storage == FASTFS_DENSE) {
+        X->row_stride = (int64_t)number(given, "row_stride");
+        X->col_stride = (int64_t)number(given, "col_stride");
+    } else {
+        X->indices = INTEGER(element(given, "indices"));
+        X->indptr = INTEGER(element(given, "indptr"));
+        X->index_bits = 32;
+    }
+}
+
+const int64_t* as_int64s(SEXP given) {
+    if (given == R_NilValue) return NULL;
+    const R_xlen_t n = Rf_xlength(given);
+    int64_t* values = (int64_t*)R_alloc((size_t)n + 1, sizeof(int64_t));
+    for (R_xlen_t i = 0; i < n; ++i) {
+        values[i] = TYPEOF(given) == INTSXP ? INTEGER(given)[i] : (int64_t)REAL(given)[i];
+    }
+    return values;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static double seconds(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct tick {
+    struct call* call;
+    const char* step;
+    double fraction;
+};
+
+enum { BAR = 30 };
+
+static void draw_bar(const char* step, double fraction) {
+    char bar[BAR + 1];
+    const int done = (int)(fraction * BAR);
+    for (int i = 0; i < BAR; ++i) bar[i] = i < done ? '=' : ' ';
+    bar[BAR] = '\0';
+    REprintf("\r[fastfs] |%s| %3.0f %%  %-32.32s", bar, 100 * fraction, step);
+}
+
+/* May be left by a jump of R's. */
+static void tick(void* data) {
+    struct tick* at = data;
+    const double now = seconds();
+    if (at->call->is_verbose && now > at->call->started + 2 && now > at->call->shown + 0.2) {
+        at->call->shown = now;
+        draw_bar(at->step, at->fraction);
+    }
+    R_CheckUserInterrupt();
+}
+
+static int watch(void* user, const char* step, double fraction) {
+    struct tick at = {user, step, fraction};
+    if (R_ToplevelExec(tick, &at)) return 0;
+    at.call->is_interrupted = 1;
+    return 1;
+}
+
+#ifdef _WIN32
+static int is_forked(void) { return 0; }
+void remember_process(void) {}
+#else
+static pid_t process;
+static int is_forked(void) { return getpid() != process; }
+void remember_process(void) { process = getpid(); }
+#endif
+
+void begin_call(struct call* call, SEXP given) {
+    const fastfs_run run = FASTFS_RUN_INIT;
+    register_blas();
+    memset(call, 0, sizeof *call);
+    call->run = run;
+    call->run.n_threads = (int32_t)number(given, "n_threads");
+    /* Workers of mclapply share the machine. */
+    if (call->run.n_threads == 0 && is_forked()) call->run.n_threads = 1;
+    call->run.max_memory = (int64_t)number(given, "max_memory");
+    call->run.progress = watch;
+    call->run.user = call;
+    call->is_verbose = Rf_asLogical(element(given, "verbose"));
+    call->started = seconds();
+}
+
+SEXP end_call(struct call* call, fastfs_status status) {
+    enum { MOST_PLACES = 16 };
+    if (call->shown > 0) REprintf("\n");
+    if (status == FASTFS_OK) return R_NilValue;
+    fastfs_place places[MOST_PLACES];
+    const fastfs_place empty = FASTFS_PLACE_INIT;
+    for (int i = 0; i < MOST_PLACES; ++i) places[i] = empty;
+    const int32_t named = fastfs_last_error_places(places, MOST_PLACES);
+    const int32_t n = named < MOST_PLACES ? named : MOST_PLACES;
+    SEXP failure = PROTECT(new_list(7));
+    add(failure, "status", Rf_ScalarInteger(status));
+    add(failure, "message", Rf_mkString(fastfs_last_error()));
+    add(failure, "is_interrupted", Rf_ScalarLogical(call->is_interrupted));
+    SEXP kinds = add(failure, "kinds", Rf_allocVector(INTSXP, n));
+    SEXP numbers = add(failure, "numbers", Rf_allocVector(REALSXP, n));
+    SEXP begins = add(failure, "begins", Rf_allocVector(INTSXP, n));
+    SEXP ends = add(failure, "ends", Rf_allocVector(INTSXP, n));
+    for (int32_t i = 0; i < n; ++i) {
+        INTEGER(kinds)[i] = places[i].kind;
+        REAL(numbers)[i] = (double)places[i].number;
+        INTEGER(begins)[i] = (int)places[i].begin;
+        INTEGER(ends)[i] = (int)places[i].end;
+    }
+    Rf_setAttrib(failure, R_ClassSymbol, Rf_mkString("fastfs_failure"));
+    UNPROTECT(1);
+    return failure;
+}
+
+SEXP new_handle(const char* tag, SEXP keep, R_CFinalizer_t free) {
+    SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, Rf_install(tag), keep));
+    R_RegisterCFinalizerEx(pointer, free, TRUE);
+    UNPROTECT(1);
+    return pointer;
+}
+
+void* handle_of(SEXP pointer, const char* tag) {
+    if (TYPEOF(pointer) != EXTPTRSXP || R_ExternalPtrTag(pointer) != Rf_install(tag)) {
+        Rf_error("expected a handle of %s", tag);
+    }
+    void* found = R_ExternalPtrAddr(pointer);
+    if (found == NULL) Rf_error("the handle of %s was saved by another session: make it again", tag);
+    return found;
+}

@@ -1,0 +1,95 @@
+/* What the shims share: how R's lists become structs of fastfs.h, and structs lists. */
+#ifndef FASTFS_R_SHIMS_H
+#define FASTFS_R_SHIMS_H
+
+#ifndef R_NO_REMAP
+#define R_NO_REMAP
+#endif
+#include <Rinternals.h>
+#include <stddef.h>
+
+#include "fastfs/fastfs.h"
+
+/* ---- options: a named list becomes a struct, by a table ---------------------------------------------------------- */
+
+struct word {
+    const char* name;
+    int32_t value;
+};
+
+enum kind {
+    I32, /* a number or TRUE and FALSE */
+    I64, /* numbers of R are doubles, exact up to 2^53 */
+    U64,
+    F64,
+    WORD,    /* one of words, which ends with NULL */
+    DOUBLES, /* NULL, or a vector of doubles, which is taken as it is */
+    INT32S,  /* NULL, or a vector of integers, which is taken as it is */
+    INT64S   /* NULL, or a vector of integers or whole doubles, of which a copy is made that lasts for the call */
+};
+
+struct field {
+    const char* name;
+    size_t offset;
+    enum kind kind;
+    const struct word* words;
+};
+
+/* Elements of the list that the struct lacks are an error, as a defect of the R code above. */
+void read_options(SEXP given, void* options, const struct field* table, size_t n_fields);
+#define READ_OPTIONS(given, options, table) read_options(given, &(options), table, sizeof(table) / sizeof(table[0]))
+
+int32_t number_of(const char* option, const char* word, const struct word* words);
+const char* word_of(int32_t value, const struct word* words);
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+struct output {
+    const char* name;
+    size_t offset;
+    enum kind kind;    /* I32, I64, F64; DOUBLES, INT32S, INT64S: arrays of rows x cols, row-major */
+    size_t rows, cols; /* offsets of the int64_t that hold them; cols 0: a vector; rows 0, too: one number a feature */
+    int more_rows;
+};
+
+/* Appends what the table says to a list, from a filled struct. A row-major array of rows x cols becomes a matrix with
+ * cols rows: the same numbers in R's order. */
+void add_outputs(SEXP list, const void* result, const struct output* table, size_t n, R_xlen_t n_features);
+#define ADD_OUTPUTS(list, result, table, n_features) \
+    add_outputs(list, &(result), table, sizeof(table) / sizeof(table[0]), n_features)
+
+/* A list with room for n named elements, which add() fills in turn. The caller protects it. */
+SEXP new_list(int n);
+SEXP add(SEXP list, const char* name, SEXP value); /* returns value, which the list protects */
+SEXP trimmed(SEXP list);                           /* without the room that is left */
+SEXP doubles_in(SEXP list, const char* name, R_xlen_t n);
+SEXP of_int64s(const int64_t* values, R_xlen_t n); /* doubles */
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+SEXP element(SEXP list, const char* name); /* R_NilValue if there is none */
+double number(SEXP list, const char* name);
+void read_matrix(SEXP given, fastfs_matrix* X);
+const int64_t* as_int64s(SEXP given); /* NULL for NULL; lasts for the call */
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+struct call {
+    fastfs_run run;
+    int is_verbose, is_interrupted;
+    double started, shown; /* seconds; shown: when the bar was drawn last, or 0 */
+};
+
+/* given: a list of n_threads, max_memory and verbose. run points to the call, which must stay where it is. */
+void begin_call(struct call* call, SEXP given);
+/* R_NilValue if status is FASTFS_OK, else the error as a list of class "fastfs_failure". */
+SEXP end_call(struct call* call, fastfs_status status);
+
+/* A handle of the core, which keeps `keep` alive and is freed with the pointer. */
+SEXP new_handle(const char* tag, SEXP keep, R_CFinalizer_t free);
+void* handle_of(SEXP pointer, const char* tag);
+
+/* Registers R's BLAS and LAPACK; an error of R if that fails. */
+void register_blas(void);
+
+#endif

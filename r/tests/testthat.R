@@ -1,0 +1,4 @@
+library(testthat)
+library(fastfs)
+
+test_check("fastfs")

@@ -1,0 +1,92 @@
+data <- example_data()
+x <- data$x
+y <- data$y
+
+refused <- function(code, pattern) expect_error(code, pattern, class = "fastfs_invalid_argument")
+
+test_that("x must be a table of numbers", {
+  refused(relieff(NULL, y), "not NULL")
+  refused(relieff(list(1, 2), y), "not a list: give a matrix")
+  refused(relieff(matrix("1", 40, 2), y), "not a character matrix")
+  refused(relieff(factor(y), y), "not a factor")
+  refused(relieff(1:40, y), "not a integer vector: a single feature is matrix\\(x, ncol = 1\\)")
+  refused(relieff(x + 0i, y), "not a complex matrix")
+  refused(relieff(array(0, c(2, 2, 2)), y), "not a double vector")
+  refused(relieff(new.env(), y), "not of class environment")
+})
+
+test_that("columns of other types are named", {
+  table <- data.frame(x[, 1:2], day = as.Date("2020-01-01") + 1:40)
+  refused(relieff(table, y), "column 3 \\('day'\\) is of type Date: convert it to numbers, or drop it")
+  table$day <- as.character(table$day)
+  refused(relieff(table, y), "column 3 \\('day'\\) is of type character: make it a factor, or drop it")
+  table$day <- factor(table$day)
+  refused(projse(table, y), "column 3 \\('day'\\) is of type factor: drop it")
+  table$day <- I(as.list(1:40))
+  refused(relieff(table, y), "column 3 \\('day'\\)")
+})
+
+test_that("missing values are named", {
+  x[3, 5] <- NA
+  for (method in names(METHODS)) {
+    refused(run(method, x, y), "sample 3 \\(s3\\)")
+    refused(run(method, x, y), "feature 5 \\(g5\\)")
+  }
+  expect_no_match <- function(text) expect_false(grepl("counted from", text))
+  expect_no_match(tryCatch(relieff(x, y), error = conditionMessage))
+  x[3, 5] <- Inf
+  refused(surf(x, y), "sample 3 \\(s3\\)")
+  expect_true(all(is.finite(relieff(replace(data$x, 5, NA), y, missing = "ignore")$scores)))
+  labels <- y
+  labels[7] <- NA
+  refused(relieff(data$x, labels), "y has no label \\(NA\\) for sample 7 \\(s7\\)")
+})
+
+test_that("y must be labels of all samples", {
+  refused(relieff(x, NULL), "but is NULL")
+  refused(relieff(x, y[-1]), "for each of the 40 samples of x, but has 39")
+  refused(relieff(x, rep("a", 40)), "at least two classes, but has only 'a'")
+  refused(relieff(x, as.list(y)), "must be a vector or a factor")
+  refused(relief(x, x[, 1]), "must hold classes, but has values such as")
+  refused(relieff(x, rep(c(0, 1), 20)), "which may be classes or numbers: give factor\\(y\\)")
+  refused(rrelieff(x, y), "use relieff for classes")
+})
+
+test_that("an assay or a column that isn't there is refused by the names there are", {
+  skip_if_not_installed("SummarizedExperiment")
+  experiment <- experiment_of(data)
+  refused(relieff(experiment, "state", assay = "tpm"), "no assay 'tpm', but 'counts', 'logs'")
+  refused(relieff(experiment, "state", assay = 3), "one of the 2 assays")
+  refused(relieff(experiment, "stage"), "no column 'stage', but 'state'")
+})
+
+test_that("parameters are checked", {
+  refused(relieff(x, y, n_neighbors = 0), "n_neighbors must be at least 1, but is 0")
+  refused(relieff(x, y, n_neighbors = 2.5), "n_neighbors must be a whole number, not 2.5")
+  refused(relieff(x, y, n_neighbors = 1e300), "n_neighbors must be at most 9007199254740992")
+  refused(relieff(x, y, n_neighbors = NA), "must be a whole number, not NA")
+  refused(relieff(x, y, scaling = "z"), "scaling must be \"auto\", \"range\", \"standard\" or NULL, not \"z\"")
+  refused(relieff(x, y, 13), "from 1 to the 12 features, but is 13")
+  refused(relieff(x, y, max_memory = "lots"), "max_memory must be a number of bytes")
+  refused(relieff(x, y, verbose = NA), "verbose must be TRUE or FALSE, not NA")
+  refused(relieff(x, y, n_threads = -1), "n_threads|threads")
+  refused(im4e(x, y, class_weight = c(z = 2)), "for some or all of the classes 'a', 'b'")
+  refused(manifest(x, y, sigma = 1), "2 numbers, one for each class")
+  refused(ikdr(x, y, groups = 1:3), "one label for each of the 12 features")
+  refused(permutation_test("lasso", x, y), "method must be \"relief\"")
+  refused(permutation_test(mean, x, y), "must be a function of fastfs")
+  refused(permutation_test("relieff", x, y, options = list(k = 3)), "relieff has no parameter 'k'")
+})
+
+test_that("memory beyond the budget is refused before the work", {
+  expect_error(relieff(x, y, max_memory = 1000), "memory budget", class = "fastfs_out_of_memory")
+  skip_if_not_installed("Matrix")
+  sparse <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(40, 50000))
+  expect_error(
+    im4e(sparse, y, max_memory = "1M"), "as a dense matrix needs 16000000 bytes", class = "fastfs_out_of_memory"
+  )
+})
+
+test_that("warnings are conditions", {
+  expect_warning(relieff(x, y, n_neighbors = 30), "more than some classes have to offer", class = "fastfs_warning")
+})

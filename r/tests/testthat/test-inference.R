@@ -1,0 +1,147 @@
+test_that("a feature that differs is significant, and noise isn't", {
+  data <- example_data()
+  found <- permutation_test("relieff", data$x, data$y, n_permutations = 199)
+  expect_equal(found$pvalue, 1 / 200)
+  expect_equal(found$pvalues_max[["g1"]], 1 / 200)
+  expect_equal(found$n_permutations, 199)
+  expect_equal(found$design, "20 + 20 samples")
+  expect_true(all(found$pvalues_max[-1] > 0.05))
+  expect_true(all(found$pvalues_max >= found$pvalues - 1e-12 | found$z < max(found$z)))
+  set.seed(9)
+  noise <- permutation_test(relieff, data$x[, -1], data$y)
+  expect_true(noise$stopped)
+  expect_gt(noise$pvalue, 0.05)
+})
+
+test_that("p-values are the shares of labelings that reach the true one", {
+  data <- example_data(8, 5, seed = 3)
+  found <- suppressWarnings(permutation_test("relieff", data$x, data$y, list(n_neighbors = 2), statistic = "score"))
+  expect_true(found$exact)
+  expect_equal(found$n_distinct, choose(8, 4))
+  chosen <- combn(8, 4, simplify = FALSE)
+  all_scores <- vapply(chosen, function(own) {
+    labels <- rep("a", 8)
+    labels[own] <- "b"
+    unname(suppressWarnings(relieff(data$x, labels, n_neighbors = 2))$scores)
+  }, numeric(5))
+  true <- suppressWarnings(relieff(data$x, data$y, n_neighbors = 2))$scores
+  expect_equal(unname(found$pvalues), unname(rowMeans(all_scores >= true - 1e-9 * abs(true))))
+  expect_equal(found$pvalue, mean(apply(all_scores, 2, max) >= max(true) - 1e-9))
+  expect_equal(unname(found$null_mean), rowMeans(all_scores))
+  expect_equal(unname(found$null_sd), sqrt(rowMeans((all_scores - rowMeans(all_scores))^2)))
+})
+
+test_that("designs permute what may be permuted", {
+  data <- example_data(24)
+  donor <- rep(1:12, each = 2)
+  y <- ifelse(donor %% 2 == 0, "case", "control")
+  found <- suppressWarnings(permutation_test("surf", data$x, y, groups = donor))
+  expect_equal(found$design, "6 + 6 groups")
+  expect_equal(found$n_distinct, 924)
+  expect_true(found$exact)
+  block <- rep(1:6, each = 4)
+  found <- suppressWarnings(permutation_test("surf", data$x, data$y, blocks = block, n_permutations = 50))
+  expect_equal(found$design, "12 + 12 samples within 6 blocks")
+  expect_equal(found$n_distinct, 6^6)
+  target <- list(kind = "class", classes = c("a", "b"), values = match(data$y, c("a", "b")) - 1L)
+  design <- fastfs:::new_design(target, block, NULL, 24)
+  for (i in 1:20) {
+    labeling <- target$values[fastfs:::draw_labeling(design)]
+    expect_equal(tapply(labeling, block, sum), tapply(target$values, block, sum))
+  }
+  within <- fastfs:::new_design(target, NULL, donor, 24)
+  expect_equal(within$n_distinct, 2^12)
+  expect_equal(fastfs:::describe_design(within), "12 + 12 samples within 12 groups")
+})
+
+test_that("designs without another labeling are refused", {
+  data <- example_data(24)
+  expect_error(
+    permutation_test("surf", data$x, data$y, blocks = data$y),
+    "no labeling but the true one is possible: block 'a': all 12 samples are 'a'"
+  )
+  expect_error(
+    permutation_test("surf", data$x, rep(c("a", "b"), each = 12), blocks = rep(1:2, 12), groups = rep(1:12, each = 2)),
+    "group '1' lies in the blocks '1', '2'"
+  )
+  expect_error(
+    permutation_test("surf", data$x, data$y, blocks = c(NA, 2:24)), "missing values, but has some for sample 1"
+  )
+})
+
+test_that("R's generator is left alone", {
+  data <- example_data()
+  set.seed(6)
+  before <- .Random.seed
+  first <- permutation_test("surf", data$x, data$y, n_permutations = 20)
+  expect_identical(.Random.seed, before)
+  RNGkind("Wichmann-Hill")
+  second <- permutation_test("surf", data$x, data$y, n_permutations = 20)
+  RNGkind("default")
+  expect_identical(second$null_statistics, first$null_statistics)
+})
+
+test_that("ProjSe scores many labelings by their own function", {
+  data <- example_data()
+  found <- permutation_test("projse", data$x, data$y, n_permutations = 99, statistic = "score")
+  expect_equal(found$scores, projse(data$x, data$y)$scores)
+  expect_lte(found$pvalue, 0.05)
+  stage <- fastfs:::projse_stage(fastfs:::arguments_of("projse", data$x, data$y, list()), TRUE)
+  labelings <- cbind(rep(0:1, each = 20), rep(1:0, 20))
+  expected <- apply(labelings, 2, function(labels) unname(projse(data$x, labels)$scores))
+  expect_equal(stage$score_labelings(labelings, stage$run), expected)
+})
+
+test_that("tests can be printed, summarised and drawn", {
+  data <- example_data()
+  found <- permutation_test("relieff", data$x, data$y, n_permutations = 99)
+  expect_output(print(found), "permutation test of relieff: 20 \\+ 20 samples, 99 permutations")
+  expect_equal(summary(found)[["pvalue"]], 0.01)
+  expect_equal(as.data.frame(found)$pvalue_max[1], 0.01)
+  grDevices::pdf(NULL)
+  plot(found)
+  grDevices::dev.off()
+})
+
+test_that("a selection that comes back is stable", {
+  data <- example_data(60, 30)
+  data$x[, 1:3] <- data$x[, 1:3] + 4 * (data$y == "b")
+  found <- stability("relieff", data$x, data$y, list(n_features_to_select = 3), n_subsamples = 20)
+  expect_equal(found$stability, 1)
+  expect_equal(unname(found$frequencies[1:3]), c(1, 1, 1))
+  expect_named(found$selected_stable, c("g1", "g2", "g3"))
+  expect_output(print(found), "stability of relieff: 20 selections of 30 features")
+  noise <- stability("relieff", data$x[, -(1:3)], data$y, list(n_features_to_select = 3), n_subsamples = 20)
+  expect_lt(noise$stability, 0.4)
+})
+
+test_that("the index is that of Nogueira, and bounds are those of Shah and Samworth", {
+  selected <- list(c(1L, 2L), c(1L, 3L), c(1L, 2L))
+  frequencies <- c(3, 2, 1, 0) / 3
+  index <- fastfs:::nogueira(selected, frequencies)
+  variance <- 3 / 2 * frequencies * (1 - frequencies)
+  expect_equal(index$index, 1 - mean(variance) / (2 / 4 * (1 - 2 / 4)))
+  # Computed by Python's rare_bounds(3, 30, .75, 10).
+  expect_equal(fastfs:::rare_bounds(3, 30, 0.75, 10), c(0.6, 1 / (2 * (0.5 - 0.05)) * 0.3))
+})
+
+test_that("complementary halves hold whole groups", {
+  data <- example_data(48, 10)
+  donor <- rep(1:12, each = 4)
+  y <- ifelse(donor <= 6, "a", "b")
+  found <- stability(
+    "relieff", data$x, y, list(n_features_to_select = 2), groups = donor, scheme = "complementary", n_pairs = 5
+  )
+  expect_length(found$selected, 10)
+  expect_gt(found$rare_bound, 0)
+  target <- list(kind = "class", classes = c("a", "b"), values = match(y, c("a", "b")) - 1L)
+  parts <- fastfs:::sampling_units(fastfs:::new_design(target, NULL, donor, 48))
+  strata <- split(seq_along(parts$strata), parts$strata)
+  halves <- fastfs:::draw_parts(parts, strata, lengths(strata) %/% 2, 2, 3)
+  for (pair in 1:3) {
+    first <- halves[[2 * pair - 1]]
+    second <- halves[[2 * pair]]
+    expect_equal(sort(c(first, second)), 1:48)
+    expect_length(intersect(donor[first], donor[second]), 0)
+  }
+})

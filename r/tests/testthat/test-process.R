@@ -1,0 +1,49 @@
+test_that("threads default to one in forked workers", {
+  skip_on_os("windows")
+  data <- example_data()
+  expected <- relieff(data$x, data$y)$scores
+  found <- parallel::mclapply(1:2, function(i) {
+    list(threads = fastfs_info()$n_threads, scores = relieff(data$x, data$y)$scores)
+  }, mc.cores = 2)
+  for (one in found) {
+    expect_equal(one$threads, 1)
+    expect_identical(one$scores, expected)
+  }
+  given <- parallel::mclapply(1, function(i) fastfs_info(n_threads = 2)$n_threads)
+  expect_equal(given[[1]], 2)
+})
+
+test_that("an interrupt ends a call, which leaves R as it was", {
+  skip_on_os("windows")
+  skip_on_cran()
+  set.seed(5)
+  x <- matrix(rnorm(3000 * 3000), 3000)
+  y <- rep(0:1, 1500)
+  pid <- Sys.getpid()
+  # Longer than the test may take: what comes before half a second has passed isn't the core.
+  waiting <- parallel::mcparallel({
+    Sys.sleep(0.7)
+    tools::pskill(pid, tools::SIGINT)
+    0
+  })
+  started <- proc.time()[["elapsed"]]
+  ended <- tryCatch({
+    repeat im4e(x, y, max_iter = 1000, tol = 0, n_threads = 1)
+  }, interrupt = function(condition) "interrupted")
+  elapsed <- proc.time()[["elapsed"]] - started
+  parallel::mccollect(waiting)
+  expect_equal(ended, "interrupted")
+  expect_lt(elapsed, 5)
+  data <- example_data()
+  expect_length(relieff(data$x, data$y)$scores, 12)
+})
+
+test_that("a seed of NULL is drawn by R's generator", {
+  data <- example_data(200)
+  draw <- function() relieff(data$x, data$y, n_targets = 110, random_state = NULL)$scores
+  set.seed(1)
+  first <- draw()
+  expect_false(identical(draw(), first))
+  set.seed(1)
+  expect_identical(draw(), first)
+})

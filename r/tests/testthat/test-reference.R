@@ -1,0 +1,31 @@
+# Against the scores of Python's fastfs from the same sources: r/reference.py writes them.
+
+folder <- Sys.getenv("FASTFS_R_REFERENCE")
+
+read_doubles <- function(name) {
+  path <- file.path(folder, paste0(name, ".f64"))
+  readBin(path, "double", file.size(path) / 8, size = 8, endian = "little")
+}
+
+test_that("scores are those of Python", {
+  skip_if(folder == "", "FASTFS_R_REFERENCE has no scores of Python: python r/reference.py FOLDER writes them")
+  cases <- utils::read.csv(file.path(folder, "cases.csv"), stringsAsFactors = FALSE)
+  expect_gt(nrow(cases), 20)
+  y <- as.integer(read_doubles("y"))
+  x <- matrix(read_doubles("x"), length(y))
+  number <- x[, 1]
+  three <- rep(0:2, length.out = length(y))
+  missing_x <- x
+  missing_x[seq(1, nrow(x), 5), seq(1, ncol(x), 7)] <- NA
+  for (i in seq_len(nrow(cases))) {
+    found <- suppressWarnings(eval(parse(text = cases$call[i])))$scores
+    expected <- read_doubles(cases$name[i])
+    if (cases$tolerance[i] == 0) {
+      expect_identical(unname(found), expected, label = cases$call[i])
+    } else {
+      expect_length(found, length(expected))
+      error <- max(abs(found - expected)) / max(abs(expected))
+      expect_lte(error, cases$tolerance[i], label = paste("the relative error of", cases$call[i]))
+    }
+  }
+})
