@@ -1,6 +1,9 @@
 """The menu of commands: `nox -l` lists it, `nox -s NAME` runs one in its own environment."""
 
 import os
+import re
+import shutil
+import time
 from pathlib import Path
 
 import nox
@@ -43,16 +46,66 @@ def lint(session: nox.Session) -> None:
     session.run("clang-format", "--dry-run", "--Werror", *sources)
 
 
+def find_blas(session: nox.Session) -> str:
+    """The OpenBLAS that C++ tests link."""
+    session.install("cmake", "ninja", "scipy-openblas32")
+    script = "import scipy_openblas32 as b; print(next(__import__('pathlib').Path(b.get_lib_dir()).glob('*.so')))"
+    return str(session.run("python", "-c", script, silent=True)).strip()
+
+
 @nox.session
 def sanitize(session: nox.Session) -> None:
     """The C++ tests, plain and under the address, undefined-behaviour and thread sanitizers, without Python."""
-    session.install("cmake", "ninja", "scipy-openblas32")
-    script = "import scipy_openblas32 as b; print(next(__import__('pathlib').Path(b.get_lib_dir()).glob('*.so')))"
-    blas = str(session.run("python", "-c", script, silent=True)).strip()
+    blas = find_blas(session)
     for preset in ("tests", "address", "thread"):
         session.run("cmake", "--preset", preset, f"-DFASTFS_TEST_BLAS={blas}", silent=True)
         session.run("cmake", "--build", "--preset", preset, silent=True)
         session.run("ctest", "--preset", preset)
+
+
+def run_fuzzers(session: nox.Session, program: str, *arguments: str) -> None:
+    """Build with Clang and run, with AVX2 and then without, a program of tests/fuzz."""
+    compiler = next((found for found in map(shutil.which, ("clang++", "clang++-19")) if found), None)
+    if compiler is None:
+        session.error("needs Clang with its sanitizers: Debian's clang-19 and libclang-rt-19-dev, or newer ones")
+    session.run(
+        "cmake", "--preset", "fuzz", f"-DCMAKE_CXX_COMPILER={compiler}", f"-DFASTFS_TEST_BLAS={find_blas(session)}"
+    )
+    session.run("cmake", "--build", "--preset", "fuzz", "--target", program)
+    new = session.create_tmp()
+    corpus = [new, "tests/fuzz/corpus"] if program == "fuzz" else []
+    for isa in ("", "base"):
+        session.run(f"build/fuzz/tests/fuzz/{program}", *corpus, *arguments, env={"FASTFS_ISA": isa}, external=True)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Fuzzers of the C interface and of the readers, half of the time each: `nox -s fuzz -- MINUTES`. Needs Clang."""
+    minutes = float(session.posargs[0]) if session.posargs else 10.0
+    session.install(".[test]")
+    run_fuzzers(session, "fuzz", "-max_len=1024", f"-max_total_time={15 * minutes:.0f}")
+    session.run(
+        "python", "-m", "tests.fuzz.readers", "--minutes", str(minutes / 2), "--seed", str(time.time_ns() % 10**9)
+    )
+
+
+@nox.session
+def faults(session: nox.Session) -> None:
+    """Missing memory, signals, full disks, limits, busy neighbours: `nox -s faults`. Needs Clang, and to be root."""
+    session.install(".[test]")
+    run_fuzzers(session, "allocations")
+    session.run("python", "-m", "tests.faults.campaign", "signals", "disk", "memory", "neighbours")
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """The tests with the oldest packages that pyproject.toml allows; `nox -s tests` takes the newest."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    listed = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    pins = Path(session.create_tmp()) / "oldest.txt"
+    pins.write_text("".join(f"{re.sub('[[].*[]]', '', one).replace('>=', '==')}\n" for one in listed if ">=" in one))
+    session.install("--constraint", str(pins), ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
@@ -79,6 +132,21 @@ def interface(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """The sdist and the wheels, built, repaired and checked: `nox -s wheels -- --glibc 2.17`."""
     session.run("python", "wheels/build.py", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation site in build/site: warnings are errors, and every link within it is followed."""
+    session.install(".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-c", "docs", ".", "build/site", *session.posargs)
+    session.run("python", "docs/check_links.py", "build/site")
+
+
+@nox.session
+def conda(session: nox.Session) -> None:
+    """Render the recipe of the conda packages; building them needs the channel conda-forge."""
+    session.install("py-rattler-build>=0.70")
+    session.run("python", "wheels/conda/render.py")
 
 
 @nox.session

@@ -258,7 +258,7 @@ fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs
         require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
                 X.n_cols());
         require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
-                " rows, but this block ends with row ", first_row + X.n_rows() - 1);
+                " rows, but this block of ", X.n_rows(), " begins with row ", first_row);
         if (X.n_rows() > 0) data.update(X, first_row, run);
     });
 }

@@ -220,6 +220,7 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
                     m.deltas[kernel]);
         }
         const std::int64_t width = m.begins[m.n_kernels];
+        require_fits(m.n_support, width, "the support");
         require_numbers(m.weights, m.n_kernels, "weights", 0);
         require_numbers(m.means, width, "means");
         require_numbers(m.scales, width, "scales", 0);

@@ -193,6 +193,7 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
     require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
             "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
     require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
+    require(o.far == 0, "far must be 0 for a stream, not ", o.far);
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
             "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
     require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is ", o.n_neighbors);
@@ -309,7 +310,7 @@ fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fa
         require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
                 X.n_cols());
         require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
-                " rows, but this block ends with row ", first_row + X.n_rows() - 1);
+                " rows, but this block of ", X.n_rows(), " begins with row ", first_row);
         data.require_like(X);
         if (X.n_rows() > 0) data.update(X, first_row, run);
     });

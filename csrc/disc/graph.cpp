@@ -126,7 +126,7 @@ Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& g
     } else {
         const Samples X(*set.X);
         const std::vector<std::int64_t> rows = up_to(X.n_rows());
-        found.unit = common_unit(X.row_maxima(run), rows);
+        found.unit = common_unit(maxima_of_differences(X, run), rows);
         found.D2 = Buffer<double>(p * p);
         found.norms = squared_distances_upper(X, rows, found.unit, run, found.D2.data());
     }
@@ -341,6 +341,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     Numbers diagonal(at(p), 1.0);
     for (std::int64_t i = 0; i <= p; ++i) E.begins[at(i)] = i * n_neighbors;
     constexpr std::int64_t kRows = 256;
+    constexpr std::int64_t kExchanged = 16;  // rows that a custom kernel is given in the other order, too
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
         std::vector<std::pair<std::int32_t, double>> row(at(n_neighbors));
         Numbers near(set.custom ? row.size() : 0);
@@ -365,7 +366,17 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             }
             const double norm = norms[at(i)];
             for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[at(graph.feature(row[e].first))];
+            Numbers exchanged(values, values + (r < kExchanged ? n_neighbors : 0));
             set.custom(values, n_neighbors, 1, n_neighbors, &norm, near.data(), sigma, set.user);
+            if (!exchanged.empty()) {
+                set.custom(exchanged.data(), 1, n_neighbors, 1, near.data(), &norm, sigma, set.user);
+                const auto refuse = [&](std::int64_t, std::int64_t e, double ij, double ji) {
+                    const std::int64_t j = graph.feature(row[at(e)].first);
+                    throw InvalidArgument({"the kernel of ", name, " is not symmetric: features ", i, ", ", j, " give ",
+                                           ij, ", but ", j, ", ", i, " give ", ji});
+                };
+                require_symmetric_values(1, n_neighbors, values, n_neighbors, exchanged.data(), 1, refuse);
+            }
             double& self = diagonal[at(r)] = 0;
             set.custom(&self, 1, 1, 1, &norm, &norm, sigma, set.user);
             require_affinity(self, i, i, name);

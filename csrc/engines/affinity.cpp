@@ -98,6 +98,25 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
 
 }  // namespace
 
+// Rounding aside: of the value, and of terms as large as the largest value that cancel in it, which is looked for where
+// that matters.
+void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
+                              const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse) {
+    double largest = 0;
+    for (std::int64_t a = 0; a < n; ++a) {
+        for (std::int64_t b = tile == exchanged ? a + 1 : 0; b < m; ++b) {
+            const double value = tile[a * ld + b], other = exchanged[b * exchanged_ld + a];
+            const double difference = std::abs(value - other);
+            const double rounding = 1e-8 * std::max(std::abs(value), std::abs(other));
+            if (difference <= rounding) continue;
+            for (std::int64_t r = 0; r < n && largest == 0; ++r) {
+                for (std::int64_t c = 0; c < m; ++c) largest = std::max(largest, std::abs(tile[r * ld + c]));
+            }
+            if (difference > rounding + 1e-13 * largest) refuse(a, b, value, other);
+        }
+    }
+}
+
 // A custom kernel: prepares its arguments and checks its values.
 class CustomKernel {
   public:
@@ -160,25 +179,15 @@ class CustomKernel {
         }
     }
 
-    // Rounding aside: of the value, and of terms as large as the largest value that cancel in it, which is looked for
-    // where that matters. On the diagonal each pair is compared once.
     static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
-                                  const double* tile, std::int64_t ld, const double* exchanged, std::int64_t ld_) {
-        double largest = 0;
-        for (std::int64_t a = 0; a < ni; ++a) {
-            for (std::int64_t b = i0 == j0 ? a + 1 : 0; b < nj; ++b) {
-                const double ij = tile[a * ld + b], ji = exchanged[b * ld_ + a];
-                const double difference = std::abs(ij - ji), rounding = 1e-8 * std::max(std::abs(ij), std::abs(ji));
-                if (difference <= rounding) continue;
-                for (std::int64_t r = 0; r < ni && largest == 0; ++r) {
-                    for (std::int64_t c = 0; c < nj; ++c) largest = std::max(largest, std::abs(tile[r * ld + c]));
-                }
-                if (difference <= rounding + 1e-13 * largest) continue;
-                const std::int64_t i = i0 + a, j = j0 + b;
-                throw InvalidArgument({"the kernel is not symmetric: features ", i, ", ", j, " give ", ij, ", but ", j,
-                                       ", ", i, " give ", ji});
-            }
-        }
+                                  const double* tile, std::int64_t ld, const double* exchanged,
+                                  std::int64_t exchanged_ld) {
+        require_symmetric_values(ni, nj, tile, ld, exchanged, exchanged_ld,
+                                 [=](std::int64_t a, std::int64_t b, double ij, double ji) {
+                                     const std::int64_t i = i0 + a, j = j0 + b;
+                                     throw InvalidArgument({"the kernel is not symmetric: features ", i, ", ", j,
+                                                            " give ", ij, ", but ", j, ", ", i, " give ", ji});
+                                 });
     }
 
     const Kernel kernel_;

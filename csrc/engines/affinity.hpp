@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -23,6 +24,13 @@ struct Kernel {
 // error grows with |z|^2 / sigma^2. A kernel of the caller's takes double ones.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
+
+// Calls refuse(a, b, value, its exchange) for the first value of a custom kernel in a tile (n x m, ld) that differs
+// from the one with both features exchanged, in a tile of m x n. Both may be one tile, whose lower triangle is the
+// exchange of the upper one.
+using RefuseAsymmetry = std::function<void(std::int64_t a, std::int64_t b, double value, double exchanged)>;
+void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
+                              const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse);
 
 class CustomKernel;
 

@@ -24,7 +24,11 @@ enum class Shift {
 template <class T>
 double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit);
 
-// The power of two near the largest |x| of these rows; row_maxima: as of Samples::row_maxima.
+// Samples::row_maxima for the unit of distances between features: a dense row of one value changes none, however large
+// it is, so it counts by no more than keeps its values finite in the unit.
+std::vector<double> maxima_of_differences(const Samples& X, Run& run);
+
+// The power of two near the largest |x| of these rows; row_maxima: as above.
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
 
 // Feature i is z_i = (x_i - row shifts) / unit, with unit a power of two near the largest |x|: squares neither overflow

@@ -16,6 +16,9 @@ namespace {
 constexpr std::int64_t kRowsAtOnce = 256, kColumnsAtOnce = 256;
 constexpr std::int64_t kRowsPerTask = 16;
 
+// The squares of 10^15 such values add up to a finite number, so that any sums can be saved and loaded.
+constexpr double kLargest = 1e145;
+
 // Below this share of the squared norms a distance has lost most of its digits.
 constexpr double kFewDigits = 1e-10;
 
@@ -88,7 +91,12 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) 
     run.require_memory(8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
                                                   : 8 * rows * (m + run.n_threads() * std::min(d_, kColumnsAtOnce))),
                        {"the sums of ", n, " rows"});
-    X.row_maxima(run);  // refuses what isn't finite
+    const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
+    for (std::int64_t r = 0; r < n; ++r) {
+        if (maxima[at(r)] <= kLargest) continue;
+        refuse({"the values of ", Name::row(r),
+                " are too large: their squares overflow float64; divide X by a constant first"});
+    }
     const SingleThreadedBlas held;
     const std::vector<std::int64_t> order = by_group(groups, n, n_groups_);
     Run whole({sizeof(fastfs_run), run.n_threads(), 0, nullptr, nullptr, nullptr});

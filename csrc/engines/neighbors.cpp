@@ -760,7 +760,7 @@ class Search {
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows()), columns = up_to(X.n_cols());
-    const double unit = common_unit(X.row_maxima(run), rows);
+    const double unit = common_unit(maxima_of_differences(X, run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
         Search<T> s(features, columns, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
@@ -779,7 +779,7 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
 ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows());
-    const double unit = common_unit(X.row_maxima(run), rows);
+    const double unit = common_unit(maxima_of_differences(X, run), rows);
     run.step("nearest features", end);
     Features<float> features(X, rows, unit, Shift::kRow, run);
     const Grid grid = grid_of(X, rows, features, run);

@@ -187,6 +187,18 @@ std::array<const T*, kSide> tile_rows(const T* rows, std::int64_t width, std::in
 
 namespace {
 
+// to = sign * the sums of a tile, or += them (add).
+template <class T>
+inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64_t width, bool add, double* to,
+                     std::int64_t ld) {
+    for (std::int64_t r = 0; r < height; ++r, to += ld, sums += kSide) {
+        for (std::int64_t c = 0; c < width; ++c) {
+            const double sum = sign * static_cast<double>(sums[c]);
+            to[c] = add ? to[c] + sum : sum;
+        }
+    }
+}
+
 // out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums); see
 // pair_sums.
 template <class T, class Kernel>
@@ -229,12 +241,10 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                         T sums[kSide * kSide];
                         kernel(a.data(), b.data(), panels.first_feature(panel), n, sums);
                         const std::int64_t width = std::min(kSide, j_last - j);
-                        for (std::int64_t r = 0; r < height; ++r) {
-                            double* to = out + (i + r) * ld + j;
-                            for (std::int64_t c = 0; c < width; ++c) {
-                                const double sum = sign * static_cast<double>(sums[r * kSide + c]);
-                                to[c] = add ? to[c] + sum : sum;
-                            }
+                        if (height == kSide && width == kSide) {  // of a size that the compiler knows
+                            add_sums(sums, sign, kSide, kSide, add, out + i * ld + j, ld);
+                        } else {
+                            add_sums(sums, sign, height, width, add, out + i * ld + j, ld);
                         }
                     }
                 }

@@ -304,15 +304,19 @@ void ScalesOfBlocks::save(ByteWriter& to) const {
     for (const Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) to.put(*values);
 }
 
-void ScalesOfBlocks::load(ByteReader& from) {
+void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
     n_rows_ = from.get();
     is_sparse_ = from.get() != 0;
     is_float32_ = from.get() != 0;
-    from.expect(n_rows_ >= 0);
+    from.expect(n_rows_ == n_rows);
     const std::size_t n_cols = lowest_.size();
     for (Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) {
         from.get(*values);
         from.expect(values->size() == n_cols);
+    }
+    for (std::size_t c = 0; c < n_cols && n_rows_ > 0; ++c) {
+        from.expect(std::isfinite(lowest_[c]) && std::isfinite(highest_[c]) && lowest_[c] <= highest_[c]);
+        from.expect(!std::isnan(mean_[c]) && deviation_[c] >= 0);
     }
 }
 

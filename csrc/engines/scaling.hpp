@@ -53,7 +53,7 @@ class ScalesOfBlocks {
 
     void save(ByteWriter& to) const;
     // Of as many columns.
-    void load(ByteReader& from);
+    void load(ByteReader& from, std::int64_t n_rows);
 
   private:
     // Adds so many rows that were described.

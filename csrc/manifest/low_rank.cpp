@@ -121,7 +121,8 @@ std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std:
     for (;;) {
         std::int64_t pivot = -1;
         for (std::int64_t i = 0; i < b; ++i) {
-            if (A[i * b + i] > least[at(i)] && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot])) pivot = i;
+            if (A[i * b + i] > std::max(least[at(i)], 0.0) && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot]))
+                pivot = i;
         }
         if (pivot < 0) break;
         const double root = std::sqrt(A[pivot * b + pivot]);

@@ -148,7 +148,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
                            "reading X");
     }
     run.step("reading X", keep_distances ? 0.1 : 1.0);
-    row_maxima_ = X_.row_maxima(run);
+    row_maxima_ = maxima_of_differences(X_, run);
     unit_ = common_unit(row_maxima_, up_to(X_.n_rows()));
     if (!keep_distances) return;
     run.require_memory(8 * d * d + gathering_memory(X_, run), {"keeping the distances of ", d, " features"},

@@ -77,7 +77,8 @@ class Distances {
                 if (q[j] == 0) continue;
                 for (std::int64_t a = 0; a < A; ++a) to[a] += q[j] * static_cast<double>(std::abs(x[a] - y[a]));
             }
-            for (std::int64_t a = 0; a < A; ++a) to[a] *= metric_.weights[a];
+            // A feature without weight may lack its value, which no distance sees.
+            for (std::int64_t a = 0; a < A; ++a) to[a] = metric_.weights[a] > 0 ? to[a] * metric_.weights[a] : 0.0;
             return;
         }
         std::fill_n(to, A * A, 0.0);

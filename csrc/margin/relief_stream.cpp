@@ -220,9 +220,10 @@ void ReliefStream::load(ByteReader& from) {
         rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
     };
     if (!search_) {
-        other.scales_.load(from);
+        other.scales_.load(from, other.n_seen_);
         from.get(other.n_stored_);
         from.expect(other.n_stored_.empty() || std::ssize(other.n_stored_) == n_cols());
+        for (const double n : other.n_stored_) from.expect(n >= 0 && std::isfinite(n));
         load_rows(other.target_rows_);
         const auto& targets = plan_->targets.rows;
         for (const std::int64_t row : other.target_rows_.numbers()) {
@@ -236,7 +237,8 @@ void ReliefStream::load(ByteReader& from) {
         }
         load_rows(other.neighbors_);
         for (const Nearest& list : other.nearest_) {
-            for (const Near& one : list) from.expect(one.distance >= 0 && other.neighbors_.has(one.row));
+            for (const Near& one : list)
+                from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbors_.has(one.row));
         }
     }
     from.expect_end();

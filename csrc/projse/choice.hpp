@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
@@ -20,8 +21,13 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
                           const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
                           fastfs_projse_result& result);
 
-// Steps 3 and 4 where the targets are the candidates: c_j is the diagonal of the Schur complement of K = K_XX, so this
-// is Cholesky with pivots, and needs one column of K a step.
+// Steps 3 and 4 where the targets are the candidates and K = R'R of the columns of R (m x n, column-major), with the
+// diagonal c: what is left of a column after those that were chosen.
+void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
+                          const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
+
+// The same from columns of any K = K_XX, one a step: c_j is the diagonal of its Schur complement, so
+// this is Cholesky with pivots.
 void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
                         const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
 

@@ -146,6 +146,31 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     select_by_projection(n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0, run, result);
 }
 
+namespace {
+
+// The linear kernel of a few samples: columns of X take the place of those of K.
+void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_options& o, Run& run,
+                   fastfs_projse_result& result) {
+    const ProjseColumns& columns = source.columns();
+    Variables x(columns, kX, m, o.center != 0);
+    require_candidates(x, kX, o.center != 0);
+    VariableKernel{o, static_cast<double>(m)}.normalize(x);
+    Buffer<double> R(m * columns.n);
+    source.for_tiles(run, [&](std::int64_t j0, std::int64_t w, const double* tile, int) {
+        for (std::int64_t j = j0; j < j0 + w; ++j, tile += m) {
+            const double mean = o.center ? 0.0 : columns.mean[at(j)], factor = x.scale[at(j)];
+            for (std::int64_t i = 0; i < m; ++i) R[j * m + i] = (tile[i] + mean) * factor;
+        }
+    });
+    std::vector<double> diagonal(at(columns.n));
+    for (std::size_t j = 0; j < diagonal.size(); ++j) {
+        diagonal[j] = x.scale[j] == 0 ? 0.0 : o.normalize ? 1.0 : x.norms[j];
+    }
+    select_among_columns(R.data(), m, columns.n, std::move(diagonal), o, run, result);
+}
+
+}  // namespace
+
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
             fastfs_projse_result& result) {
     const SingleThreadedBlas held;
@@ -172,10 +197,17 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
                     select(source);
                 });
             } else {
-                run.require_memory(chosen + CenteredColumns::memory(m, n_x, run.n_threads()) + 64 * n_x,
-                                   "ProjSe without targets", advice);
+                const bool keeps_all = linear && CenteredColumns::keeps(m, n_x);
+                const std::int64_t twice = 8 * m * (n_x + n_x / 64 + m + 256 * run.n_threads());
+                run.require_memory(
+                    (keeps_all ? twice : chosen) + CenteredColumns::memory(m, n_x, run.n_threads()) + 64 * n_x,
+                    "ProjSe without targets", advice);
                 CenteredColumns source(rows.X, kX, run);
-                select(source);
+                if (keeps_all) {
+                    select_linear(source, m, o, run, result);
+                } else {
+                    select(source);
+                }
             }
             return;
         }

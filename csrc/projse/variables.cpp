@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engines/affinity.hpp"
 #include "engines/isa/tiles.hpp"
 #include "support/errors.hpp"
 
@@ -75,13 +76,38 @@ void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, c
     }
 }
 
+void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                                 std::int64_t s0, bool same) const {
+    // Among the targets both orders are there; of the candidates the first ones are given in the other order, too.
+    constexpr std::int64_t kExchanged = 16;
+    const std::int64_t n_exchanged = !same && s0 == 0 ? std::min(w, kExchanged) : 0;
+    Numbers exchanged(at(n_exchanged * n_t));
+    for (std::int64_t i = 0; i < n_t; ++i) {
+        for (std::int64_t j = 0; j < n_exchanged; ++j) exchanged[at(i * n_exchanged + j)] = tile[j * n_t + i];
+    }
+    o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
+    if (same) {
+        require_symmetric_values(n_t, n_t, tile, n_t, tile, n_t, [](auto j, auto i, double ji, double ij) {
+            throw InvalidArgument({"the kernel is not symmetric: the target columns ", j, ", ", i, " give ", ji,
+                                   ", but ", i, ", ", j, " give ", ij});
+        });
+    } else if (n_exchanged > 0) {
+        o.custom(exchanged.data(), n_exchanged, n_t, n_exchanged, t.norms.data(), s.norms.data(), sigma, o.user);
+        require_symmetric_values(
+            n_exchanged, n_t, tile, n_t, exchanged.data(), n_exchanged, [](auto j, auto i, double ji, double ij) {
+                throw InvalidArgument({"the kernel is not symmetric: candidate ", j, " and target ", i, " give ", ji,
+                                       ", but in the other order ", ij});
+            });
+    }
+}
+
 void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                            std::int64_t s0, bool same) const {
     if (uses_distances()) {
         distances(tile, n_t, w, t, s, s0);
         for (std::int64_t j = 0; same && j < w; ++j) tile[j * n_t + s0 + j] = 0;
         if (o.custom) {
-            o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
+            call_custom(tile, n_t, w, t, s, s0, same);
             for (std::int64_t j = 0; j < w; ++j) {
                 if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max())) continue;
                 refuse({"the kernel returned NaN or infinity, as for ", Name::column(s0 + j)});

@@ -45,6 +45,11 @@ struct VariableKernel {
     // `same`: t and s are the same variables.
     void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
                bool same) const;
+
+  private:
+    // Squared distances -> values of the caller's kernel, which has to be symmetric.
+    void call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                     std::int64_t s0, bool same) const;
 };
 
 // The mean over all pairs, a target with itself included, as the authors' scripts have it.

@@ -29,7 +29,7 @@ class CenteredColumns {
 
     CenteredColumns(const Matrix& X, const Name& matrix, Run& run) : X_(X), m_(X.n_rows()), n_(X.n_cols()) {
         columns_ = ProjseColumns(n_);
-        if (8 * m_ * n_ <= kKept) kept_ = Buffer<double>(m_ * n_);
+        if (keeps(m_, n_)) kept_ = Buffer<double>(m_ * n_);
         scratch_.resize(at(run.n_threads()));
         for_tiles(run, [&](std::int64_t j0, std::int64_t w, double* tile, int) {
             for (std::int64_t j = 0; j < w; ++j) {
@@ -79,8 +79,11 @@ class CenteredColumns {
         });
     }
 
+    // Whether all columns are kept.
+    static bool keeps(std::int64_t m, std::int64_t n) { return 8 * m * n <= kKept; }
+
     static std::int64_t memory(std::int64_t m, std::int64_t n, int n_threads) {
-        return 24 * n + (8 * m * n <= kKept ? 8 * m * n : 8 * m * kWidth * n_threads);
+        return 24 * n + (keeps(m, n) ? 8 * m * n : 8 * m * kWidth * n_threads);
     }
 
   private:

@@ -1,6 +1,8 @@
 #include "support/kept_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "support/index.hpp"
@@ -81,6 +83,13 @@ void KeptRows::load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, 
         from.expect(number >= 0 && number < n_rows);
         from.expect(std::ssize(row->values) == bytes_each * (is_sparse ? std::ssize(row->columns) : n_cols));
         for (const std::int32_t column : row->columns) from.expect(column >= 0 && column < n_cols);
+        const auto expect_finite = [&]<class T>(T value) {
+            for (auto at = row->values.begin(); at != row->values.end(); at += sizeof(T)) {
+                std::memcpy(&value, &*at, sizeof(T));
+                from.expect(std::isfinite(value));
+            }
+        };
+        is_float32 ? expect_finite(float{}) : expect_finite(double{});
         const std::int64_t n_bytes = row->memory();
         from.expect(rows_.try_emplace(number, std::move(row)).second);
         memory_ += n_bytes;

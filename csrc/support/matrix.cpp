@@ -29,6 +29,16 @@ void check_sparse(const fastfs_matrix& m) {
         }
         const std::int64_t stored = indptr[outer];
         require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
+        // The sign bit of i or of last - i is set just where i is outside, which takes no branch.
+        using Index = std::remove_cv_t<std::remove_reference_t<decltype(*indices)>>;
+        using Bits = std::make_unsigned_t<Index>;
+        const auto last = static_cast<Bits>(std::min<std::int64_t>(inner - 1, std::numeric_limits<Index>::max()));
+        Bits outside = 0;
+        for (std::int64_t e = 0; e < stored; ++e) {
+            const auto i = static_cast<Bits>(indices[e]);
+            outside |= i | (last - i);
+        }
+        if (outside <= std::numeric_limits<Bits>::max() / 2) return;
         for (std::int64_t e = 0; e < stored; ++e) {
             if (indices[e] >= 0 && indices[e] < inner) continue;
             throw InvalidArgument({"the sparse index ", indices[e], " at position ", e, " is outside 0..", inner - 1});

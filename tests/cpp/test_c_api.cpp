@@ -1560,6 +1560,98 @@ void test_places() {
     CHECK(fastfs_last_error_places(places, 4) == 0);
 }
 
+// What the fuzzer of tests/fuzz has found.
+void test_findings() {
+    const double values[] = {1, 2, 3, 4, 5, 7, 6, 8, 9, 1, 1, 2}, ones[] = {1, 1, 0.5};
+    const std::int64_t labels[] = {0, 1, 2, 0, 1, 2}, begins[] = {0, std::int64_t{1} << 60};
+    const fastfs::matrix X(values, 6, 2);
+    fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
+    fastfs_relief_stream* stream = nullptr;
+    options.far = 1;  // groups that a stream doesn't make
+    CHECK(fastfs_relief_stream_new(6, 2, labels, 3, FASTFS_SCALE_RANGE, &options, nullptr, &stream) == FASTFS_EINVAL);
+    CHECK(says("far must be 0 for a stream, not 1"));
+    options.far = 0;
+    fastfs::check(fastfs_relief_stream_new(6, 2, labels, 3, FASTFS_SCALE_RANGE, &options, nullptr, &stream));
+    CHECK(fastfs_relief_stream_update(stream, X.get(), std::numeric_limits<std::int64_t>::max(), nullptr) ==
+          FASTFS_EINVAL);
+    fastfs::check(fastfs_relief_stream_update(stream, X.get(), 0, nullptr));
+    std::vector<char> bytes(static_cast<std::size_t>(fastfs_relief_stream_size(stream)));
+    const std::int64_t n_bytes = std::ssize(bytes);
+    fastfs::check(fastfs_relief_stream_save(stream, bytes.data(), n_bytes));
+    fastfs_relief_stream* other = nullptr;
+    fastfs::check(fastfs_relief_stream_new(6, 2, labels, 3, FASTFS_SCALE_RANGE, &options, nullptr, &other));
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::int64_t n_refused = 0;
+    for (std::int64_t at = 0; at + 8 <= n_bytes; at += 8) {  // numbers, and how many there are
+        std::vector<char> changed = bytes;
+        std::memcpy(changed.data() + at, &nan, 8);
+        const fastfs_status status = fastfs_relief_stream_load(other, changed.data(), n_bytes);
+        n_refused += status == FASTFS_EINVAL;
+    }
+    CHECK(n_refused == n_bytes / 8);
+    fastfs::check(fastfs_relief_stream_load(other, bytes.data(), n_bytes));
+    fastfs_relief_stream_free(other);
+    fastfs_relief_stream_free(stream);
+
+    // Sums that could be saved, but not be loaded.
+    const double large[] = {1e160, 1, 2, 3}, small[] = {1, 2, 3, 4};
+    fastfs_manifest_options of_sums = FASTFS_MANIFEST_OPTIONS_INIT;
+    of_sums.accuracy = FASTFS_MANIFEST_EXACT;
+    fastfs_manifest_sums* sums = nullptr;
+    fastfs::check(fastfs_manifest_sums_new(2, 2, &of_sums, nullptr, &sums));
+    const std::int64_t groups[] = {0, 1};
+    CHECK(fastfs_manifest_sums_update(sums, fastfs::matrix(large, 2, 2).get(), groups, nullptr) == FASTFS_EINVAL);
+    CHECK(says("the values of row 0 are too large"));
+    fastfs::check(fastfs_manifest_sums_update(sums, fastfs::matrix(small, 2, 2).get(), groups, nullptr));
+    std::vector<double> saved(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
+    fastfs::check(fastfs_manifest_sums_save(sums, saved.data()));
+    CHECK(fastfs_manifest_sums_load(sums, saved.data()) == FASTFS_OK);
+    fastfs_manifest_sums_free(sums);
+
+    // Sums of no rows at all: a fit ends. Some of them have negative squares.
+    of_sums.accuracy = FASTFS_MANIFEST_FAST;
+    of_sums.rank = 1;
+    fastfs::check(fastfs_manifest_sums_new(6, 2, &of_sums, nullptr, &sums));
+    const std::int64_t two[] = {0, 1};
+    fastfs::check(fastfs_manifest_sums_update(sums, fastfs::matrix(values, 2, 6).get(), two, nullptr));
+    std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
+    fastfs::check(fastfs_manifest_sums_save(sums, numbers.data()));
+    double scores[6];
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores;
+    const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
+    for (std::size_t first = 0; first < numbers.size(); ++first) {
+        std::vector<double> strange = numbers;
+        for (std::size_t e = first; e < std::min(first + 4, numbers.size()); ++e) strange[e] = -1e3 * (strange[e] + 1);
+        if (fastfs_manifest_sums_load(sums, strange.data()) != FASTFS_OK) continue;
+        CHECK(fastfs_manifest_sums_fit(sums, two, 2, &of_sums, &scale, 1, nullptr, &result) != FASTFS_EINTERNAL);
+    }
+    fastfs_manifest_sums_free(sums);
+
+    // A sample without the value of a feature that has no weight.
+    fastfs_margin* margin = nullptr;
+    fastfs::check(fastfs_margin_new(X.get(), nullptr, nullptr, &margin));
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    const double weights[] = {1, 0}, gap[] = {2, nan};
+    metric.weights = weights;
+    double parts[2] = {nan, nan};
+    fastfs::check(
+        fastfs_margin_explain(margin, labels, 3, &metric, fastfs::matrix(gap, 1, 2).get(), labels, nullptr, parts));
+    CHECK(std::isfinite(parts[0]) && parts[1] == 0);
+    fastfs_margin_free(margin);
+
+    fastfs_ikdr_model model = FASTFS_IKDR_MODEL_INIT;
+    model.n_kernels = 1;
+    model.weights = model.deltas = model.means = model.scales = model.support = model.coefficients = ones;
+    model.begins = begins;  // more columns than there can be
+    model.features = labels;
+    model.n_support = 1000;
+    model.n_components = 1;
+    double out[6];
+    CHECK(fastfs_ikdr_embed(&model, X.get(), nullptr, out) == FASTFS_EINVAL);
+    CHECK(says("the support of 1000 x 1152921504606846976 values is more than a machine can hold"));
+}
+
 int main() {
     if (fastfs_isa() == nullptr) {
         std::printf("skipped: %s\n", fastfs_last_error());
@@ -1582,6 +1674,7 @@ int main() {
     test_genotypes();
     test_snp_pairs();
     test_places();
+    test_findings();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;
 }

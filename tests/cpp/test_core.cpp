@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -471,6 +472,61 @@ fastfs::core::Features<T> features_of(const fastfs::matrix& X, fastfs::core::Run
     for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = static_cast<std::int64_t>(r);
     const double unit = fastfs::core::common_unit(samples.row_maxima(run), rows);
     return {samples, rows, unit, fastfs::core::Shift::kRow, run};
+}
+
+// The median of five of the values, or that of up to 256, which more than half of these lie close to and few far below.
+double plain_offset(const std::vector<double>& row) {
+    const auto n = static_cast<std::int64_t>(row.size()), step = (n + 255) / 256;
+    const auto value = [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; };
+    std::vector<double> sample, five;
+    for (std::int64_t i = 0; i < n; i += step) sample.push_back(value(i));
+    for (std::int64_t k = 0; k < 5; ++k) five.push_back(value(k * (n - 1) / 4));
+    std::sort(five.begin(), five.end());
+    const auto is_shared = [&](double offset) {
+        std::size_t much_smaller = 0, close = 0;
+        for (double x : sample) {
+            much_smaller += 16 * std::abs(x) < std::abs(offset);
+            close += 2 * std::abs(x - offset) < std::abs(offset);
+        }
+        return 16 * much_smaller <= sample.size() && 2 * close > sample.size();
+    };
+    if (is_shared(five[2])) return five[2];
+    std::sort(sample.begin(), sample.end());
+    const double middle = sample[sample.size() / 2];
+    return is_shared(middle) ? middle : 0;
+}
+
+// Rows of all kinds have the offset of that definition: what is searched faster finds the same value.
+void test_shared_offset() {
+    namespace core = fastfs::core;
+    core::Random random(7);
+    int some = 0, none = 0;
+    for (int round = 0; round < 4000; ++round) {
+        const auto n = static_cast<std::int64_t>(1 + random.bits() % (round % 3 == 0 ? 12 : 700));
+        const double offset = std::array{0.0, 0.3, 1.0, 2.0, -3.0, 1e6}[random.bits() % 6];
+        const int kind = static_cast<int>(random.bits() % 6);
+        std::vector<double> row(static_cast<std::size_t>(n));
+        for (double& x : row) {
+            double pair[2];
+            random.normal_pair(pair);
+            x = offset + pair[0];
+            if (kind == 1) x = std::exp(3 * x / (1 + std::abs(offset)));               // some 1000 times others
+            if (kind == 2) x = std::floor(x);                                          // ties, and zeros
+            if (kind == 3) x = std::abs(x);                                            // of one sign
+            if (kind == 4) x = random.bits() % 5 == 0 ? 1e300 * pair[1] : x;           // far out
+            if (kind == 5) x = offset * std::array{0.5, 1.0, 1.5}[random.bits() % 3];  // on the borders
+        }
+        fastfs_matrix m = FASTFS_MATRIX_INIT;
+        m.values = row.data();
+        m.dtype = FASTFS_FLOAT64;
+        m.n_rows = 1;
+        m.n_cols = m.row_stride = n;
+        m.col_stride = 1;
+        const double expected = plain_offset(row);
+        CHECK(core::shared_offset(core::Values<double>(m), 0, n, 1.0) == expected);
+        (expected == 0 ? none : some) += 1;
+    }
+    CHECK(some > 1000 && none > 1000);
 }
 
 // Kernel values between all features and some are those between all and all.
@@ -1177,6 +1233,7 @@ int main() {
     test_block_products();
     test_leading_pairs();
     test_random();
+    test_shared_offset();
     test_some_features<float>();
     test_some_features<double>();
     test_low_rank<float>();

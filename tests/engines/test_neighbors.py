@@ -55,6 +55,16 @@ def test_samples_that_are_compared_in_parts():
     assert_exact(normal(9000, 250), 3)
 
 
+@pytest.mark.parametrize("huge", [1e10, 1e60, -1e160, 1e300])
+def test_one_huge_value_of_a_whole_row(huge):
+    """A sentinel changes no distance, however large it is beside the rest."""
+    rest = normal(20, 300)
+    found = fastfs.nearest_features(np.vstack([rest[:7], np.full((1, 300), huge), rest[7:]]), 5)
+    expected = fastfs.nearest_features(rest, 5)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "bool"])
 def test_dtypes(dtype):
     assert_exact((3 * normal(20, 300)).astype(dtype), 10)

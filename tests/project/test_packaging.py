@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -94,6 +96,15 @@ def test_paths_beside_something_else_are_an_error(python):
     done = answer(python, "--libs", "score")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: score can't stand beside --includes, ")
+
+
+def test_conda_recipe_agrees_with_the_project():
+    recipe = (ROOT / "wheels" / "conda" / "recipe.yaml").read_text()
+    assert f"\n  version: {fastfs.__version__} " in recipe
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for needed in [*project["project"]["dependencies"], *project["build-system"]["requires"]]:
+        name, operator, bounds = re.fullmatch(r"([\w-]+)(>=)(.*)", needed).groups()
+        assert f"- {name} {operator}{bounds}\n" in recipe, needed
 
 
 def test_entry_points_name_folders_of_the_package():

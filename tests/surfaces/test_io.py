@@ -233,6 +233,8 @@ def test_npz_with_csr_parts(tmp_path):
         ({"X": X, "y": [0, 1], "feature_names": ["a", "b", "a"]}, "2 features 'a'"),
         ({"X": X, "y": [0, 2], "class_names": ["u", "v"]}, "indices into its 2 class_names"),
         ({"X": X, "y": [0, np.nan]}, "NaN in row 1"),
+        ({"X": X, "y": [0]}, r"'y' .* a value for each of the 2 samples of X, but has the shape \(1,\)"),
+        ({"X": X, "y": [[0, 1]]}, r"shape \(1, 2\)"),
         ({"X": X, "y": np.array([0, "v"], dtype=object)}, "'y' .* cannot be read"),
         ({"X": X[:, :0], "y": [0, 1]}, "no feature"),
     ],

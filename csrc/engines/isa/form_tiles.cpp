@@ -75,6 +75,7 @@ template <int kWide, class T>
 inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T* __restrict right,
                         std::int64_t right_ld, std::int64_t n, T* __restrict tile, std::int64_t ld) {
     using V = Vector<T>;
+    if (n < 1) __builtin_unreachable();  // see gram_block in tiles.cpp
     typename V::Type sum[kSumRows][kWide] = {};
     for (std::int64_t p = 0; p < n; ++p) {
         typename V::Type b[kWide];
@@ -97,7 +98,7 @@ template <class T>
 void outer(const T* left, std::int64_t left_ld, const T* right, std::int64_t right_ld, std::int64_t n,
            std::int64_t rows, std::int64_t cols, bool upper, T* tile, std::int64_t ld) {
     constexpr std::int64_t kLanes = Vector<T>::kLanes;
-    for (std::int64_t a = 0; a < rows; a += kSumRows) {
+    for (std::int64_t a = 0; a < rows && n > 0; a += kSumRows) {
         std::int64_t b = upper ? a / kLanes * kLanes : 0;
         T* to = tile + a * ld;
         for (; b + 3 * kLanes <= cols; b += 3 * kLanes) {

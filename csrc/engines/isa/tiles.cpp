@@ -48,6 +48,7 @@ template <class T, int kRows, int kVectors>
 inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
                        T* __restrict tile, std::int64_t ld) {
     using V = Vector<T>;
+    if (n < 1) __builtin_unreachable();  // otherwise the sums start in memory, for a loop that doesn't run
     typename V::Type sum[kRows][kVectors] = {};
     for (int r = 0; r < kRows; ++r) {  // larger tiles than the cache come from memory meanwhile
         for (int v = 0; v < kVectors; ++v) __builtin_prefetch(tile + r * ld + v * V::kLanes, 1);

@@ -124,5 +124,15 @@ inline void store(T* to, typename Vector<T>::Type x) {
     *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
 }
 
+// f(0), ..., f(n - 1) without a loop, before the compiler decides what lives in registers: it keeps an array that a
+// loop goes through in memory before and after that.
+template <int n, class F>
+inline void unrolled(F&& f) {
+    if constexpr (n > 0) {
+        unrolled<n - 1>(f);
+        f(n - 1);
+    }
+}
+
 }  // namespace
 }  // namespace fastfs::core

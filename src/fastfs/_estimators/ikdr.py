@@ -39,9 +39,9 @@ class IKDR(_Selector):
         Labels, of any sortable type: features of the same group share a kernel and a weight. None: each has its own.
         "all": one kernel of all features, which selects nothing; that is dimensionality reduction alone.
     kernel : {"rbf", "precomputed"} or callable
-        "rbf": exp(-|x - x'|^2 / delta) of the columns of a group, scaled as `scaling` says. A callable takes two arrays
-        of these columns, as they are, and returns the similarities of the rows of the first to those of the second, as
-        scikit-learn's pairwise kernels do: symmetric and positive semidefinite, with diagonals of about 1.
+        "rbf": exp(-\\|x - x'\\|^2 / delta) of the columns of a group, scaled as `scaling` says. A callable takes two
+        arrays of these columns, as they are, and returns the similarities of the rows of the first to those of the
+        second, as scikit-learn's pairwise kernels do: symmetric and positive semidefinite, with diagonals of about 1.
         "precomputed": X is such a matrix of samples x samples, or a list of them, one a kernel; there are no features
         to select then.
     width : {"mean_squared", "mean"} or float

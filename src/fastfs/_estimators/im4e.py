@@ -15,7 +15,7 @@ from fastfs._types import Progress
 class IM4E(_MarginClassifier):
     """Select features by IM4E: weights that enlarge the margins between soft nearest neighbours.
 
-    Distances are weighted sums of differences, w'|x - x'|. All samples of a class are neighbours, weighted by
+    Distances are weighted sums of differences, w'\\|x - x'\\|. All samples of a class are neighbours, weighted by
     softmax(-distance / sigma); the weights w follow from mean distances to misses less those to hits, these from new
     weights, and so on. Most features end at weight 0. Also a classifier: a sample belongs to the class that is nearest
     in expectation.
@@ -67,7 +67,7 @@ class IM4E(_MarginClassifier):
         1 is best.
     sigma_ : float
         The scale used.
-    cost_, objective_ : ndarray of shape (n_iter_,)
+    cost_, objective_ : ndarray of shape (n_iter,)
         Of each step: the paper's cost after it, and G before it. Neither has to fall.
     n_iter_ : int
     converged_ : bool

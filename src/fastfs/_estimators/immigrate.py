@@ -16,9 +16,9 @@ from fastfs._types import Array, Progress
 class Immigrate(_MarginClassifier):
     """Select features by IMMIGRATE, and see which pairs of features work together.
 
-    IM4E with a matrix in place of weights: distances are quadratic forms |x - x'|' W |x - x'|, and an entry W_ab off
-    the diagonal weighs that a and b differ in the same pairs of samples. Also a classifier: a sample belongs to the
-    class that is nearest in expectation, and `explain` tells what features and pairs that rests on.
+    IM4E with a matrix in place of weights: distances are quadratic forms \\|x - x'\\|' W \\|x - x'\\|, and an entry
+    W_ab off the diagonal weighs that a and b differ in the same pairs of samples. Also a classifier: a sample belongs
+    to the class that is nearest in expectation, and `explain` tells what features and pairs that rests on.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Immigrate(_MarginClassifier):
         Of IM4E, if it ran first.
     sigma_ : float
         The scale used.
-    cost_, objective_ : ndarray of shape (n_iter_,)
+    cost_, objective_ : ndarray of shape (n_iter,)
         Of each step: the paper's cost after it, and G before it. Neither has to fall.
     n_iter_ : int
     converged_ : bool

@@ -68,10 +68,10 @@ class ProjSe(_KernelSelector):
         Of every feature before any choice; 0 for columns without values (constant ones, if centred).
     ranking_ : ndarray of shape (n_features,), int64
         1 is best: the selected ones in order, then the others by `scores_`.
-    selected_ : ndarray of shape (n_selected_,), int64
+    selected_ : ndarray of shape (n_selected,), int64
         Indices of the selected features in order of choice.
     n_selected_ : int
-    selection_scores_, gaps_, captured_ : ndarray of shape (n_selected_,)
+    selection_scores_, gaps_, captured_ : ndarray of shape (n_selected,)
         Of each choice: its score at that moment; that score less the best rival's, which tells how arbitrary it was;
         and the share of the sum of all `scores_` explained by then.
     kernel_rank_ : int or None

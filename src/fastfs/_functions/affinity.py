@@ -175,7 +175,8 @@ class GramAccumulator:
     Notes
     -----
     Memory 8 n_features^2 bytes, twice that during an update. Sums are kept in float64 whatever the chunks are. Results
-    agree with those of one chunk within rounding; squared distances below 64 eps (|x_i|^2 + |x_j|^2) count as zero.
+    agree with those of one chunk within rounding; squared distances below 64 eps (\\|x_i\\|^2 + \\|x_j\\|^2) count as
+    zero.
 
     Examples
     --------

@@ -24,14 +24,14 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
         Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`; labels have a column of zeros and ones for each
         class.
     kernel : {"linear", "rbf"}
-        x'x', or exp(-|x - x'|^2 / (2 sigma^2)); for both tables.
+        x'x', or exp(-\\|x - x'\\|^2 / (2 sigma^2)); for both tables.
     sigma : "mean" or float
         Of the rbf kernel: the mean distance over all n_samples^2 pairs, of each table its own, or a number.
 
     Returns
     -------
     float
-        <K, L> / (|K| |L|) of the centred kernels [1]_, in [0, 1]; 1 if they are proportional.
+        <K, L> / (\\|K\\| \\|L\\|) of the centred kernels [1]_, in [0, 1]; 1 if they are proportional.
 
     Raises
     ------

@@ -102,7 +102,7 @@ class ImmigrateResult:
         n : int
             How many, if there are as many.
         by : {"weight", "residual"}
-            |W_ab|, or what is left of it without the leading eigenpair of W.
+            \\|W_ab\\|, or what is left of it without the leading eigenpair of W.
 
         Returns
         -------

@@ -54,7 +54,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
         with damage_of(path, kind):
             missing = [part for part in ("obs", "var") if part not in group]
             is_old = "obs" in group and hasattr(group["obs"], "dtype")
-            layers = list(group.get("layers", ()))
+            layers = list(group.get("layers", {}).keys())
         if missing:
             raise ValueError(f"'{path}' is no {kind}: it has no '{missing[0]}'")
         if is_old:
@@ -88,7 +88,8 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
     """The group of the modality that is wanted."""
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
-    modalities = list(store["mod"])
+    with damage_of(path, "H5MU file"):
+        modalities = list(store["mod"].keys())
     if wanted.mod is None:
         found = f" (modalities: {some_of(modalities)})"
         raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), found)

@@ -25,10 +25,10 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
     with ExitStack() as stack:
         with damage_of(path, _KIND):
             file = stack.enter_context(h5py.File(path, "r"))
-            layers = list(file.get("layers", ()))
-        for part in ("matrix", "row_attrs", "col_attrs"):
-            if part not in file:
-                raise ValueError(f"'{path}' is no {_KIND}: it has no '{part}'")
+            layers = list(file.get("layers", {}).keys())
+            missing = [part for part in ("matrix", "row_attrs", "col_attrs") if part not in file]
+        if missing:
+            raise ValueError(f"'{path}' is no {_KIND}: it has no '{missing[0]}'")
         if wanted.layer is not None and wanted.layer not in layers:
             raise unknown("layer", wanted.layer, layers, path)
         with damage_of(path, _KIND):

@@ -52,6 +52,11 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
 
         of_samples = {name: array(name) for name in wanted.aside}
         for name, values in of_samples.items():
+            if values.shape != X.shape[:1]:
+                raise ValueError(
+                    f"Array '{name}' of '{path}' must have a value for each of the {X.shape[0]} samples of X, but has "
+                    f"the shape {values.shape}"
+                )
             if values.dtype.kind == "f" and np.isnan(values).any():
                 raise ValueError(f"Array '{name}' of '{path}' is NaN in row {np.isnan(values).argmax()} (0-based)")
         # Any other label array than y has classes of its own.

@@ -50,6 +50,9 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
         with damage_of(path, "RDS file"):
             header, rows = _strings(_attribute(found, "names")), _strings(_attribute(found, "row.names"))
             columns = found["data"]
+            lengths = {len(one["data"]) for one in columns if one["type"] in (*_NUMERIC, "string")}
+            if len(columns) != len(header or []) or len(lengths | {len(rows or ())} - {0}) > 1:
+                raise ValueError("the columns of its data.frame don't fit their names, or each other")
         table = _Table(header or [], rows, _Frame(columns, header or [], path))
     elif _has(found, "dim") or _has(found, "Dim"):
         X, rows, header = _matrix(found, f"'{path}'")
@@ -128,7 +131,10 @@ def _cells(found: dict[str, Any], where: str) -> list[Any]:
     """A column's cells; missing ones are None."""
     if "factor" in _classes(found):
         levels = _strings(_attribute(found, "levels")) or []
-        return [None if code != code else levels[int(code) - 1] for code in _numbers(found).tolist()]
+        codes = _numbers(found)
+        if not np.all(np.isnan(codes) | (codes >= 1) & (codes <= len(levels))):
+            raise ValueError(f"{where} is damaged: it has codes of other levels than its {len(levels)}")
+        return [None if code != code else levels[int(code) - 1] for code in codes.tolist()]
     if found["type"] == "string":
         return list(found["data"])
     if found["type"] not in _NUMERIC:

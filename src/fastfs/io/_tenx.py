@@ -24,13 +24,14 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
             file = stack.enter_context(h5py.File(path, "r"))
             # Before version 3, there is a group for each genome, with genes only.
             genomes = [name for name, group in file.items() if "gene_names" in group and "barcodes" in group]
-        if "matrix" not in file and not genomes:
+            names = list(file)
+        if "matrix" not in names and not genomes:
             raise ValueError(
-                f"'{path}' is no {_KIND}: expected a group 'matrix', but it has {some_of(list(file))}; files of "
+                f"'{path}' is no {_KIND}: expected a group 'matrix', but it has {some_of(names)}; files of "
                 "AnnData must end in .h5ad"
             )
         with damage_of(path, _KIND):
-            if "matrix" in file:
+            if "matrix" in names:
                 group = file["matrix"]
                 names, ids, types = (_text(group["features"][part]) for part in ("name", "id", "feature_type"))
             else:

@@ -12,6 +12,7 @@ from scipy import sparse
 import fastfs
 from fastfs._core import DISC_MOST_DENSE as AUTO
 from reference import disc as oracle
+from reference.kernels import as_c_function
 
 # Values of two computations that add up in another order, of singular values up to 1; the issue asks for 1e-10.
 SIGMA = 1e-10
@@ -459,6 +460,24 @@ def test_kernels_of_the_callers(graph):
         oracle.affinity(sets[1], 5, K),
     ]
     assert_agrees(found, oracle.disc(graphs, 3), 4)
+
+
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_kernels_that_are_not_symmetric(graph):
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.where(n_i > n_j, 2.0, 1.0) / (1 + d2))
+    how = {"graph": graph, "n_neighbors": 12, "n_components": 3, "bandwidth_neighbors": 5}
+    with pytest.raises(ValueError, match=r"not symmetric: features \d+, \d+ give .*, but \d+, \d+ give"):
+        fastfs.disc(two_sets(n=40, p=40), kernel=[kernel, "adaptive"], **how)
+
+
+@pytest.mark.parametrize("huge", [1e100, 1e300])
+def test_one_huge_value_of_a_whole_row(huge):
+    """A sentinel changes no distance between features, however large it is beside the rest."""
+    sets = two_sets(n=40, p=40)
+    with_sentinel = [np.vstack([sets[0], np.full((1, 40), huge)]), sets[1]]
+    how = {"graph": "dense", "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 4}
+    found, expected = fastfs.disc(with_sentinel, **how), fastfs.disc(sets, **how)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
 
 
 @pytest.mark.huge

@@ -152,7 +152,8 @@ def test_partitions_orders_and_threads(form, sketched):
         table, groups, _ = sketched
     expected = fit(read(stream(table, groups), table, (table.shape[0],)))
     assert_equal_fits(fit(read(stream(table, groups), table, (table.shape[0],), 3), n_threads=3), expected)
-    assert_equal_fits(fit(read(stream(table, groups), table, lengths)), expected, 1e-12)
+    # Other blocks are rounded differently, which small gaps between eigenvalues enlarge.
+    assert_equal_fits(fit(read(stream(table, groups), table, lengths)), expected, PROMISED)
 
 
 def test_means(sketched):
@@ -209,7 +210,7 @@ def test_all_as_candidates_give_the_fit_in_memory(tmp_path, name, monkeypatch):
 def test_dense_sketches_are_those_of_sparse_ones(sketched):
     table, labels, state = sketched
     dense = read(stream(table, labels), table.toarray(), (ROWS,))
-    assert_equal_fits(fit(dense), fit(state), 1e-10)
+    assert_equal_fits(fit(dense), fit(state), PROMISED)
 
 
 def test_small_groups_are_kept(sketched):
@@ -220,7 +221,7 @@ def test_small_groups_are_kept(sketched):
     assert (state.n_passes, state.sketches) == (1, False)
     sets = [{"X": table[few][labels[few] == g], "n_components": 3, "kernel": 0} for g in (0, 1)]
     given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
-    assert_equal_fits(fit(state, 2), core().disc(sets, given, Run(1)), 1e-12)
+    assert_equal_fits(fit(state, 2), core().disc(sets, given, Run(1)), PROMISED)
 
 
 # ------------------------------------------------------------------------------------------------------------ fastfs.tl
@@ -318,7 +319,7 @@ def test_fewer_features_than_neighbors():
 
 
 def test_other_numbers_of_labels():
-    with pytest.raises(ValueError, match=r"X must have 2999 rows, but this block ends with row 2999"):
+    with pytest.raises(ValueError, match=r"X must have 2999 rows, but this block of \d+ begins with row \d+$"):
         streamed(blocks(), Y[:-1])
     with pytest.raises(ValueError, match=r"X must have 3001 rows, but pass 1 had 3000"):
         streamed(blocks(), np.append(Y, "a"))

@@ -495,6 +495,14 @@ def test_classes_of_very_different_scales(call):
     np.testing.assert_allclose(call(data, Y), call(X, Y), rtol=1e-9)
 
 
+@both
+@pytest.mark.parametrize("huge", [1e100, -1e160, 1e300])
+def test_one_huge_value_of_a_whole_row(call, huge):
+    """A sentinel changes no distance between features, however large it is beside the rest."""
+    data, labels = np.vstack([X, np.full((1, X.shape[1]), huge)]), np.append(Y, Y[0])
+    np.testing.assert_allclose(call(data, labels), call(X, Y), rtol=1e-9)
+
+
 WIDE = np.random.default_rng(1).normal(size=(20, 60))
 low_rank = pytest.mark.parametrize("accuracy", ["fast", "high"])
 

@@ -282,7 +282,7 @@ def test_the_core_says_what_is_wrong():
         state.scores(none, run)
     with pytest.raises(ValueError, match=r"14 columns, but this one has 13$"):
         state.update(X[:, 1:], 0, run)
-    with pytest.raises(ValueError, match=r"^X must have 400 rows, but this block ends with row 400$"):
+    with pytest.raises(ValueError, match=r"^X must have 400 rows, but this block of 400 begins with row 1$"):
         state.update(X, 1, run)
     with pytest.raises(ValueError, match="dense or CSR"):
         state.update(sp.csc_matrix(X), 0, run)

@@ -16,6 +16,7 @@ from sklearn.feature_selection import f_classif
 import fastfs
 from fastfs._machine.run import Run, core
 from reference import projse as oracle
+from reference.kernels import as_c_function
 
 EPS = np.finfo(float).eps
 PROMISED = {"float64": 1e-12, "float32": 1e-5}
@@ -752,3 +753,14 @@ def test_kernels_of_your_own_without_target(own_kernels):
         result = fastfs.projse(X, kernel=own_kernels[name], n_features_to_select=4)
         np.testing.assert_array_equal(result.selected, expected.selected)
         np.testing.assert_allclose(result.selection_scores, expected.selection_scores, rtol=1e-9)
+
+
+def test_kernels_of_your_own_that_are_not_symmetric():
+    X, Y = data(n_x=12)
+    kernel = as_c_function(lambda d2, n_i, n_j, sigma: np.where(n_i > n_j, 2.0, 1.0) / (1 + d2))
+    with pytest.raises(ValueError, match=r"not symmetric: the target columns \d+, \d+ give"):
+        fastfs.projse(X, Y, kernel=kernel, n_features_to_select=3)
+    with pytest.raises(ValueError, match=r"not symmetric: candidate \d+ and target 0 give"):
+        fastfs.projse(X, Y[:, :1], kernel=kernel, sigma=1.0, n_features_to_select=1)
+    with pytest.raises(ValueError, match=r"not symmetric: candidate \d+ and target 0 give"):
+        fastfs.projse(X, kernel=kernel, n_features_to_select=3)

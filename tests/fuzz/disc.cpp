@@ -1,0 +1,319 @@
+// DiSC, of tables, graphs, lists and streams.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+
+namespace fuzz {
+namespace {
+
+void gaussian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
+              double sigma, void*) {
+    for (std::int64_t a = 0; a < n_rows; ++a) {
+        for (std::int64_t b = 0; b < n_cols; ++b) {
+            double& value = tile[a * ld + b];
+            value = std::exp(-value / (sigma * sigma));
+        }
+    }
+}
+
+fastfs_disc_options draw_options(Input& in) {
+    fastfs_disc_options o = FASTFS_DISC_OPTIONS_INIT;
+    o.graph =
+        in.mostly<std::int32_t>(in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}));
+    o.constant = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
+    o.bandwidth_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
+    o.n_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
+    o.density = in.mostly_real(in.pick({1.0, 0.0, 0.5}));
+    o.n_vectors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 10}));
+    o.n_differential = in.one_in(4) ? in.mostly<std::int64_t>(1) : 0;
+    o.seed = in.byte();
+    o.scaling = in.one_in(4) ? in.mostly<std::int32_t>(FASTFS_DISC_SCALING_STANDARD) : 0;
+    return o;
+}
+
+// Sets with all that they point to.
+struct Sets {
+    std::deque<std::unique_ptr<Table>> tables;
+    std::deque<std::vector<std::int64_t>> neighbors;
+    std::deque<std::vector<double>> distances;
+    std::vector<fastfs_disc_set> sets;
+    bool broken = false, moderate = true;
+};
+
+// A graph that is mostly symmetric and not negative.
+std::unique_ptr<Table> draw_graph(Input& in, std::int64_t p) {
+    auto table = std::make_unique<Table>();
+    Table& t = *table;
+    Random random(in.word());
+    const std::int64_t degree = in.pick<std::int64_t>({0, 1, 3, 8});
+    const bool sorted = in.one_in(2), is_float = in.one_in(2);
+    std::vector<std::vector<std::pair<std::int64_t, double>>> rows(static_cast<std::size_t>(p));
+    for (std::int64_t a = 0; a < p; ++a) {
+        for (std::int64_t k = 0; k < degree; ++k) {
+            const std::int64_t b = random.below(p);
+            const double w = static_cast<double>(1 + random.below(16)) / 16;
+            rows[static_cast<std::size_t>(a)].emplace_back(b, w);
+            if (b != a) rows[static_cast<std::size_t>(b)].emplace_back(a, w);
+        }
+    }
+    std::vector<std::int64_t> indptr{0}, indices;
+    std::vector<double> values;
+    for (auto& row : rows) {
+        if (sorted) std::sort(row.begin(), row.end());
+        for (const auto& [b, w] : row) {
+            indices.push_back(b);
+            values.push_back(w);
+        }
+        indptr.push_back(std::ssize(indices));
+    }
+    if (!values.empty() && in.one_in(8)) {
+        values[static_cast<std::size_t>(random.below(std::ssize(values)))] =
+            in.pick({-1.0, 0.0, 5.0, 1e300, 1e-300, double(NAN)});
+    }
+    if (!indices.empty() && in.one_in(32)) {
+        indices.front() = in.pick<std::int64_t>({-1, p, kMost64});
+        t.broken = true;
+    }
+    t.n = t.d = t.m.n_rows = t.m.n_cols = p;
+    t.m.storage = FASTFS_CSR;
+    t.m.index_bits = 64;
+    if (is_float) {
+        t.m.dtype = FASTFS_FLOAT32;
+        std::vector<float> narrowed;
+        for (const double x : values) narrowed.push_back(narrow<float>(x));
+        t.m.values = t.values.put(narrowed);
+    } else {
+        t.m.values = t.values.put(values);
+    }
+    t.m.indices = t.indices.put(indices);
+    t.m.indptr = t.indptr.put(indptr);
+    t.kind = Values::kSpecial;
+    return table;
+}
+
+Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
+    Sets all;
+    const std::int64_t n_sets = in.one_in(3) ? 3 : 2;
+    for (std::int64_t s = 0; s < n_sets; ++s) {
+        fastfs_disc_set set = FASTFS_DISC_SET_INIT;
+        set.n_components = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 2, 5}));
+        const std::int64_t source = o.scaling != 0 || o.graph == FASTFS_GRAPH_LISTS ? 0 : in.below(6);
+        if (source == 1) {
+            all.tables.push_back(draw_graph(in, p));
+            set.W = &all.tables.back()->m;
+            all.moderate = false;
+        } else if (source == 2) {
+            Random random(in.word());
+            const std::int64_t k = std::min<std::int64_t>(in.from(1, 5), p - 1);
+            auto& neighbors = all.neighbors.emplace_back();
+            auto& distances = all.distances.emplace_back();
+            for (std::int64_t a = 0; a < p; ++a) {
+                for (std::int64_t j = 0; j < k; ++j) {
+                    neighbors.push_back(random.below(16) == 0 ? a : (a + 1 + j + random.below(2)) % p);
+                    distances.push_back(static_cast<double>(j) / 2 + random.uniform());
+                }
+            }
+            if (in.one_in(8)) neighbors.back() = in.pick<std::int64_t>({-1, p, kMost64});
+            if (in.one_in(8)) distances.back() = in.mostly_real(in.pick({-1.0, 0.0, 1e300}));
+            set.neighbors = neighbors.data();
+            set.distances = distances.data();
+            set.n_neighbors = k;
+            set.n_features = in.one_in(64) ? p - 1 : p;
+            all.moderate = false;
+        } else {
+            all.tables.push_back(draw_table(in, draw_size(in, 1), in.one_in(64) ? p + 1 : p,
+                                            o.scaling != 0 ? unsigned{kDense} : unsigned{kAny}));
+            set.X = &all.tables.back()->m;
+            if (in.one_in(8)) set.custom = gaussian;
+        }
+        if (!all.tables.empty()) {
+            all.broken = all.broken || all.tables.back()->broken;
+            all.moderate = all.moderate && is_moderate(all.tables.back()->kind);
+        }
+        all.sets.push_back(set);
+    }
+    return all;
+}
+
+Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, const char* name) {
+    Bytes bytes;
+    for (std::int64_t s = 0; fitted && s < n_sets; ++s) {
+        fastfs_disc_result r = FASTFS_DISC_RESULT_INIT;
+        expect(fastfs_disc_get(fitted, s, &r) == FASTFS_OK, "fastfs_disc_get", "it fails");
+        const std::int64_t p = r.n_features;
+        bytes.add(r.scores, p);
+        bytes.add(r.significance, r.n_vectors);
+        bytes.add(r.vectors, r.n_vectors * p);
+        bytes.add(r.eigenvalues, r.n_components + 1);
+        bytes.add(r.diffusion, r.n_components * p);
+        bytes.add(r.bandwidths, p);
+        bytes.add(r.trivial, r.n_vectors);
+        bytes.add(r.warnings);
+        if (r.indptr) {
+            bytes.add(r.indptr, p + 1);
+            bytes.add(r.indices, r.n_stored);
+            bytes.add(r.weights, r.n_stored);
+        }
+        if (!finite) continue;
+        expect_finite(r.scores, p, name, "score");
+        expect_finite(r.vectors, r.n_vectors * p, name, "entry of a vector");
+        expect_finite(r.eigenvalues, r.n_components + 1, name, "eigenvalue");
+    }
+    return bytes;
+}
+
+void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_disc_options& o, std::int64_t p,
+              bool broken) {
+    fastfs_disc* fitted = nullptr;
+    const std::int64_t n_sets = std::ssize(sets);
+    fastfs_status status =
+        attempt(in, {"fastfs_disc_fit",
+                     [&](const fastfs_run* run) { return fastfs_disc_fit(sets.data(), n_sets, &o, run, &fitted); },
+                     [&] { return bytes_of(fitted, n_sets, fitted != nullptr, "fastfs_disc_fit"); },
+                     [&] {
+                         fastfs_disc_free(fitted);
+                         fitted = nullptr;
+                     }});
+    fastfs_disc_free(fitted);
+    expect(!broken || status == FASTFS_EINVAL, "fastfs_disc_fit", "a broken matrix is accepted");
+    if (o.scaling != 0 || in.one_in(16)) {
+        std::vector<double> mean(static_cast<std::size_t>(p)), scale(mean);
+        attempt(in, {"fastfs_disc_scale",
+                     [&](const fastfs_run* run) {
+                         return fastfs_disc_scale(sets.data(), n_sets, run, mean.data(), scale.data());
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(mean);
+                         bytes.add(scale);
+                         return bytes;
+                     },
+                     [&] { mean = scale = std::vector<double>(static_cast<std::size_t>(p)); }});
+    }
+    if (in.one_in(3)) {
+        const std::int64_t n_groups = in.from(1, 3);
+        std::vector<std::int64_t> groups;
+        for (std::int64_t k = 0; k < n_groups * p; ++k) groups.push_back(k % p == 0 || (k % p != 1 && k % 3 == 0));
+        if (in.one_in(16)) groups.back() = 2;
+        std::vector<double> cuts(static_cast<std::size_t>(n_groups * n_sets));
+        status = attempt(in, {"fastfs_disc_cuts",
+                              [&](const fastfs_run* run) {
+                                  return fastfs_disc_cuts(sets.data(), n_sets, &o, groups.data(), n_groups, run,
+                                                          cuts.data());
+                              },
+                              [&] {
+                                  Bytes bytes;
+                                  bytes.add(cuts);
+                                  return bytes;
+                              },
+                              [&] { cuts.assign(cuts.size(), 0.0); }});
+        if (status == FASTFS_OK) expect_finite(cuts.data(), std::ssize(cuts), "fastfs_disc_cuts", "cut");
+    }
+}
+
+}  // namespace
+
+void try_disc(Input& in) {
+    const std::int64_t p = in.one_in(64) ? 3 : draw_size(in, 4);
+    const auto o = draw_options(in);
+    const Sets all = draw_sets(in, p, o);
+    try_sets(in, all.sets, o, p + 1, all.broken);
+}
+
+void try_disc_stream(Input& in) {
+    const std::int64_t p = draw_size(in, 4), n = draw_size(in, 4), G = in.from(2, 3);
+    auto o = draw_options(in);
+    if (!in.one_in(16)) {
+        o.graph = in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO});
+        o.scaling = 0;
+    }
+    const auto labels = draw_labels(in, n, G);
+    fastfs_disc_stream *stream = nullptr, *kept = nullptr;
+    fastfs_status status = attempt(
+        in, {"fastfs_disc_stream_new",
+             [&](const fastfs_run* run) { return fastfs_disc_stream_new(n, p, labels.data(), G, &o, run, &stream); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(stream == nullptr);
+                 return bytes;
+             },
+             [&] {
+                 fastfs_disc_stream_free(stream);
+                 stream = nullptr;
+             }});
+    if (status != FASTFS_OK) return;
+    const auto keep = [&] {
+        fastfs_disc_stream_free(kept);
+        kept = nullptr;
+        expect(fastfs_disc_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+    };
+    const auto bring_back = [&] {
+        fastfs_disc_stream_free(stream);
+        stream = nullptr;
+        expect(fastfs_disc_stream_copy(kept, &stream) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+    };
+    std::int32_t n_passes = 0, sketches = 0;
+    fastfs_disc_stream_plan(stream, &n_passes, &sketches);
+    bool alive = true;
+    std::vector<std::unique_ptr<Table>> blocks;
+    std::vector<std::int64_t> begins;
+    for (std::int64_t first = 0; first < n;) {
+        const std::int64_t size = std::min(n - first, in.one_in(2) ? n : draw_size(in, 1));
+        blocks.push_back(draw_table(in, size, p, kDense | kCsr | kGenotype));
+        begins.push_back(first);
+        first += size;
+    }
+    for (std::int32_t pass = 0; pass < n_passes && alive; ++pass) {
+        for (std::size_t k = 0; k < blocks.size() && alive; ++k) {
+            const std::int64_t at = in.mostly(begins[k]);
+            keep();
+            status = attempt(
+                in, {"fastfs_disc_stream_update",
+                     [&](const fastfs_run* run) { return fastfs_disc_stream_update(stream, &blocks[k]->m, at, run); },
+                     [] { return Bytes(); }, bring_back});
+            expect(!blocks[k]->broken || status == FASTFS_EINVAL, "fastfs_disc_stream_update",
+                   "a broken matrix is accepted");
+            alive = status == FASTFS_OK;
+        }
+        if (!alive) break;
+        if (in.one_in(4)) {
+            fastfs_disc_stream* other = nullptr;
+            keep();
+            fastfs_disc_stream_copy(stream, &other);
+            attempt(in, {"fastfs_disc_stream_merge",
+                         [&](const fastfs_run*) { return fastfs_disc_stream_merge(stream, other); },
+                         [] { return Bytes(); }, bring_back, false, false});
+            fastfs_disc_stream_free(other);
+            if (!in.one_in(4)) bring_back();
+        }
+        keep();
+        status = attempt(
+            in, {"fastfs_disc_stream_next", [&](const fastfs_run* run) { return fastfs_disc_stream_next(stream, run); },
+                 [] { return Bytes(); }, bring_back});
+        alive = status == FASTFS_OK;
+        std::vector<double> means(static_cast<std::size_t>(G * p));
+        if (alive)
+            expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means",
+                   fastfs_last_error());
+    }
+    if (alive || in.one_in(8)) {
+        std::vector<fastfs_disc_set> sets;
+        for (std::int64_t g = 0; g < G; ++g) {
+            fastfs_disc_set set = FASTFS_DISC_SET_INIT;
+            set.n_components = in.pick<std::int64_t>({1, 2});
+            set.stream = stream;
+            set.group = in.mostly(g);
+            sets.push_back(set);
+        }
+        try_sets(in, sets, o, p, false);
+    }
+    fastfs_disc_stream_free(stream);
+    fastfs_disc_stream_free(kept);
+}
+
+}  // namespace fuzz

@@ -1,0 +1,587 @@
+// The RELIEF family, its streams, IM4E and IMMIGRATE.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+
+namespace fuzz {
+namespace {
+
+// A label-free stage with all that its handle points to.
+struct Stage {
+    std::unique_ptr<Table> X;
+    std::vector<std::int64_t> levels;
+    std::vector<double> distances, weights;
+    fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
+    fastfs_margin* margin = nullptr;
+
+    ~Stage() { fastfs_margin_free(margin); }
+    bool plain() const {
+        return X->m.storage != FASTFS_CSR && X->m.storage != FASTFS_CSC && levels.empty() && weights.empty() &&
+               distances.empty() && options.missing == FASTFS_MISSING_ERROR && options.ramp == FASTFS_RAMP_NONE;
+    }
+};
+
+std::unique_ptr<Stage> draw_stage(Input& in, bool plain) {
+    auto stage = std::make_unique<Stage>();
+    const std::int64_t n = draw_size(in, 2), d = draw_size(in, 1);
+    stage->X = draw_table(in, n, d, plain && !in.one_in(16) ? unsigned{kDense} : unsigned{kAny});
+    Random random(in.word());
+    auto& o = stage->options;
+    const bool is_sparse = stage->X->m.storage == FASTFS_CSR || stage->X->m.storage == FASTFS_CSC;
+    o.scaling = in.mostly<std::int32_t>(
+        in.pick({FASTFS_SCALE_NONE, FASTFS_SCALE_RANGE, is_sparse ? FASTFS_SCALE_NONE : FASTFS_SCALE_STANDARD}));
+    o.keep = in.mostly<std::int32_t>(in.pick(
+        {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, is_sparse ? FASTFS_KEEP_NONE : FASTFS_KEEP_SQUARED_EUCLIDEAN}));
+    if (!plain || in.one_in(16)) {
+        const bool gaps = stage->X->has_gaps || stage->X->kind == Values::kSpecial;
+        if (!is_sparse || in.one_in(16)) {
+            o.missing = in.mostly<std::int32_t>(gaps ? in.pick({1, 1, 2}) : in.pick({0, 0, 1, 2}));
+            if (o.missing != FASTFS_MISSING_CLASS || in.one_in(8))
+                o.ramp = in.mostly<std::int32_t>(in.pick({0, 0, 1, 2}));
+            if (in.one_in(4)) {
+                for (std::int64_t c = 0; c < d; ++c) stage->levels.push_back(random.below(2) == 0 ? 0 : 3);
+                if (in.one_in(16)) stage->levels.front() = in.mostly<std::int64_t>(100000);
+                o.levels = stage->levels.data();
+            }
+        }
+        o.ramp_low = in.mostly_real(0.05);
+        o.ramp_high = in.mostly_real(0.5);
+        if (in.one_in(6)) {
+            stage->distances.assign(static_cast<std::size_t>(n * n), 0.0);
+            for (std::int64_t a = 0; a < n; ++a) {
+                for (std::int64_t b = 0; b < a; ++b) {
+                    stage->distances[static_cast<std::size_t>(a * n + b)] =
+                        stage->distances[static_cast<std::size_t>(b * n + a)] =
+                            static_cast<double>(random.below(40)) / 4;
+                }
+            }
+            if (in.one_in(8)) stage->distances[stage->distances.size() / 2] = in.mostly_real(1e100);
+            o.distances = stage->distances.data();
+        }
+        if (in.one_in(4)) {
+            for (std::int64_t r = 0; r < n; ++r) stage->weights.push_back(static_cast<double>(1 + random.below(3)));
+            if (in.one_in(8)) stage->weights.back() = in.mostly_real(in.pick({1e100, 1e-100}));
+            o.sample_weights = stage->weights.data();
+        }
+    }
+    const fastfs_status status = attempt(in, {"fastfs_margin_new",
+                                              [s = stage.get()](const fastfs_run* run) {
+                                                  return fastfs_margin_new(&s->X->m, &s->options, run, &s->margin);
+                                              },
+                                              [s = stage.get(), d] {
+                                                  Bytes bytes;
+                                                  std::vector<double> shift(static_cast<std::size_t>(d)), factor(shift);
+                                                  if (s->margin)
+                                                      fastfs_margin_scaling(s->margin, shift.data(), factor.data());
+                                                  bytes.add(shift);
+                                                  bytes.add(factor);
+                                                  return bytes;
+                                              },
+                                              [s = stage.get()] {
+                                                  fastfs_margin_free(s->margin);
+                                                  s->margin = nullptr;
+                                              }});
+    expect(!stage->X->broken || status == FASTFS_EINVAL, "fastfs_margin_new", "a broken matrix is accepted");
+    if (status != FASTFS_OK) return nullptr;
+    return stage;
+}
+
+// Of what fastfs_relief asks for.
+struct Relief {
+    std::vector<double> y, priors;
+    std::vector<std::int32_t> events;
+    fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
+    std::int64_t n_classes = 0;
+};
+
+Relief draw_relief(Input& in, std::int64_t n, std::int64_t C, bool plain) {
+    Relief relief;
+    auto& o = relief.options;
+    Random random(in.word());
+    o.method = in.mostly<std::int32_t>(
+        static_cast<std::int32_t>(in.from(plain ? FASTFS_RELIEF : FASTFS_RELIEFF, FASTFS_RRELIEFF)));
+    if (o.method == FASTFS_RELIEF) o.closed_form = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
+    o.n_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 10, 1000}));
+    o.n_targets = in.one_in(3) ? in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(n, 200))) : 0;
+    o.seed = in.byte();
+    if (o.method >= FASTFS_MULTISURF && o.method <= FASTFS_SWRF)
+        o.far = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
+    o.radius = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
+    o.dead_band = in.mostly_real(in.pick({0.0, 0.5, 3.0}));
+    o.sigma = in.mostly_real(in.pick({20.0, 0.1}));
+    if (o.method == FASTFS_RRELIEFF) {
+        o.target = in.mostly<std::int32_t>(in.pick({FASTFS_TARGET_NUMBER, FASTFS_TARGET_SURVIVAL}));
+    } else if (o.method != FASTFS_RELIEF && in.one_in(4)) {
+        o.target = in.mostly<std::int32_t>(FASTFS_TARGET_NUMBER);
+    }
+    if (o.target != FASTFS_TARGET_CLASS) {
+        const Values kind =
+            in.pick({Values::kDigits, Values::kQuarters, Values::kQuarters, Values::kSpecial, Values::kEqual});
+        for (std::int64_t r = 0; r < n; ++r) {
+            const double y = draw_value(random, kind);
+            relief.y.push_back(o.target == FASTFS_TARGET_SURVIVAL ? std::abs(y) : y);
+            relief.events.push_back(static_cast<std::int32_t>(random.below(2)));
+        }
+        o.y = relief.y.data();
+        o.events = relief.events.data();
+    } else {
+        relief.n_classes = C;
+        if (in.one_in(4)) {
+            for (std::int64_t c = 0; c < C; ++c) relief.priors.push_back(in.mostly_real(0.25 + static_cast<double>(c)));
+            o.priors = relief.priors.data();
+        }
+    }
+    return relief;
+}
+
+// Miss less hit in squares, where distances are exact and so their order is.
+std::vector<double> textbook_relief(const Table& X, const std::vector<std::int64_t>& labels) {
+    const std::int64_t n = X.n, d = X.d;
+    std::vector<double> sums(static_cast<std::size_t>(d));
+    for (std::int64_t i = 0; i < n; ++i) {
+        std::int64_t nearest[2] = {-1, -1};
+        double least[2] = {0, 0};
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (j == i) continue;
+            double D = 0;
+            for (std::int64_t c = 0; c < d; ++c) D += (X.at(i, c) - X.at(j, c)) * (X.at(i, c) - X.at(j, c));
+            const int of = labels[static_cast<std::size_t>(i)] != labels[static_cast<std::size_t>(j)];
+            if (nearest[of] < 0 || D < least[of]) {
+                nearest[of] = j;
+                least[of] = D;
+            }
+        }
+        if (nearest[0] < 0) continue;
+        for (std::int64_t c = 0; c < d; ++c) {
+            const double hit = X.at(i, c) - X.at(nearest[0], c), miss = X.at(i, c) - X.at(nearest[1], c);
+            sums[static_cast<std::size_t>(c)] += (miss * miss - hit * hit) / static_cast<double>(n);
+        }
+    }
+    return sums;
+}
+
+struct Scores {
+    explicit Scores(std::int64_t d) : scores(static_cast<std::size_t>(d)), errors(scores) {
+        result.scores = scores.data();
+        result.scores_se = errors.data();
+    }
+    Bytes bytes() const {
+        Bytes all;
+        all.add(scores);
+        all.add(errors);
+        for (const std::int64_t x :
+             {std::int64_t{result.warnings}, std::int64_t{result.stored}, result.n_alone, result.n_apart})
+            all.add(x);
+        return all;
+    }
+    void clear() {
+        std::fill(scores.begin(), scores.end(), 0.0);
+        std::fill(errors.begin(), errors.end(), 0.0);
+        result.warnings = result.stored = 0;
+        result.n_alone = result.n_apart = 0;
+    }
+    std::vector<double> scores, errors;
+    fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+};
+
+}  // namespace
+
+void try_relief(Input& in) {
+    const auto stage = draw_stage(in, in.one_in(4));
+    if (!stage) return;
+    const std::int64_t n = stage->X->n, d = stage->X->d;
+    bool used = false;
+    if (in.one_in(4)) {
+        Random random(in.word());
+        std::vector<std::int64_t> features;
+        std::vector<double> weights;
+        for (std::int64_t c = 0; c < d; ++c) {
+            if (random.below(2) == 0) continue;
+            features.push_back(c);
+            weights.push_back(static_cast<double>(random.below(3)) / 2);
+        }
+        if (features.empty()) features.push_back(0), weights.push_back(1);
+        if (in.one_in(32)) features.back() = in.mostly(d);
+        if (in.one_in(16)) weights.back() = in.mostly_real(-1);
+        const bool weighted = in.one_in(2);
+        used = fastfs_margin_use(stage->margin, features.data(), std::ssize(features),
+                                 weighted ? weights.data() : nullptr, nullptr) == FASTFS_OK;
+    }
+    for (std::int64_t fit = in.from(1, 2); fit > 0; --fit) {
+        const std::int64_t C = in.from(2, 4);
+        const auto labels = draw_labels(in, n, C);
+        const Relief relief = draw_relief(in, n, C, stage->plain());
+        Scores scores(d);
+        const fastfs_status status =
+            attempt(in, {"fastfs_relief",
+                         [&](const fastfs_run* run) {
+                             return fastfs_relief(stage->margin, relief.n_classes > 0 ? labels.data() : nullptr,
+                                                  relief.n_classes, &relief.options, run, &scores.result);
+                         },
+                         [&] { return scores.bytes(); }, [&] { scores.clear(); }});
+        if (status != FASTFS_OK) continue;
+        if (is_moderate(stage->X->kind)) expect_finite(scores.scores.data(), d, "fastfs_relief", "score");
+        if (relief.options.method == FASTFS_RELIEF && stage->plain() && stage->options.scaling == FASTFS_SCALE_NONE &&
+            is_exact(stage->X->kind) && relief.options.closed_form == 0 && relief.options.n_targets == 0 && !used) {
+            const auto wanted = textbook_relief(*stage->X, labels);
+            for (std::int64_t c = 0; c < d; ++c) {
+                expect_near(scores.scores[static_cast<std::size_t>(c)], wanted[static_cast<std::size_t>(c)], 1e-9,
+                            "fastfs_relief", "a score of RELIEF");
+            }
+        }
+    }
+}
+
+void try_relief_stream(Input& in) {
+    const std::int64_t n = draw_size(in, 2), d = draw_size(in, 1), C = in.from(2, 4);
+    const auto labels = draw_labels(in, n, C);
+    Relief relief = draw_relief(in, n, C, true);
+    if (!in.one_in(16)) {
+        relief.options.method = relief.options.method == FASTFS_RELIEF ? FASTFS_RELIEF : FASTFS_RELIEFF;
+        relief.options.closed_form &= relief.options.method == FASTFS_RELIEF;
+        relief.options.target = FASTFS_TARGET_CLASS;
+    }
+    const std::int32_t scaling = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(3)));
+    const auto X = draw_table(in, n, d, kDense | kCsr);
+    fastfs_relief_stream* stream = nullptr;
+    fastfs_status status = attempt(in, {"fastfs_relief_stream_new",
+                                        [&](const fastfs_run* run) {
+                                            return fastfs_relief_stream_new(n, d, labels.data(), C, scaling,
+                                                                            &relief.options, run, &stream);
+                                        },
+                                        [&] {
+                                            Bytes bytes;
+                                            bytes.add(fastfs_relief_stream_size(stream));
+                                            return bytes;
+                                        },
+                                        [&] {
+                                            fastfs_relief_stream_free(stream);
+                                            stream = nullptr;
+                                        }});
+    if (status != FASTFS_OK) return;
+    const auto save = [](const fastfs_relief_stream* of) {
+        std::vector<char> bytes(static_cast<std::size_t>(fastfs_relief_stream_size(of)));
+        expect(fastfs_relief_stream_save(of, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_relief_stream_save",
+               "it fails");
+        return bytes;
+    };
+    const auto state = [&] {
+        Bytes bytes;
+        bytes.add(save(stream));
+        return bytes;
+    };
+    fastfs_relief_stream* kept = nullptr;
+    const auto keep = [&] {
+        fastfs_relief_stream_free(kept);
+        kept = nullptr;
+        expect(fastfs_relief_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_relief_stream_copy", "it fails");
+    };
+    const auto bring_back = [&] {
+        fastfs_relief_stream_free(stream);
+        stream = nullptr;
+        expect(fastfs_relief_stream_copy(kept, &stream) == FASTFS_OK, "fastfs_relief_stream_copy", "it fails");
+    };
+    // Rows a..b - 1 of X as a block.
+    const auto rows = [&](std::int64_t a, std::int64_t b, std::vector<std::int64_t>& indptr) {
+        fastfs_matrix m = X->m;
+        m.n_rows = b - a;
+        const std::size_t each = m.dtype == FASTFS_FLOAT32 ? 4 : 8;
+        if (m.storage == FASTFS_DENSE) {
+            m.values = static_cast<const unsigned char*>(m.values) + a * m.row_stride * static_cast<std::int64_t>(each);
+        } else if (m.storage == FASTFS_CSR) {
+            const auto offset = [&](std::int64_t r) {
+                return m.index_bits == 32 ? std::int64_t{static_cast<const std::int32_t*>(X->m.indptr)[r]}
+                                          : static_cast<const std::int64_t*>(X->m.indptr)[r];
+            };
+            indptr.clear();
+            for (std::int64_t r = a; r <= b; ++r) indptr.push_back(offset(r) - offset(a));
+            const std::size_t width = static_cast<std::size_t>(m.index_bits) / 8;
+            if (m.values)
+                m.values = static_cast<const unsigned char*>(m.values) + static_cast<std::size_t>(offset(a)) * each;
+            m.indices = static_cast<const unsigned char*>(m.indices) + static_cast<std::size_t>(offset(a)) * width;
+        }
+        return m;
+    };
+    bool alive = true;
+    for (int pass = 1; pass <= 2 && alive; ++pass) {
+        const std::int64_t cut = in.one_in(2) ? n : in.from(1, std::min<std::int64_t>(n, 200));
+        for (std::int64_t first = 0; first < n && alive; first += cut) {
+            std::vector<std::int64_t> indptr;
+            std::vector<std::int32_t> narrow_indptr;
+            fastfs_matrix m = X->m;
+            if (!X->broken) {
+                m = rows(first, std::min(n, first + cut), indptr);
+                if (m.storage == FASTFS_CSR && m.index_bits == 32) {
+                    narrow_indptr.assign(indptr.begin(), indptr.end());
+                    m.indptr = narrow_indptr.data();
+                } else if (m.storage == FASTFS_CSR) {
+                    m.indptr = indptr.data();
+                }
+            }
+            const std::int64_t at = in.mostly(first);
+            keep();
+            fastfs_status last = FASTFS_OK;
+            status = attempt(in, {"fastfs_relief_stream_update",
+                                  [&](const fastfs_run* run) {
+                                      const fastfs_status now = fastfs_relief_stream_update(stream, &m, at, run);
+                                      if (!run->bytes_needed) last = now;  // a question leaves the stream alone
+                                      return now;
+                                  },
+                                  [&] { return last == FASTFS_OK ? state() : Bytes(); },
+                                  [&] {
+                                      bring_back();
+                                      last = FASTFS_OK;
+                                  }});
+            expect(!X->broken || status == FASTFS_EINVAL, "fastfs_relief_stream_update", "a broken matrix is accepted");
+            alive = status == FASTFS_OK && at == first;
+        }
+        if (!alive) break;
+        if (in.one_in(2)) {  // bytes of a stranger, or of another pass
+            std::vector<char> bytes = save(stream);
+            Random random(in.word());
+            for (std::int64_t k = in.from(0, 6); k > 0 && !bytes.empty(); --k) {
+                const auto place = static_cast<std::size_t>(random.below(std::ssize(bytes)));
+                if (random.below(2) == 0) {
+                    bytes[place] = static_cast<char>(random.word());
+                } else if (place + 8 <= bytes.size()) {
+                    const std::int64_t word = in.pick<std::int64_t>({-1, 0, 1, kMost64, 1LL << 32, 1LL << 61, n, d});
+                    std::memcpy(bytes.data() + place / 8 * 8, &word, 8);
+                }
+            }
+            if (in.one_in(3)) bytes.resize(static_cast<std::size_t>(random.below(std::ssize(bytes) + 1)));
+            bytes.shrink_to_fit();
+            keep();
+            attempt(in, {"fastfs_relief_stream_load",
+                         [&](const fastfs_run*) {
+                             return fastfs_relief_stream_load(stream, bytes.data(), std::ssize(bytes));
+                         },
+                         state, bring_back, true, false});
+            if (!in.one_in(4)) bring_back();  // else the stranger's rows stay
+        }
+        if (in.one_in(4)) {
+            fastfs_relief_stream* other = nullptr;
+            keep();
+            fastfs_relief_stream_copy(stream, &other);
+            attempt(in, {"fastfs_relief_stream_merge",
+                         [&](const fastfs_run*) { return fastfs_relief_stream_merge(stream, other); }, state,
+                         bring_back, true, false});
+            fastfs_relief_stream_free(other);
+            bring_back();
+        }
+        if (pass == 1) {
+            keep();
+            status = attempt(in, {"fastfs_relief_stream_next",
+                                  [&](const fastfs_run* run) { return fastfs_relief_stream_next(stream, run); }, state,
+                                  bring_back, true});
+            alive = status == FASTFS_OK;
+        }
+    }
+    if (alive) {
+        Scores scores(d);
+        std::vector<std::int64_t> merged;
+        for (std::int64_t c = 0; c < C; ++c) merged.push_back(c == 0 ? 0 : 1);
+        if (in.one_in(16)) merged.back() = in.mostly<std::int64_t>(0);
+        const bool merges = in.one_in(2);
+        status = attempt(in, {"fastfs_relief_stream_scores",
+                              [&](const fastfs_run* run) {
+                                  return fastfs_relief_stream_scores(stream, merges ? merged.data() : nullptr,
+                                                                     merges ? 2 : 0, run, &scores.result);
+                              },
+                              [&] { return scores.bytes(); }, [&] { scores.clear(); }});
+        if (status == FASTFS_OK && is_moderate(X->kind)) {
+            expect_finite(scores.scores.data(), d, "fastfs_relief_stream_scores", "score");
+        }
+    }
+    fastfs_relief_stream_free(stream);
+    fastfs_relief_stream_free(kept);
+}
+
+namespace {
+
+// Asks for distances and explanations by a metric that a fit may have found.
+void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& labels, std::int64_t C,
+                fastfs_margin_metric metric) {
+    const std::int64_t d = stage.X->d, n_new = in.from(1, 6);
+    const auto X = draw_table(in, n_new, d, kDense | kGenotype);
+    if (!in.one_in(8)) X->m.dtype = X->broken || X->m.storage == FASTFS_DENSE ? X->m.dtype : stage.X->m.dtype;
+    metric.sigma = in.mostly_real(metric.sigma);
+    const std::int64_t A = metric.features ? metric.n_features : d;
+    const char* name = "fastfs_margin_distances";
+    std::vector<double> out(static_cast<std::size_t>(n_new * C));
+    const auto bytes = [&] {
+        Bytes all;
+        all.add(out);
+        return all;
+    };
+    fastfs_status status = attempt(in, {name,
+                                        [&](const fastfs_run* run) {
+                                            return fastfs_margin_distances(stage.margin, labels.data(), C, &metric,
+                                                                           &X->m, run, out.data());
+                                        },
+                                        bytes, [&] { out.assign(out.size(), 0.0); }});
+    const bool moderate = is_moderate(stage.X->kind) && is_moderate(X->kind);
+    if (status == FASTFS_OK && moderate) expect_finite(out.data(), std::ssize(out), name, "distance");
+    const std::int64_t parts = metric.weights ? A : A * A;
+    if (parts > 6000) return;
+    name = "fastfs_margin_explain";
+    out.assign(static_cast<std::size_t>(n_new * parts), 0.0);
+    auto wanted = draw_labels(in, n_new, C);
+    status = attempt(in, {name,
+                          [&](const fastfs_run* run) {
+                              return fastfs_margin_explain(stage.margin, labels.data(), C, &metric, &X->m,
+                                                           wanted.data(), run, out.data());
+                          },
+                          bytes, [&] { out.assign(out.size(), 0.0); }});
+    if (status == FASTFS_OK && moderate) expect_finite(out.data(), std::ssize(out), name, "part");
+}
+
+}  // namespace
+
+void try_im4e(Input& in) {
+    const auto stage = draw_stage(in, true);
+    if (!stage) return;
+    const std::int64_t n = stage->X->n, d = stage->X->d, C = in.from(2, 4);
+    const auto labels = draw_labels(in, n, C);
+    fastfs_im4e_options o = FASTFS_IM4E_OPTIONS_INIT;
+    o.sigma = in.mostly_real(in.pick({1.0, 1e-3, 100.0}));
+    o.sigma_rule = in.mostly<std::int32_t>(in.pick({2, 1, 0}));
+    o.max_iter = static_cast<std::int32_t>(in.from(1, 6));
+    o.tol = in.mostly_real(in.pick({1e-4, 0.0}));
+    std::vector<double> factors(static_cast<std::size_t>(C), in.mostly_real(1.5)),
+        start(static_cast<std::size_t>(d), 1.0);
+    start.back() = in.mostly_real(in.pick({0.0, 1.0}));
+    if (in.one_in(4)) o.class_factors = factors.data();
+    if (in.one_in(4)) o.start = start.data();
+    if (in.one_in(4)) o.n_anchors = in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(n, 200)));
+    o.seed = in.byte();
+    std::vector<double> weights(static_cast<std::size_t>(d)), cost(6), objective(6);
+    fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
+    result.weights = weights.data();
+    result.cost = cost.data();
+    result.objective = objective.data();
+    const fastfs_status status = attempt(
+        in, {"fastfs_im4e",
+             [&](const fastfs_run* run) { return fastfs_im4e(stage->margin, labels.data(), C, &o, run, &result); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(weights);
+                 bytes.add(cost);
+                 bytes.add(objective);
+                 bytes.add(result.sigma);
+                 bytes.add(result.n_iter);
+                 return bytes;
+             },
+             [&] {
+                 weights.assign(weights.size(), 0.0);
+                 cost.assign(cost.size(), 0.0);
+                 objective.assign(objective.size(), 0.0);
+                 result.sigma = 0;
+                 result.n_iter = 0;
+             }});
+    if (status != FASTFS_OK) return;
+    expect_finite(weights.data(), d, "fastfs_im4e", "weight");
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    metric.weights = weights.data();
+    metric.sigma = result.sigma;
+    if (in.one_in(8)) weights.front() = in.mostly_real(0.5);
+    try_metric(in, *stage, labels, C, metric);
+}
+
+void try_immigrate(Input& in) {
+    const auto stage = draw_stage(in, true);
+    if (!stage) return;
+    const std::int64_t n = stage->X->n, d = stage->X->d, C = in.from(2, 3);
+    const auto labels = draw_labels(in, n, C);
+    fastfs_immigrate_options o = FASTFS_IMMIGRATE_OPTIONS_INIT;
+    o.sigma = in.mostly_real(in.pick({1.0, 1e-3, 100.0}));
+    o.sigma_rule = in.mostly<std::int32_t>(in.pick({2, 1, 0}));
+    o.max_iter = static_cast<std::int32_t>(in.from(1, 4));
+    o.tol = in.mostly_real(in.pick({1e-4, 0.0}));
+    o.clip = in.mostly<std::int32_t>(in.pick({0, 0, 1}));
+    o.prefilter = in.mostly<std::int32_t>(in.pick({2, 0, 1}));
+    o.smallest = in.mostly_real(in.pick({0.0, -1.0, 0.01, 0.5}));
+    o.negligible = in.mostly_real(in.pick({0.0, 1e-6, 0.1}));
+    std::vector<std::int64_t> features;
+    Random random(in.word());
+    for (std::int64_t c = 0; c < d; ++c) {
+        if (random.below(2) == 0) features.push_back(c);
+    }
+    if (!features.empty() && o.prefilter != FASTFS_PREFILTER_IM4E && in.one_in(3)) {
+        if (in.one_in(16)) features.back() = in.mostly(d);
+        o.features = features.data();
+        o.n_features = std::ssize(features);
+    }
+    const std::int64_t A = o.features ? o.n_features : d;
+    std::vector<double> start(static_cast<std::size_t>(A), 1.0), matrix(static_cast<std::size_t>(A * A));
+    for (std::int64_t a = 0; a < A; ++a) matrix[static_cast<std::size_t>(a * A + a)] = 1 + static_cast<double>(a % 3);
+    start.front() = in.mostly_real(0.5);
+    matrix.back() = in.mostly_real(in.pick({1.0, -1.0, 0.0}));
+    if (o.prefilter != FASTFS_PREFILTER_IM4E && in.one_in(3)) {
+        if (in.one_in(2)) {
+            o.start = start.data();
+        } else {
+            o.start_matrix = matrix.data();
+        }
+    }
+    fastfs_immigrate* fitted = nullptr;
+    fastfs_immigrate_result found = FASTFS_IMMIGRATE_RESULT_INIT;
+    const fastfs_status status = attempt(
+        in,
+        {"fastfs_immigrate_fit",
+         [&](const fastfs_run* run) { return fastfs_immigrate_fit(stage->margin, labels.data(), C, &o, run, &fitted); },
+         [&] {
+             Bytes bytes;
+             if (fitted == nullptr) return bytes;
+             expect(fastfs_immigrate_get(fitted, &found) == FASTFS_OK, "fastfs_immigrate_get", "it fails");
+             bytes.add(found.scores, d);
+             bytes.add(found.values, found.rank);
+             bytes.add(found.vectors, found.rank * found.n_features);
+             bytes.add(found.W, found.n_features * found.n_features);
+             bytes.add(found.cost, found.n_iter);
+             return bytes;
+         },
+         [&] {
+             fastfs_immigrate_free(fitted);
+             fitted = nullptr;
+         }});
+    if (status == FASTFS_OK && fastfs_immigrate_get(fitted, &found) == FASTFS_OK) {
+        expect_finite(found.scores, d, "fastfs_immigrate_fit", "score");
+        expect_finite(found.values, found.rank, "fastfs_immigrate_fit", "value");
+        expect_finite(found.vectors, found.rank * found.n_features, "fastfs_immigrate_fit", "entry of a vector");
+        const std::int64_t wanted = in.mostly(in.pick<std::int64_t>({1, 5, 100000})), m = found.n_features;
+        const std::int64_t room = m * (m - 1) / 2;
+        std::vector<std::int64_t> a(static_cast<std::size_t>(room)), b(a);
+        std::vector<double> weights(a.size());
+        std::int64_t n_found = 0;
+        const std::int32_t without = in.one_in(2);
+        attempt(in, {"fastfs_immigrate_pairs",
+                     [&](const fastfs_run* run) {
+                         return fastfs_immigrate_pairs(m, found.rank, found.values, found.vectors, without, wanted, run,
+                                                       a.data(), b.data(), weights.data(), &n_found);
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(n_found);
+                         bytes.add(a.data(), n_found);
+                         bytes.add(b.data(), n_found);
+                         bytes.add(weights.data(), n_found);
+                         return bytes;
+                     },
+                     [&] { n_found = 0; }});
+        fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+        metric.sigma = found.sigma;
+        metric.features = found.features;
+        metric.n_features = m;
+        metric.rank = found.rank;
+        metric.values = found.values;
+        metric.vectors = found.vectors;
+        if (found.rank > 0) try_metric(in, *stage, labels, C, metric);
+    }
+    fastfs_immigrate_free(fitted);
+}
+
+}  // namespace fuzz

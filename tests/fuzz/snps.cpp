@@ -1,0 +1,251 @@
+// Pairs of features that differ between classes, pairs and clumps of SNPs, and the functions without data.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+
+namespace fuzz {
+namespace {
+
+// Labels of two classes, and some more labelings; ascending columns.
+struct Classes {
+    std::vector<std::int64_t> labels, labelings, columns;
+    std::int64_t n_labelings = 0;
+};
+
+Classes draw_classes(Input& in, std::int64_t n, std::int64_t d) {
+    Classes all;
+    all.labels = draw_labels(in, n, 2);
+    all.n_labelings = in.one_in(2) ? 0 : in.from(1, 3);
+    for (std::int64_t b = 0; b < all.n_labelings; ++b) {
+        const auto more = draw_labels(in, n, 2);
+        all.labelings.insert(all.labelings.end(), more.begin(), more.end());
+    }
+    Random random(in.word());
+    for (std::int64_t c = 0; in.one_in(2) && c < d; ++c) {
+        if (random.below(3) > 0) all.columns.push_back(c);
+    }
+    if (!all.columns.empty() && in.one_in(16)) all.columns.back() = in.mostly(d);
+    return all;
+}
+
+}  // namespace
+
+void try_correlation(Input& in) {
+    const std::int64_t n = draw_size(in, 2), d = draw_size(in, 1);
+    const auto X = draw_table(in, n, d);
+    const Classes of = draw_classes(in, n, d);
+    fastfs_differential_correlation_options o = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
+    o.correlation = in.mostly<std::int32_t>(in.pick({FASTFS_PEARSON, FASTFS_SPEARMAN}));
+    o.n_pairs = in.mostly(in.pick<std::int64_t>({1, 5, 100000}));
+    if (!of.columns.empty()) {
+        o.features = of.columns.data();
+        o.n_features = std::ssize(of.columns);
+    }
+    o.labelings = of.labelings.data();
+    o.n_labelings = of.n_labelings;
+    const auto room = static_cast<std::size_t>(std::max<std::int64_t>(1, d * (d - 1) / 2));
+    std::vector<std::int64_t> pairs(2 * room), copies(2 * FASTFS_CORRELATION_LISTED);
+    std::vector<double> correlations(2 * room), z(room), pvalues(room), scores(static_cast<std::size_t>(d)), maxima(8);
+    std::vector<std::int32_t> constant(static_cast<std::size_t>(d));
+    fastfs_differential_correlation_result r = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    r.pairs = pairs.data();
+    r.correlations = correlations.data();
+    r.z = z.data();
+    r.pvalues = pvalues.data();
+    r.scores = scores.data();
+    r.null_maxima = maxima.data();
+    if (in.one_in(2)) r.constant = constant.data(), r.copies = copies.data();
+    const char* const name = "fastfs_differential_correlation";
+    const fastfs_status status = attempt(
+        in,
+        {name,
+         [&](const fastfs_run* run) { return fastfs_differential_correlation(&X->m, of.labels.data(), &o, run, &r); },
+         [&] {
+             Bytes bytes;
+             bytes.add(r.n_pairs);
+             bytes.add(r.n_copies);
+             bytes.add(pairs.data(), 2 * r.n_pairs);
+             bytes.add(correlations.data(), 2 * r.n_pairs);
+             bytes.add(z.data(), r.n_pairs);
+             bytes.add(scores);
+             bytes.add(maxima);
+             return bytes;
+         },
+         [&] {
+             r.n_pairs = r.n_copies = 0;
+             scores.assign(scores.size(), 0.0);
+             maxima.assign(maxima.size(), 0.0);
+         }});
+    expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
+    if (status != FASTFS_OK) return;
+    expect_finite(scores.data(), d, name, "score");
+    expect_finite(z.data(), r.n_pairs, name, "z");
+    for (std::int64_t k = 0; k < r.n_pairs; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        expect(pairs[2 * at] >= 0 && pairs[2 * at] < pairs[2 * at + 1] && pairs[2 * at + 1] < d, name,
+               "no pair of columns");
+        expect(k == 0 || std::abs(z[at - 1]) >= std::abs(z[at]), name, "the order of pairs");
+        if (o.n_labelings > 0) expect(pvalues[at] > 0 && pvalues[at] <= 1, name, "a p-value");
+    }
+}
+
+void try_snps(Input& in) {
+    const std::int64_t n = draw_size(in, 2), d = draw_size(in, 1);
+    const auto X = draw_table(in, n, d, kGenotype);
+    if (in.one_in(2)) {
+        const Classes of = draw_classes(in, n, d);
+        fastfs_snp_pairs_options o = FASTFS_SNP_PAIRS_OPTIONS_INIT;
+        o.n_pairs = in.mostly(in.pick<std::int64_t>({1, 5, 100000}));
+        if (!of.columns.empty()) {
+            o.snps = of.columns.data();
+            o.n_snps = std::ssize(of.columns);
+        }
+        o.labelings = of.labelings.data();
+        o.n_labelings = of.n_labelings;
+        const auto room = static_cast<std::size_t>(std::max<std::int64_t>(1, d * (d - 1) / 2));
+        std::vector<std::int64_t> pairs(2 * room), degrees(room), tables(18 * room);
+        std::vector<double> statistics(room), pvalues(room), maxima(8);
+        std::vector<std::int32_t> constant(static_cast<std::size_t>(d));
+        fastfs_snp_pairs_result r = FASTFS_SNP_PAIRS_RESULT_INIT;
+        r.pairs = pairs.data();
+        r.statistics = statistics.data();
+        r.degrees = degrees.data();
+        r.tables = tables.data();
+        r.pvalues = pvalues.data();
+        r.null_maxima = maxima.data();
+        if (in.one_in(2)) r.constant = constant.data();
+        const char* const name = "fastfs_snp_pairs";
+        const fastfs_status status = attempt(
+            in, {name, [&](const fastfs_run* run) { return fastfs_snp_pairs(&X->m, of.labels.data(), &o, run, &r); },
+                 [&] {
+                     Bytes bytes;
+                     bytes.add(r.n_pairs);
+                     bytes.add(r.n_tested);
+                     bytes.add(pairs.data(), 2 * r.n_pairs);
+                     bytes.add(statistics.data(), r.n_pairs);
+                     bytes.add(tables.data(), 18 * r.n_pairs);
+                     bytes.add(maxima);
+                     return bytes;
+                 },
+                 [&] {
+                     r.n_pairs = r.n_tested = 0;
+                     maxima.assign(maxima.size(), 0.0);
+                 }});
+        expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
+        if (status != FASTFS_OK) return;
+        expect_finite(statistics.data(), r.n_pairs, name, "statistic");
+        for (std::int64_t k = 0; k < r.n_pairs; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            const std::int64_t a = pairs[2 * at], b = pairs[2 * at + 1];
+            expect(a >= 0 && a < b && b < d, name, "no pair of columns");
+            expect(k == 0 || statistics[at - 1] >= statistics[at], name, "the order of pairs");
+            std::vector<std::int64_t> counts(18);
+            for (std::int64_t s = 0; s < n; ++s) {
+                const double x = X->at(s, a), y = X->at(s, b);
+                if (std::isnan(x) || std::isnan(y)) continue;
+                ++counts[static_cast<std::size_t>(6 * x + 2 * y) +
+                         static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
+            }
+            expect(std::equal(counts.begin(), counts.end(), tables.begin() + 18 * k), name, "a table of counts");
+        }
+        return;
+    }
+    Random random(in.word());
+    fastfs_ld_clumps_options o = FASTFS_LD_CLUMPS_OPTIONS_INIT;
+    o.r2 = in.mostly_real(in.pick({0.5, 0.0, 1.0, 0.1}));
+    o.window = in.mostly(in.pick<std::int64_t>({0, 10, 250000}));
+    o.n_clumps = in.mostly(in.pick<std::int64_t>({0, 1, 5}));
+    std::vector<std::int64_t> positions, chromosomes;
+    std::vector<double> scores;
+    const std::int64_t span = in.pick<std::int64_t>({1, 30, 1000000});
+    for (std::int64_t c = 0; c < d; ++c) {
+        positions.push_back(random.below(span));
+        chromosomes.push_back(random.below(3) - 1);
+        scores.push_back(draw_value(random, Values::kDigits));
+    }
+    if (in.one_in(16)) positions.back() = in.mostly<std::int64_t>(1LL << 50);
+    if (in.one_in(16)) scores.back() = in.mostly_real(-1e300);
+    o.positions = positions.data();
+    if (in.one_in(2)) o.chromosomes = chromosomes.data();
+    std::vector<std::int64_t> leads(static_cast<std::size_t>(d)), clumps(leads);
+    fastfs_ld_clumps_result r = FASTFS_LD_CLUMPS_RESULT_INIT;
+    r.leads = leads.data();
+    r.clumps = clumps.data();
+    const char* const name = "fastfs_ld_clumps";
+    const fastfs_status status =
+        attempt(in, {name, [&](const fastfs_run* run) { return fastfs_ld_clumps(&X->m, scores.data(), &o, run, &r); },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(r.n_clumps);
+                         bytes.add(leads.data(), r.n_clumps);
+                         bytes.add(clumps);
+                         return bytes;
+                     },
+                     [&] {
+                         r.n_clumps = 0;
+                         clumps.assign(clumps.size(), 0);
+                     }});
+    expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
+    if (status != FASTFS_OK) return;
+    // The walk, by plain loops; its comparisons are of fractions, so ties of r^2 are left out.
+    const auto r2 = [&](std::int64_t a, std::int64_t b) {
+        double m = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+        for (std::int64_t s = 0; s < n; ++s) {
+            const double u = X->at(s, a), v = X->at(s, b);
+            if (std::isnan(u) || std::isnan(v)) continue;
+            m += 1, x += u, y += v, xx += u * u, yy += v * v, xy += u * v;
+        }
+        const double variances = (m * xx - x * x) * (m * yy - y * y);
+        return variances > 0 ? (m * xy - x * y) * (m * xy - x * y) / variances : 0.0;
+    };
+    std::vector<std::int64_t> ranking, wanted(static_cast<std::size_t>(d), -1);
+    for (std::int64_t c = 0; c < d; ++c) ranking.push_back(c);
+    std::stable_sort(ranking.begin(), ranking.end(), [&](auto a, auto b) {
+        return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
+    });
+    std::int64_t n_clumps = 0;
+    for (const std::int64_t lead : ranking) {
+        if (wanted[static_cast<std::size_t>(lead)] >= 0 || (o.n_clumps > 0 && n_clumps == o.n_clumps)) continue;
+        for (std::int64_t c = 0; c < d; ++c) {
+            const auto at = static_cast<std::size_t>(c), of_lead = static_cast<std::size_t>(lead);
+            if (wanted[at] >= 0 || c == lead || std::abs(positions[at] - positions[of_lead]) > o.window) continue;
+            if (o.chromosomes && chromosomes[at] != chromosomes[of_lead]) continue;
+            const double value = r2(lead, c);
+            if (value != o.r2 && std::abs(value - o.r2) < 1e-9) return;
+            if (value > o.r2) wanted[at] = n_clumps;
+        }
+        wanted[static_cast<std::size_t>(lead)] = n_clumps++;
+    }
+    expect(r.n_clumps == n_clumps && clumps == wanted, name, "other clumps than by the definition");
+}
+
+void try_machine(Input& in) {
+    const auto threads = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(4)));
+    const std::int32_t count = fastfs_thread_count(threads);
+    expect((threads >= 0 && threads <= 1024) == (count > 0), "fastfs_thread_count", "no error, or one too many");
+    const auto bytes = in.mostly<std::int64_t>(in.below(1000));
+    const std::int64_t budget = fastfs_memory_budget(bytes);
+    expect((bytes >= 0) == (budget > 0), "fastfs_memory_budget", "no error, or one too many");
+    fastfs_blas table;
+    std::memset(&table, 0, sizeof table);
+    table.struct_size = in.pick<std::size_t>({sizeof table, 0, 8, 24, 4096, 1});
+    table.integer_bits = in.pick({32, 64, 0});
+    alignas(8) unsigned char longer[4104] = {};
+    std::memcpy(longer, &table, sizeof table);
+    longer[sizeof table] = in.byte();
+    const auto status = fastfs_register_blas(reinterpret_cast<const fastfs_blas*>(longer));
+    expect(status == FASTFS_EINVAL || status == FASTFS_EEXIST, "fastfs_register_blas", "an empty table is accepted");
+    fastfs_place places[4] = {FASTFS_PLACE_INIT, FASTFS_PLACE_INIT, FASTFS_PLACE_INIT, FASTFS_PLACE_INIT};
+    places[0].struct_size = in.pick<std::size_t>({sizeof(fastfs_place), 8, 16, 0});
+    fastfs_last_error_places(in.one_in(4) ? nullptr : places, in.mostly(2) & 3);
+    const auto X = draw_table(in, draw_size(in, 1), draw_size(in, 1));
+    X->m.struct_size = in.one_in(8) ? in.pick<std::size_t>({0, 7, 8, 48, 100000}) : sizeof(fastfs_matrix);
+    const bool whole = X->m.struct_size == sizeof(fastfs_matrix);
+    const fastfs_status checked = fastfs_check_matrix(&X->m);
+    if (whole) expect((checked == FASTFS_OK) == !X->broken, "fastfs_check_matrix", "what is broken, or isn't");
+}
+
+}  // namespace fuzz
