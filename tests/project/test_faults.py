@@ -1,4 +1,4 @@
-"""The campaign of faults: a glance here, all of it by `nox -s faults` or with `-m huge`."""
+"""The campaign of faults, also run by `nox -s faults`."""
 
 import os
 
@@ -44,6 +44,7 @@ except MemoryError as error:
 """
 
 
+@pytest.mark.huge
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
 def test_one_core_and_half_a_gigabyte(python):
     finished = python(SMALL, OPENBLAS_NUM_THREADS="1")
