@@ -51,4 +51,5 @@ def test_one_core_and_half_a_gigabyte(python):
     assert finished.returncode == 0, finished.stderr
     scores, message = finished.stdout.splitlines()
     assert scores == "1000 1000"
-    assert "memory" in message
+    # NumPy's: the budget by default looks at the machine and at cgroups, not at RLIMIT_AS.
+    assert message.startswith("Unable to allocate 763. MiB")
