@@ -1,4 +1,4 @@
-"""The campaign of faults: a glance here, all of it by `nox -s faults` or with `-m huge`."""
+"""The campaign of faults, also run by `nox -s faults`."""
 
 import os
 
@@ -44,10 +44,12 @@ except MemoryError as error:
 """
 
 
+@pytest.mark.huge
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
 def test_one_core_and_half_a_gigabyte(python):
     finished = python(SMALL, OPENBLAS_NUM_THREADS="1")
     assert finished.returncode == 0, finished.stderr
     scores, message = finished.stdout.splitlines()
     assert scores == "1000 1000"
-    assert "memory" in message
+    # NumPy's: the budget by default looks at the machine and at cgroups, not at RLIMIT_AS.
+    assert message.startswith("Unable to allocate 763. MiB")

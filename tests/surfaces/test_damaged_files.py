@@ -8,6 +8,7 @@ pytest.importorskip("rds2py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
+@pytest.mark.huge
 def test_damaged_files_end_in_a_table_or_a_sentence(capsys):
     from fuzz import readers
 
