@@ -60,14 +60,21 @@ void raise(const py::handle& type, const char* message, const fastfs::places& wh
 }  // namespace
 
 void translate_errors(py::module_&) {
-    // std::invalid_argument -> ValueError and std::bad_alloc -> MemoryError are pybind11's own.
-    py::register_exception_translator([](std::exception_ptr p) {
+    // Of this module alone, and of all that it throws: pybind11 has one list of translators for all modules in a
+    // process, where one of another package that takes any std::runtime_error would come first.
+    py::register_local_exception_translator([](std::exception_ptr p) {
         try {
             if (p) std::rethrow_exception(p);
+        } catch (const py::builtin_exception& e) {
+            e.set_error();
+        } catch (const std::bad_alloc& e) {
+            py::set_error(PyExc_MemoryError, e.what());
         } catch (const fastfs::invalid_argument& e) {
             raise(PyExc_ValueError, e.what(), e.places);
         } catch (const fastfs::numeric_error& e) {
             raise(py::module_::import("numpy.linalg").attr("LinAlgError"), e.what(), e.places);
+        } catch (const std::invalid_argument& e) {
+            py::set_error(PyExc_ValueError, e.what());
         }
     });
 }
