@@ -55,6 +55,16 @@ bool ascending_rows(std::int64_t r0, std::int64_t r1, const P* indptr, const I* 
     return true;
 }
 
+// Rows r0 .. r1 - 1 by group, those of a group in their order: what is summed for a group then stays in the cache.
+std::vector<std::int64_t> rows_by_group(std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
+                                        std::int64_t n_groups) {
+    std::vector<std::int64_t> begins(at(n_groups + 1), 0), rows(at(r1 - r0));
+    for (std::int64_t r = r0; r < r1; ++r) ++begins[at(groups[r] + 1)];
+    for (std::int64_t g = 0; g < n_groups; ++g) begins[at(g + 1)] += begins[at(g)];
+    for (std::int64_t r = r0; r < r1; ++r) rows[at(begins[at(groups[r])]++)] = r;
+    return rows;
+}
+
 // Calls visit(index, value) for the entries of row r with columns j0 .. j0 + w - 1 of n, which are ascending.
 template <class V, class P, class I, class Visit>
 void visit_entries(const V* values, const P* indptr, const I* indices, std::int64_t r, std::int64_t j0, std::int64_t w,
@@ -535,7 +545,7 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
     const auto n_groups = static_cast<std::int64_t>(sums.size());
     const std::int64_t n_x = X.n_cols(), m = X.n_rows();
     if (run.is_question()) {
-        const std::int64_t sorted = 16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x;
+        const std::int64_t sorted = 16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x + 8 * m;
         run.require_memory(
             n_groups * (2 * memory(1, n_x, false) + (X.is_sparse() ? 16 : 24) * n_x) + (X.is_sparse() ? sorted : 0),
             {"the sums of ", n_groups, " groups of rows"});
@@ -570,8 +580,9 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
                 for (r1 = r0 + 1; r1 < m && indptr[r1 + 1] - indptr[r0] <= kSparsePart;) ++r1;
                 start(r1);
                 if (ascending_rows(r0, r1, indptr, indices)) {
+                    const std::vector<std::int64_t> by_group = rows_by_group(r0, r1, groups, n_groups);
                     over_columns(share, [&](std::int64_t j0, std::int64_t w, int) {
-                        for (std::int64_t r = r0; r < r1; ++r) {
+                        for (const std::int64_t r : by_group) {
                             double* own = moments.data() + 2 * (groups[r] * n_x + j0);
                             visit_entries(values, indptr, indices, r, j0, w, n_x, [&](std::int64_t j, double v) {
                                 own[2 * j] += v;
