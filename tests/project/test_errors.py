@@ -133,7 +133,7 @@ def test_other_packages_do_not_translate_our_errors():
     """rds2py gives pybind11 a translator of any std::runtime_error, which several of ours are."""
     pytest.importorskip("rds2py.lib_rds_parser")
     wrong = np.zeros((2, 2), np.float32)
-    with pytest.raises(TypeError, match="^out must be a writeable"):
+    with pytest.raises(TypeError, match=r"^out must be a writeable"):
         fastfs.affinity(X, sigma=1.0, out=wrong)
     with pytest.raises(np.linalg.LinAlgError, match="not positive semidefinite") as caught:
         fastfs.manifest_from_kernels(np.diag([1.0, -0.1]), np.eye(2))
