@@ -1,6 +1,7 @@
 // How a call of the library is tried, which is another matter for the fuzzer and for the campaign of missing memory.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -116,5 +117,16 @@ inline constexpr Group kGroups[] = {
 
 // BLAS is registered, and a call without a budget of its own may take half a gigabyte.
 void begin();
+
+// The Gaussian kernel of the core as one of the caller's.
+inline void gaussian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*,
+                     const double*, double sigma, void*) {
+    for (std::int64_t a = 0; a < n_rows; ++a) {
+        for (std::int64_t b = 0; b < n_cols; ++b) {
+            double& value = tile[a * ld + b];
+            value = std::exp(-value / (2 * sigma * sigma));
+        }
+    }
+}
 
 }  // namespace fuzz

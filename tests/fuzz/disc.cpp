@@ -11,8 +11,8 @@
 namespace fuzz {
 namespace {
 
-void gaussian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
-              double sigma, void*) {
+void diffusion(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
+               double sigma, void*) {
     for (std::int64_t a = 0; a < n_rows; ++a) {
         for (std::int64_t b = 0; b < n_cols; ++b) {
             double& value = tile[a * ld + b];
@@ -129,7 +129,7 @@ Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
             all.tables.push_back(draw_table(in, draw_size(in, 1), in.one_in(64) ? p + 1 : p,
                                             o.scaling != 0 ? unsigned{kDense} : unsigned{kAny}));
             set.X = &all.tables.back()->m;
-            if (in.one_in(8)) set.custom = gaussian;
+            if (in.one_in(8)) set.custom = diffusion;
         }
         if (!all.tables.empty()) {
             all.broken = all.broken || all.tables.back()->broken;

@@ -9,16 +9,6 @@
 namespace fuzz {
 namespace {
 
-void gaussian(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t n_cols, const double*, const double*,
-              double sigma, void*) {
-    for (std::int64_t a = 0; a < n_rows; ++a) {
-        for (std::int64_t b = 0; b < n_cols; ++b) {
-            double& value = tile[a * ld + b];
-            value = std::exp(-value / (2 * sigma * sigma));
-        }
-    }
-}
-
 fastfs_projse_options draw_options(Input& in, std::int64_t n_candidates) {
     fastfs_projse_options o = FASTFS_PROJSE_OPTIONS_INIT;
     o.kernel = in.mostly<std::int32_t>(in.pick<std::int32_t>({FASTFS_LINEAR, FASTFS_LINEAR, FASTFS_POLY, FASTFS_RBF}));
