@@ -55,6 +55,7 @@ py::dict to_dict(const fastfs::manifest_plan& found) {
     py::dict plan;
     plan["accuracy"] = word_of(found.accuracy, kAccuracies);
     plan["reason"] = word_of(found.reason, kReasons);
+    plan["bytes"] = found.bytes;
     plan["exact_bytes"] = found.exact_bytes;
     plan["n_problems"] = found.n_problems;
     return plan;
@@ -68,18 +69,18 @@ struct Fitted {
     py::list arrays;
 
     Fitted(const py::list& scales_, std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
-           std::int64_t n_components, bool is_share) {
+           std::int64_t n_components, bool is_share, bool with_agreement) {
         for (const auto& scale : scales_) {
             scales.push_back(to_scale(scale.cast<py::dict>(), plan.n_kernels));
             py::dict of_scale;
-            results.push_back(room_for(d, n_classes, plan, n_components, is_share, of_scale));
+            results.push_back(room_for(d, n_classes, plan, n_components, is_share, with_agreement, of_scale));
             arrays.append(of_scale);
         }
     }
 
   private:
     static fastfs_manifest_result room_for(std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
-                                           std::int64_t m, bool is_share, py::dict& arrays) {
+                                           std::int64_t m, bool is_share, bool with_agreement, py::dict& arrays) {
         const std::int64_t p = plan.n_problems, k = plan.n_kernels;
         fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
         const auto room = [&](const char* name, auto*& member, Shape shape) {
@@ -98,7 +99,7 @@ struct Fitted {
         room("kept_trace", out.kept_trace, {k});
         room("kernel_warnings", out.kernel_warnings, {k});
         room("ranks", out.ranks, {p});
-        room("agreement", out.agreement, {p});
+        if (with_agreement) room("agreement", out.agreement, {p});
         room("problem_warnings", out.problem_warnings, {p});
         out.n_components = m;
         room("mean_values", out.mean_values, {p, m});
@@ -133,14 +134,14 @@ class Manifest {
 
     // The plan, and a result for each scale.
     py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                  std::int64_t n_components, const py::object& run_) const {
+                  std::int64_t n_components, bool agreement, const py::object& run_) const {
         const auto* labels = labels_of(labels_, n_rows_);
         auto options = to_manifest_options(options_);
         Call call(run_);
         const auto n_scales = static_cast<std::int64_t>(scales_.size());
         const auto found = plan_of(n_classes, n_scales, options, n_components, call);
         options.accuracy = found.accuracy;
-        Fitted fitted(scales_, n_features_, n_classes, found, n_components, options.n_problems > 0);
+        Fitted fitted(scales_, n_features_, n_classes, found, n_components, options.n_problems > 0, agreement);
         call([&](const fastfs::run& run) {
             manifest_->fit(labels, n_classes, fitted.scales, options, fitted.results, run);
         });
@@ -178,13 +179,13 @@ struct ManifestSums {
 
     // As of Manifest; labels has the class of each group, or -1.
     py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                  std::int64_t n_components, const py::object& run_) const {
+                  std::int64_t n_components, bool agreement, const py::object& run_) const {
         const auto* labels = labels_of(labels_, sums.n_groups());
         const auto how = to_manifest_options(options_);
         const auto found = plan(sums.n_features(), sums.n_groups(), n_classes,
                                 static_cast<std::int64_t>(scales_.size()), options_, n_components, run_);
         Call call(run_);
-        Fitted fitted(scales_, sums.n_features(), n_classes, found, n_components, false);
+        Fitted fitted(scales_, sums.n_features(), n_classes, found, n_components, false, agreement);
         call([&](const fastfs::run& run) { sums.fit(labels, n_classes, fitted.scales, how, fitted.results, run); });
         return py::make_tuple(to_dict(found), fitted.arrays);
     }
@@ -274,7 +275,7 @@ void bind_manifest(py::module_& m) {
         .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
              py::arg("n_components"), py::arg("run"))
         .def("fit", &Manifest::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
-             py::arg("n_components"), py::arg("run"));
+             py::arg("n_components"), py::arg("agreement"), py::arg("run"));
     py::class_<ManifestSums>(m, "ManifestSums")
         .def(py::init<std::int64_t, std::int64_t, const py::dict&, const py::object&>(), py::arg("n_features"),
              py::arg("n_groups"), py::arg("options"), py::arg("run"))
@@ -296,7 +297,7 @@ void bind_manifest(py::module_& m) {
             },
             py::arg("other"))
         .def("fit", &ManifestSums::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
-             py::arg("n_components"), py::arg("run"))
+             py::arg("n_components"), py::arg("agreement"), py::arg("run"))
         .def(py::pickle(
             [](const ManifestSums& self) {
                 return py::make_tuple(self.sums.n_features(), self.sums.n_groups(), self.options, self.save());

@@ -58,6 +58,7 @@ std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
         Outcome& o = outcomes[s];
         const auto& result = results[s];
         o.scores.resize(at(d));
+        o.measures_agreement = result.agreement != nullptr;
         o.n_components = result.n_components;
         const std::int64_t first = p * result.n_components;
         if (result.n_components > 0) {

@@ -45,6 +45,7 @@ struct Outcome {
     std::int32_t kernel_warnings[2] = {};
     std::int64_t rank = 0;
     double steepest = 0;  // the largest |nu| that the difference has a weight at
+    bool measures_agreement = true;
     double agreement = 1;
     std::int32_t warnings = 0;
     std::int64_t n_components = 0;
@@ -84,8 +85,10 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
                        std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes);
 
-// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one.
+// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one. Both
+// are made only if the agreement of the two is asked for.
 struct Excerpt {
+    bool wanted;
     Buffer<double> exact;
     LowRank low_rank;
 };

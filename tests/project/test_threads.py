@@ -2,8 +2,11 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +14,8 @@ import pytest
 
 import fastfs
 from fastfs._machine import lapack as _lapack
+from fastfs._machine.beside import beside
+from fastfs._machine.run import Run
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 300))
@@ -276,3 +281,60 @@ def test_memory_announced_is_not_exceeded(case):
     peak, announced = map(int, done.stdout.split())
     # BLAS keeps buffers of its own, some MB however large the matrices are.
     assert 0.5 * announced < peak <= announced + 16e6
+
+
+@pytest.mark.parametrize("n_threads, n_bytes, expected", [(3, 1, 3), (3, 400, 2), (3, 5000, 1), (1, 1, 1)])
+def test_calls_beside_each_other_come_in_order(n_threads, n_bytes, expected):
+    run, lock = Run(n_threads, 1000), threading.Lock()
+    running, most, threads = 0, 0, set()
+
+    def call(item, own):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            threads.add(own.n_threads)
+        time.sleep(0.02 if item % 3 else 0.06)
+        with lock:
+            running -= 1
+        return item**2
+
+    assert list(beside(call, range(12), run, n_bytes)) == [item**2 for item in range(12)]
+    assert most == expected
+    assert threads == {n_threads if expected == 1 else 1}
+
+
+def wait_for_the_end(item, own):
+    for _ in range(1000):
+        own.progress("waiting", 0.5)
+        time.sleep(0.01)
+    raise AssertionError("nobody told this call to end")
+
+
+def test_an_error_ends_the_calls_beside_it():
+    def call(item, own):
+        if item == 0:
+            raise ValueError("the first one")
+        wait_for_the_end(item, own)
+
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="the first one"):
+        list(beside(call, range(5), Run(3, 1000), 1))
+    assert time.monotonic() - begin < 5
+
+
+def test_ctrl_c_ends_calls_beside_each_other():
+    timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+    begin = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(beside(wait_for_the_end, range(5), Run(2, 1000), 1))
+    assert time.monotonic() - begin < 5
+
+
+def test_who_has_enough_ends_calls_beside_each_other():
+    found = beside(lambda item, own: item if item == 0 else wait_for_the_end(item, own), range(5), Run(2, 1000), 1)
+    begin = time.monotonic()
+    assert next(found) == 0
+    found.close()
+    assert time.monotonic() - begin < 5

@@ -7,10 +7,12 @@ from sklearn.utils import ClassifierTags, Tags
 
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
+from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
 from fastfs._inputs.source import is_dask
 from fastfs._inputs.streams import is_large
+from fastfs._machine.beside import beside
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 
@@ -309,9 +311,14 @@ class ManiFeSt(_KernelSelector):
         run.progress = None
         stage = _manifest.Stage(chunks, run, keep_distances=exact)
 
+        def solve(labels: Array, run: Run) -> Outcome[dict[str, Any]]:
+            # Of other labels, nobody hears how far low-rank scores agree with exact ones.
+            return stage.under(run).fit(labels, classes, options, agreement=labels is own)
+
         def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
-            for labels in labelings:
-                scores = stage.fit(labels, classes, options).deliver()["scores"]
+            n_bytes = stage.n_bytes(classes, options)
+            for labels, fitted in zip(labelings, beside(solve, labelings, run, n_bytes), strict=True):
+                scores = fitted.deliver()["scores"]
                 if self.combine is not None:
                     scores = _manifest.blend(scores, _manifest.other_scores(self.combine, chunks, classes[labels]))
                 yield scores, float(scores.max())

@@ -8,7 +8,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -286,6 +286,18 @@ class Stage:
         self.n_features = int(chunks[0].shape[1])
         self._core = core().Manifest(list(chunks), keep_distances, run)
 
+    def under(self, run: Run) -> Self:
+        """Return the same stage for fits under another run."""
+        other = copy.copy(self)
+        other._run = run
+        return other
+
+    def n_bytes(self, classes: Array, options: ManiFeStOptions) -> int:
+        """Return the memory that a fit takes."""
+        require_comparable(classes, options)
+        n_scales = len(options.scales(_shape_of_kernels(len(classes), options))[0])
+        return int(self._core.plan(len(classes), n_scales, options.core(), 0, self._run)["bytes"])
+
     def fit(
         self,
         labels: Integers,
@@ -294,8 +306,9 @@ class Stage:
         *,
         n_components: Any = 0,
         top: int | None = None,
+        agreement: bool = True,
     ) -> Outcome[dict[str, Any]]:
-        """Fit all scales.
+        """Fit all scales; without `agreement` low-rank scores aren't compared with exact ones, which takes time.
 
         Returns the core's arrays for the chosen scale, `accuracy` and its `reason` in words, and with ``sigma="grid"``
         the `sensitivity` of the `top` features. Kernels have the shape (n_classes,), or (n_classes, 2) for each class
@@ -308,7 +321,7 @@ class Stage:
         if len(kernels) == 2:
             names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
         scales, own = options.scales(kernels)
-        request = (labels, n_classes, scales, options.core(), as_int("n_components", n_components))
+        request = (labels, n_classes, scales, options.core(), as_int("n_components", n_components), agreement)
         with naming({"kernel": names.__getitem__}):
             if n_classes > 2 and self._wants_workers(options):
                 plan, results = self._fit_on_workers(*request)
@@ -354,6 +367,7 @@ class Stage:
         scales: list[Scale],
         options: dict[str, Any],
         n_components: int,
+        agreement: bool,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return what the core's fit returns, to the bit, from workers that each take a share of the comparisons."""
         from joblib import Parallel, delayed, effective_n_jobs
@@ -365,7 +379,8 @@ class Stage:
         X, how = stack(self._chunks), (self._run.n_threads, self._run.budget or None)
         ranges = [{"first_problem": begin, "n_problems": end - begin} for begin, end in itertools.pairwise(bounds)]
         shares = Parallel()(
-            delayed(_solve)(X, labels, n_classes, scales, options | share, n_components, how) for share in ranges
+            delayed(_solve)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
+            for share in ranges
         )
         return plan, [_joined(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
 
@@ -460,9 +475,9 @@ class SumsStage(Stage):
         return False
 
     def _solve(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        labels, n_classes, scales, options, n_components = request
+        labels, n_classes, scales, options, *others = request
         options = options | {"accuracy": self._how["accuracy"]}
-        plan, results = self._core.fit(labels, n_classes, scales, options, n_components, self._run)
+        plan, results = self._core.fit(labels, n_classes, scales, options, *others, self._run)
         return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
 
 
@@ -500,12 +515,13 @@ def _solve(
     scales: list[Scale],
     options: dict[str, Any],
     n_components: int,
+    agreement: bool,
     how: tuple[int, int | None],
 ) -> list[dict[str, Any]]:
     """Solve a share of the comparisons."""
     run = Run(*how)
     stage = Stage([as_matrix(X, run)], run)  # an X from Dask isn't aligned
-    results: list[dict[str, Any]] = stage._core.fit(labels, n_classes, scales, options, n_components, run)[1]
+    results: list[dict[str, Any]] = stage._core.fit(labels, n_classes, scales, options, n_components, agreement, run)[1]
     return results
 
 
@@ -539,8 +555,9 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list
         return some_of([name for name, flags in zip(names, fitted["kernel_warnings"], strict=True) if flags & bit])
 
     messages = []
-    poor = fitted["agreement"][(fitted["problem_warnings"] & _core.MANIFEST_WARN_AGREEMENT) > 0]
-    if len(poor):
+    disagreeing = (fitted["problem_warnings"] & _core.MANIFEST_WARN_AGREEMENT) > 0
+    if disagreeing.any():
+        poor = fitted["agreement"][disagreeing]
         messages.append(
             "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
             f"correlation is {poor.min():.2f}, and on all of them it is rather lower; normalize=3 with sigma_factor=1 "

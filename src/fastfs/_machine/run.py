@@ -63,6 +63,12 @@ class Run:
         if self.budget:
             self.budget -= n_bytes
 
+    def count_threads(self) -> int:
+        """Return how many threads a call has, asking the machine if need be."""
+        from fastfs import _core
+
+        return self.n_threads or int(_core.info()["n_threads"])
+
     def available(self) -> int:
         """Return the bytes that are left, asking the machine if need be."""
         from fastfs import _core

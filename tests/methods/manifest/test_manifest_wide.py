@@ -846,3 +846,26 @@ def test_agreement_tells_where_the_ranking_is_another(accuracy):
         assert found.agreement_ == pytest.approx(expected, abs=0.05)  # landmarks are drawn anew
         assert (found.agreement_ >= 0.9) == trusted
         assert any("rank features otherwise" in str(w.message) for w in caught) != trusted
+
+
+def test_a_permutation_test_warns_of_the_true_labels_agreement():
+    X, y = factor_model(60, 500, 0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fastfs.permutation_test(fastfs.ManiFeSt(accuracy="fast", sigma_factor=0.2), X, y, n_permutations=3)
+    assert sum("rank features otherwise" in str(w.message) for w in caught) == 1
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("accuracy", ["exact", "fast"])
+def test_permutations_take_any_number_of_threads(accuracy):
+    X, y = factor_model(60, 300, 0)
+    found = [
+        fastfs.permutation_test(
+            fastfs.ManiFeSt(accuracy=accuracy, n_jobs=n_jobs, max_memory=budget), X, y, n_permutations=7, random_state=3
+        )
+        for n_jobs, budget in ((1, None), (3, None), (3, "30M"))
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.z, found[0].z)
+        np.testing.assert_array_equal(other.null_statistics, found[0].null_statistics)
