@@ -86,6 +86,7 @@ def test_scene_of_disc(papers):
     assert disc.roc_auc_score(changed, scores) > 0.9
 
 
+@pytest.mark.slow
 def test_folds_of_ikdr(papers):
     """Three blobs: every method tells them apart; the test samples change nothing that is chosen."""
     from benchmarks.papers import ikdr

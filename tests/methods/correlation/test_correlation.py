@@ -274,6 +274,7 @@ def test_auto_ends_early_if_the_labels_say_nothing():
     assert (found.exact, found.stopped, found.n_permutations) == (True, False, 63)
 
 
+@pytest.mark.slow
 def test_auto_keeps_the_level():
     """Of 200 sets of noise, 0.9 end early and 0.05 have p <= 0.05, within 3 standard errors."""
     rng = np.random.default_rng(0)

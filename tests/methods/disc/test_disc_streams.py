@@ -190,7 +190,8 @@ def test_candidates_hold_the_nearest(sketched):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@pytest.mark.parametrize("name", [pytest.param("npy", marks=pytest.mark.slow), "h5ad"])
+@pytest.mark.slow  # what the tests around it show apart
+@pytest.mark.parametrize("name", ["npy", "h5ad"])
 def test_all_as_candidates_give_the_fit_in_memory(tmp_path, name, monkeypatch):
     """Four times the neighbours are candidates, which are all features here."""
     monkeypatch.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))

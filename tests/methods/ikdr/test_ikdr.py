@@ -387,7 +387,7 @@ def test_dtypes_agree(kind, groups):
 # ----------------------------------------------------------------------------------------------- how good minima are
 
 
-@pytest.mark.parametrize("groups", [None, "all"])
+@pytest.mark.parametrize("groups", [pytest.param(None, marks=pytest.mark.slow), "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_objective_against_eleven_starts(kind, groups):
     """As many dimensions as classes."""
