@@ -181,7 +181,7 @@ NO_NUMBERS = {
     "words in a column": (TABLE.assign(c=WORDS), r"column 2 \('c'\) holds strings, such as 'high': convert it to numb"),
     "numbers as strings": (TABLE.astype({"c": str}), r"column 2 \('c'\) holds strings, such as '"),
     "pandas strings": (TABLE.astype({"c": "string"}), r"column 2 \('c'\) holds strings, such as '"),
-    "categories": (TABLE.assign(c=pd.Categorical(WORDS)), r"column 2 \('c'\) holds strings, such as 'high'"),
+    "categories": (TABLE.assign(c=pd.Categorical(WORDS)), r"column 2 \('c'\) holds categories, such as 'high'"),
     "empty strings": (TABLE.assign(c=""), r"column 2 \('c'\) holds strings, such as ''"),
     "dates": (TABLE.assign(c=pd.Timestamp("2026-01-01")), r"column 2 \('c'\) holds dates or durations \(datetime64"),
     "lists": (TABLE.assign(c=[[1, 2]] * 30), r"column 2 \('c'\) holds other values \(.*\): convert it to numbers"),
@@ -195,7 +195,7 @@ NO_NUMBERS = {
     ),
     "polars categories": (
         POLARS.with_columns(c=polars.Series(WORDS.astype(str), dtype=polars.Categorical)),
-        r"column 2 \('c'\) holds strings, such as 'high'",
+        r"column 2 \('c'\) holds categories, such as 'high'",
     ),
     "objects": (replaced(X, "high", 7, 2), r"column 2 \(counted from 0\) holds strings, such as 'high': convert it"),
     "list": (replaced(X, "high", 7, 2).tolist(), r"column 2 \(counted from 0\) holds strings, such as 'high'"),

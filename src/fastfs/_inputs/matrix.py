@@ -170,7 +170,10 @@ def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str
     # Words first: beside one, NumPy makes strings of the numbers, too.
     if (found := _find(values, _is_text)) is not None:
         column, text = _find(values, _is_word) or found
-        held = f"{describe(column)} holds strings, such as {str(text)[:30]!r}"
+        # "category" of pandas, "Categorical" and "Enum" of Polars
+        dtype = str(list(X.dtypes)[column]) if hasattr(X, "dtypes") else ""
+        what = "categories" if dtype.lower().startswith(("categor", "enum")) else "strings"
+        held = f"{describe(column)} holds {what}, such as {str(text)[:30]!r}"
         raise ValueError(f"{name} must hold numbers, but {held}: {advice}")
     if hasattr(X, "convert_dtypes"):  # pandas: its missing values become NaN
         with contextlib.suppress(TypeError, ValueError):
