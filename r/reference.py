@@ -64,7 +64,8 @@ CASES = [
      lambda X, y: correlation(X, y).scores, 0),
     ("differential_correlation(x[, 1:200], y, correlation = 'spearman', n_permutations = 0)$z",
      lambda X, y: correlation(X, y, correlation="spearman").z, 0),
-    ("snp_pairs(genotypes[, 1:200], y)$statistic", lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistic, 0),
+    ("snp_pairs(genotypes[, 1:200], y)$statistic",
+     lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistic, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
     # All labelings are taken, which are the same for any generator.
     ("permutation_test('relieff', x[18:27, ], y[18:27])$pvalues_max",
