@@ -27,6 +27,7 @@ python=${FASTFS_PYTHON:-python}
 if "$python" -c "import fastfs" 2> /dev/null; then
     "$python" "$here/reference.py" "$work/reference"
     export FASTFS_R_REFERENCE=$work/reference
+    core=$("$python" -c "import fastfs, pathlib; print(pathlib.Path(fastfs.get_include()).parent / 'lib')")
 else
     echo "$python has no fastfs, so scores aren't compared with Python's"
 fi
@@ -40,10 +41,11 @@ run_tests() {
 case $mode in
 full)
     cd "$work"
-    R CMD build fastfs
-    time R CMD INSTALL --no-docs --library="$work/lib" fastfs_*.tar.gz
-    _R_CHECK_CRAN_INCOMING_=false R CMD check --as-cran --no-manual fastfs_*.tar.gz
-    grep -E '^Status|NOTE|WARNING|ERROR' fastfs.Rcheck/00check.log || true
+    # For the vignette, R CMD build installs the package: with the core that Python has, if there is one.
+    FASTFS_LIB=${core:-} R CMD build fastfs
+    # The log says what the installation takes: [CPU seconds / seconds].
+    _R_CHECK_TIMINGS_=0 _R_CHECK_CRAN_INCOMING_=false R CMD check --as-cran --no-manual fastfs_*.tar.gz
+    grep -E '^Status|NOTE|WARNING|ERROR|can be installed' fastfs.Rcheck/00check.log || true
     if grep -qE '(WARNING|ERROR)$' fastfs.Rcheck/00check.log; then exit 1; fi
     ;;
 address)

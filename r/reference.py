@@ -14,7 +14,8 @@ import numpy as np
 
 import fastfs
 
-# The call of R, that of Python, and the relative error allowed of the largest score; 0: the same bits.
+# The call of R (its scores, unless it returns numbers), that of Python, and the relative error allowed of the largest
+# number; 0: the same bits.
 CASES = [
     ("relief(x, y)", lambda X, y: fastfs.relief_scores(X, y), 0),
     ("relief(x, y, closed_form = TRUE)", lambda X, y: fastfs.relief_scores(X, y, closed_form=True), 0),
@@ -51,11 +52,40 @@ CASES = [
     ("disc(x[, 1:100], y, n_components = 3, graph = 'knn', n_neighbors = 10)",
      lambda X, y: disc(X[:, :100], y, n_components=3, graph="knn", n_neighbors=10), 1e-12),
     ("ikdr(x[, 1:100], y)", lambda X, y: fastfs.ikdr(X[:, :100], y).scores, 1e-12),
+    ("manifest(x[, 1:100], y, combine = 'f')",
+     lambda X, y: fastfs.ManiFeSt(combine="f").fit(X[:, :100], y).scores_, 1e-12),
+    ("c(t(predict(im4e(x, y), x[1:10, ], type = 'distance')))",
+     lambda X, y: fastfs.IM4E().fit(X, y).expected_distance(X[:10]).ravel(), 0),
+    ("c(t(predict(immigrate(x[, 1:30], y), x[1:10, 1:30], type = 'distance')))",
+     lambda X, y: fastfs.Immigrate().fit(X[:, :30], y).expected_distance(X[:10, :30]).ravel(), 1e-12),
+    ("explain(im4e(x, y), x[1:3, ], top = 5)$features$part",
+     lambda X, y: np.concatenate([e.features["part"] for e in fastfs.IM4E().fit(X, y).explain(X[:3], top=5)]), 0),
+    ("differential_correlation(x[, 1:200], y, n_permutations = 0)$scores",
+     lambda X, y: correlation(X, y).scores, 0),
+    ("differential_correlation(x[, 1:200], y, correlation = 'spearman', n_permutations = 0)$z",
+     lambda X, y: correlation(X, y, correlation="spearman").z, 0),
+    ("snp_pairs(genotypes[, 1:200], y)$statistic",
+     lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistic, 0),
+    ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
+    # All labelings are taken, which are the same for any generator.
+    ("permutation_test('relieff', x[18:27, ], y[18:27])$pvalues_max",
+     lambda X, y: fastfs.permutation_test(fastfs.ReliefF(), X[17:27], y[17:27]).pvalues_max, 1e-12),
+    ("permutation_test('rrelieff', x[1:6, ], number[1:6], list(n_neighbors = 2), covariates = x[1:6, 2])$pvalues",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.RReliefF(n_neighbors=2), X[:6], X[:6, 0], covariates=X[:6, 1]).pvalues, 1e-12),
 ]  # fmt: skip
 
 
 def disc(X, y, **options):
     return fastfs.disc([X[y == c] for c in np.unique(y)], **options).scores
+
+
+def correlation(X, y, **options):
+    return fastfs.differential_correlation(X[:, :200], y, n_permutations=0, **options)
+
+
+def genotypes(X):
+    return np.clip(np.round(X - X.mean(axis=0)) + 1, 0, 2)
 
 
 def thirds(y):

@@ -174,7 +174,7 @@ fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, con
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         require_scalable(conditions);
         run.require_memory(24 * conditions.front().n_features, "the scaling of features");
-        const Scaling found = measure_scaling(conditions, run);
+        const DiscScaling found = measure_scaling(conditions, run);
         std::copy(found.mean.begin(), found.mean.end(), mean);
         std::copy(found.scale.begin(), found.scale.end(), scale);
     });

@@ -344,7 +344,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
 
     std::optional<ScaledSets> scaled;
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) {
-        const Scaling scaling = measure_scaling(unscaled, run);
+        const DiscScaling scaling = measure_scaling(unscaled, run);
         scaled.emplace(unscaled, scaling, run);
         for (DiscResult& result : results) {
             result.mean = scaling.mean;

@@ -34,7 +34,7 @@ void for_values(const Matrix& X, Run& run, F&& f) {
 
 }  // namespace
 
-Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
+DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
     const std::int64_t p = sets.front().n_features;
     double n_rows = 0;
     for (const DiscSet& set : sets) {
@@ -53,7 +53,7 @@ Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
         for (double& value : mean) value /= n_rows;
         return mean;
     };
-    Scaling s;
+    DiscScaling s;
     s.mean = mean_of([](double x, std::int64_t) { return x; });
     s.scale = mean_of([&](double x, std::int64_t c) { return (x - s.mean[at(c)]) * (x - s.mean[at(c)]); });
     for (std::size_t c = 0; c < s.scale.size(); ++c) {
@@ -65,7 +65,7 @@ Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
     return s;
 }
 
-ScaledSets::ScaledSets(const std::vector<DiscSet>& sets, const Scaling& scaling, Run& run) : sets_(sets) {
+ScaledSets::ScaledSets(const std::vector<DiscSet>& sets, const DiscScaling& scaling, Run& run) : sets_(sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Matrix& X = *sets[s].X;
         fastfs_matrix scaled = FASTFS_MATRIX_INIT;

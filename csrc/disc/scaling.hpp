@@ -12,17 +12,17 @@
 namespace fastfs::core {
 
 // Of each feature: its mean and its standard deviation, or 1 if that is rounding.
-struct Scaling {
+struct DiscScaling {
     Numbers mean, scale;
 };
 
 // No set has a sparse X.
-Scaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
+DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
 
 // The sets with (x - mean) / scale in place of each value x, rounded to the type of its matrix.
 class ScaledSets {
   public:
-    ScaledSets(const std::vector<DiscSet>& sets, const Scaling& scaling, Run& run);
+    ScaledSets(const std::vector<DiscSet>& sets, const DiscScaling& scaling, Run& run);
     const std::vector<DiscSet>& sets() const { return sets_; }
 
   private:

@@ -23,7 +23,7 @@ std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kT
 // A squared distance from a Gram has an error of some eps (|z_i|^2 + |z_j|^2). Below this share of that sum it has lost
 // more than 8 of its bits, and is computed again by differences.
 template <class T>
-constexpr T kFewDigits = T(1) / 256;
+constexpr T kFewBits = T(1) / 256;
 
 // Below this share it has none left.
 constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
@@ -256,11 +256,11 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
             break;
         case Kernel::Kind::kSquaredDistance:
         case Kernel::Kind::kCustom:
-            marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>);
+            marks = tile_kernels<T>().sqdist(tile, kTile, ni, nj, row_norms, column_norms, kFewBits<T>);
             mark = TileKernels<T>::kMarkedDistance;
             break;
         case Kernel::Kind::kRbf:
-            marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, row_norms, column_norms, kFewDigits<T>, scale_);
+            marks = tile_kernels<T>().rbf(tile, kTile, ni, nj, row_norms, column_norms, kFewBits<T>, scale_);
             mark = TileKernels<T>::kMarkedAffinity;
             break;
     }

@@ -16,8 +16,8 @@
 namespace fastfs::core {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr std::int64_t kWidth = kPanel<float>;
+constexpr float kFarthest = std::numeric_limits<float>::infinity();
+constexpr std::int64_t kCentresWide = kPanel<float>;
 
 // With 4 sqrt(p) lists, the search for the nearest centres and that within lists take similar times.
 constexpr double kListsPerRoot = 4;
@@ -46,7 +46,7 @@ class Centres {
         : count_(count),
           n_(n_samples),
           values_(round_up(count, kTile) * n_samples),
-          half_norms_(at(round_up(count, kTile)), kInfinity) {
+          half_norms_(at(round_up(count, kTile)), kFarthest) {
         std::fill_n(values_.data(), values_.size(), 0.0f);
     }
 
@@ -65,7 +65,7 @@ class Centres {
     }
 
     float value(std::int64_t centre, std::int64_t s) const {
-        return values_[(centre / kWidth * n_ + s) * kWidth + centre % kWidth];
+        return values_[(centre / kCentresWide * n_ + s) * kCentresWide + centre % kCentresWide];
     }
 
     const float* panel(std::int64_t centre) const { return &values_[centre * n_]; }  // centre: that of a panel's start
@@ -73,7 +73,7 @@ class Centres {
 
   private:
     float& value(std::int64_t centre, std::int64_t s) {
-        return values_[(centre / kWidth * n_ + s) * kWidth + centre % kWidth];
+        return values_[(centre / kCentresWide * n_ + s) * kCentresWide + centre % kCentresWide];
     }
 
     const std::int64_t count_, n_;
@@ -97,19 +97,19 @@ std::vector<std::int32_t> nearest_centres(const Features<float>& features, const
         scratch.push_back({Buffer<float>(kTile * n), Buffer<float>(kTile * kTile), Buffer<Hit>(2 * kTile * kTile),
                            std::vector<float>(at(kTile * most)), std::vector<float>(at(kTile))});
     }
-    const std::vector<float> zeros(at(kTile)), infinite(at(kTile), kInfinity), none(at(kTile), -kInfinity);
+    const std::vector<float> zeros(at(kTile)), infinite(at(kTile), kFarthest), none(at(kTile), -kFarthest);
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
         Scratch& own = scratch[at(slot)];
         const std::int64_t first = task * kTile, ni = std::min(kTile, d - first);
         const float* from = features.feature(first);
-        for (std::int64_t e = 0; e < round_up(ni, kWidth) * n; ++e) own.features[e] = rounded(from[e]);
-        std::fill(own.scores.begin(), own.scores.end(), -kInfinity);
-        std::fill(own.limits.begin(), own.limits.end(), kInfinity);
+        for (std::int64_t e = 0; e < round_up(ni, kCentresWide) * n; ++e) own.features[e] = rounded(from[e]);
+        std::fill(own.scores.begin(), own.scores.end(), -kFarthest);
+        std::fill(own.limits.begin(), own.limits.end(), kFarthest);
         for (std::int64_t c0 = 0; c0 < centres.count(); c0 += kTile) {
-            const std::int64_t nc = std::min(round_up(centres.count() - c0, kWidth), kTile);
+            const std::int64_t nc = std::min(round_up(centres.count() - c0, kCentresWide), kTile);
             float* tile = own.tile.data();
-            tile_kernels<float>().gram(own.features.data(), centres.panel(c0), n * kWidth, n, false, tile, kTile, ni,
-                                       nc);
+            tile_kernels<float>().gram(own.features.data(), centres.panel(c0), n * kCentresWide, n, false, tile, kTile,
+                                       ni, nc);
             Hits of_rows{own.hits.data(), own.hits.data()};
             Hits of_cols{own.hits.data() + kTile * kTile, own.hits.data() + kTile * kTile};
             isa().select(tile, kTile, ni, nc, infinite.data(), own.limits.data(), centres.half_norms() + c0,
@@ -158,7 +158,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     const std::vector<std::int64_t> first = random.subset(sample.n_features(), count);
     for (std::int64_t c = 0; c < count; ++c) {
         const float* z = sample.feature(first[at(c)]);
-        for (std::int64_t s = 0; s < n; ++s) mean[at(s)] = z[s * kWidth];
+        for (std::int64_t s = 0; s < n; ++s) mean[at(s)] = z[s * kCentresWide];
         centres.set(c, mean.data());
     }
     std::vector<Numbers> means(at(run.n_threads()), mean);
@@ -171,7 +171,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
             std::fill(sum.begin(), sum.end(), 0.0);
             for (std::int64_t e = begin; e < end; ++e) {
                 const float* z = sample.feature(members.features[at(e)]);
-                for (std::int64_t s = 0; s < n; ++s) sum[at(s)] += z[s * kWidth];
+                for (std::int64_t s = 0; s < n; ++s) sum[at(s)] += z[s * kCentresWide];
             }
             for (double& value : sum) value /= static_cast<double>(end - begin);
             centres.set(c, sum.data());
@@ -306,7 +306,7 @@ std::int64_t feature_lists_memory(std::int64_t n_features, std::int64_t n_sample
     const std::int64_t count = list_count(n_features), trained = trained_count(n_features);
     // Nearest lists, lists to probe and their probers, and at most as many lists of neighbours as there are neighbours.
     const std::int64_t of_each = 12 * probe_count(n_features) + 8 * n_neighbors + 64;
-    return 4 * n_samples * (round_up(trained, kWidth) + 2 * round_up(count, kTile)) + 64 * count + 24 * trained +
+    return 4 * n_samples * (round_up(trained, kCentresWide) + 2 * round_up(count, kTile)) + 64 * count + 24 * trained +
            n_features * of_each +
            n_threads * (4 * kTile * (n_samples + kTile + probe_count(n_features)) + 16 * kTile * kTile);
 }

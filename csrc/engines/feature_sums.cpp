@@ -14,10 +14,10 @@ namespace {
 
 // Dense rows that are multiplied at once, and columns of a task: 0.5 MB of doubles, half an L2 cache of 1 MiB.
 constexpr std::int64_t kRowsAtOnce = 256, kColumnsAtOnce = 256;
-constexpr std::int64_t kRowsPerTask = 16;
+constexpr std::int64_t kRowsOfSums = 16;
 
 // The squares of 10^15 such values add up to a finite number, so that any sums can be saved and loaded.
-constexpr double kLargest = 1e145;
+constexpr double kLargestValue = 1e145;
 
 // Below this share of the squared norms a distance has lost most of its digits.
 constexpr double kFewDigits = 1e-10;
@@ -36,8 +36,8 @@ Numbers row_offsets(const Matrix& X, Run& run) {
     Numbers offsets(at(X.n_rows()), 0.0);
     if (X.is_sparse()) return offsets;
     visit_values(X.description(), [&]<class T>(const Values<T>& x) {
-        parallel_for(run, ceil_div(X.n_rows(), kRowsPerTask), [&](std::int64_t task, int) {
-            for (std::int64_t r = task * kRowsPerTask; r < std::min((task + 1) * kRowsPerTask, X.n_rows()); ++r) {
+        parallel_for(run, ceil_div(X.n_rows(), kRowsOfSums), [&](std::int64_t task, int) {
+            for (std::int64_t r = task * kRowsOfSums; r < std::min((task + 1) * kRowsOfSums, X.n_rows()); ++r) {
                 offsets[at(r)] = shared_offset(x, r, X.n_cols(), 1.0);
             }
         });
@@ -93,7 +93,7 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) 
                        {"the sums of ", n, " rows"});
     const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
     for (std::int64_t r = 0; r < n; ++r) {
-        if (maxima[at(r)] <= kLargest) continue;
+        if (maxima[at(r)] <= kLargestValue) continue;
         refuse({"the values of ", Name::row(r),
                 " are too large: their squares overflow float64; divide X by a constant first"});
     }
@@ -120,8 +120,8 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
         for (std::int64_t first = 0; first < n; first += kRowsAtOnce) {
             const std::int64_t rows = std::min(kRowsAtOnce, n - first);
             const std::int64_t* which = order.data() + first;
-            parallel_for(run, ceil_div(rows, kRowsPerTask), [&](std::int64_t task, int) {
-                for (std::int64_t i = task * kRowsPerTask; i < std::min((task + 1) * kRowsPerTask, rows); ++i) {
+            parallel_for(run, ceil_div(rows, kRowsOfSums), [&](std::int64_t task, int) {
+                for (std::int64_t i = task * kRowsOfSums; i < std::min((task + 1) * kRowsOfSums, rows); ++i) {
                     const std::int64_t r = which[i];
                     double* row = landmarks.data() + i * m;
                     for (std::int64_t l = 0; l < m; ++l) {

@@ -246,21 +246,21 @@ LinePair line_pair(std::int64_t i, std::int64_t j) {
 // Pairs of targets that are summed at once, at most, but for those of one target.
 constexpr std::int64_t kPairsAtOnce = std::int64_t{1} << 21;
 
-// A side of a tile of distances, and the samples in it that are compared while they are in the nearest cache.
-constexpr std::int64_t kTile = 32, kNear = 4;
-constexpr std::int64_t kPassBytes = std::int64_t{2} << 20, kPanelBytes = std::int64_t{32} << 20;
+// A side of a square of distances, and the samples in it that are compared while they are in the nearest cache.
+constexpr std::int64_t kSquare = 32, kNear = 4;
+constexpr std::int64_t kLinePassBytes = std::int64_t{2} << 20, kLinePanelBytes = std::int64_t{32} << 20;
 
 // Panels of lines of all samples, of which distances take several at once if samples are few. With gaps, these stay in
 // the second cache as SnpLines of 256 samples.
-struct Panels {
-    Panels(std::int64_t n_samples, std::int64_t n_snps, bool gaps)
+struct LinePanels {
+    LinePanels(std::int64_t n_samples, std::int64_t n_snps, bool gaps)
         : n_lines(ceil_div(n_snps, kLineSnps)),
-          width(std::min(std::clamp(kPanelBytes / (n_samples * kLineWords * 8), std::int64_t{4},
+          width(std::min(std::clamp(kLinePanelBytes / (n_samples * kLineWords * 8), std::int64_t{4},
                                     gaps ? kPanelLines / 2 : kPanelLines),
                          n_lines)),
           stride(width * kLineWords),
           size(n_samples * stride),
-          at_once(std::clamp(kPassBytes / (size * 8), std::int64_t{1}, ceil_div(n_lines, width))) {}
+          at_once(std::clamp(kLinePassBytes / (size * 8), std::int64_t{1}, ceil_div(n_lines, width))) {}
 
     std::int64_t n_lines, width;  // lines in a panel
     std::int64_t stride, size;    // words of a sample, and of a panel
@@ -337,7 +337,7 @@ std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, 
     // Of the pairs, and of their runs, at worst as many, in vectors that have grown and once more together.
     constexpr std::int64_t kPair = sizeof(LinePair) + 3 * sizeof(Equal);
     const std::int64_t pairs = std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
-    const Panels panels(n_samples, n_snps, gaps);
+    const LinePanels panels(n_samples, n_snps, gaps);
     const std::int64_t of_panels = panels.size * panels.at_once * 8;
     const std::int64_t of_gaps = gaps ? of_panels / 2 + SnpLines::memory(n_samples, panels.width) : 0;
     const std::int64_t of_sums = gaps ? n_samples * static_cast<std::int64_t>(sizeof(KnownSums)) : 0;
@@ -351,7 +351,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
                               std::int64_t ld, Run& run, Into into, std::uint32_t* lacking) const {
     const std::int64_t n = X_->n_rows(), m = t1 - t0, p = static_cast<std::int64_t>(snps_.size());
     const bool triangle = m == n;
-    const Panels shape(n, p, gaps_);
+    const LinePanels shape(n, p, gaps_);
     const std::int64_t n_lines = shape.n_lines, width = shape.width, stride = shape.stride;
     const std::int64_t panel_bytes = shape.size * shape.at_once * 8;
     run.require_memory(panel_bytes + (gaps_ ? panel_bytes / 2 + SnpLines::memory(n, width) : 0),
@@ -363,7 +363,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
     const bool halves = gaps_ && triangle;
     for (std::int64_t t = 0; t < m && gaps_; ++t) std::fill_n(out + t * ld, n, 0.0);
     // Tiles of targets by samples; of a triangle those on the diagonal and above it.
-    const std::int64_t n_down = ceil_div(m, kTile), n_across = ceil_div(n, kTile);
+    const std::int64_t n_down = ceil_div(m, kSquare), n_across = ceil_div(n, kSquare);
     std::vector<std::pair<std::int32_t, std::int32_t>> tiles;
     for (std::int64_t a = 0; a < n_down; ++a) {
         for (std::int64_t b = triangle ? a : 0; b < n_across; ++b) {
@@ -387,22 +387,22 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
         }
         const Run::Part part(run, before + 0.05 * share, before + share);
         parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int) {
-            const std::int64_t i0 = tiles[at(task)].first * kTile, j0 = tiles[at(task)].second * kTile;
-            const std::int64_t i1 = std::min(i0 + kTile, m), j1 = std::min(j0 + kTile, n);
-            std::uint32_t bits[kTile * kTile] = {};
+            const std::int64_t i0 = tiles[at(task)].first * kSquare, j0 = tiles[at(task)].second * kSquare;
+            const std::int64_t i1 = std::min(i0 + kSquare, m), j1 = std::min(j0 + kSquare, n);
+            std::uint32_t bits[kSquare * kSquare] = {};
             for (std::int64_t l = 0; l < end - begin; l += width) {
                 const Word* panel = panels.data() + l * n * kLineWords;
                 const std::int64_t size = std::min(width, end - begin - l);
                 for (std::int64_t j = j0; j < j1; j += kNear) {
                     for (std::int64_t i = i0; i < i1; ++i) {
                         kernels().pair_sums(panel + rows[at(t0 + i)] * stride, panel + j * stride, stride,
-                                            std::min(kNear, j1 - j), size, bits + (i - i0) * kTile + (j - j0));
+                                            std::min(kNear, j1 - j), size, bits + (i - i0) * kSquare + (j - j0));
                     }
                 }
             }
             for (std::int64_t i = i0; i < i1; ++i) {
                 for (std::int64_t j = halves ? std::max(i, j0) : j0; j < j1; ++j) {
-                    const double found = sign * bits[(i - i0) * kTile + (j - j0)];
+                    const double found = sign * bits[(i - i0) * kSquare + (j - j0)];
                     double& d = out[i * ld + j];
                     d = empty ? found : d + found;
                     if (triangle && !halves && j0 > i0) out[j * ld + i] = d;
@@ -434,9 +434,9 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
     }
     if (!halves) return;
     parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int) {
-        const std::int64_t i0 = tiles[at(task)].first * kTile, j0 = tiles[at(task)].second * kTile;
-        for (std::int64_t i = i0; i < std::min(i0 + kTile, n); ++i) {
-            for (std::int64_t j = std::max(i + 1, j0); j < std::min(j0 + kTile, n); ++j) {
+        const std::int64_t i0 = tiles[at(task)].first * kSquare, j0 = tiles[at(task)].second * kSquare;
+        for (std::int64_t i = i0; i < std::min(i0 + kSquare, n); ++i) {
+            for (std::int64_t j = std::max(i + 1, j0); j < std::min(j0 + kSquare, n); ++j) {
                 out[i * ld + j] = out[j * ld + i] = out[i * ld + j] + out[j * ld + i];
             }
         }

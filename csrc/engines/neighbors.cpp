@@ -48,7 +48,7 @@ constexpr std::int64_t kCompared = std::int64_t{1} << 23;
 // Features that are searched exactly to see what lists have missed.
 constexpr std::int64_t kRecallSample = 1000;
 
-std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
+std::int64_t n_tiles(std::int64_t d) { return ceil_div(d, kTile); }
 
 // Columns of X that are read at a time.
 constexpr std::int64_t kColumnsRead = 64;
@@ -77,7 +77,7 @@ class Candidates {
           errors_(std::move(errors)),
           sizes_(at(d), 0),
           overflowed_(at(d), 0),
-          floors_(at(n_blocks(d) * kTile), kInfinity),
+          floors_(at(n_tiles(d) * kTile), kInfinity),
           limits_(floors_.size(), -kInfinity),
           lists_(d * capacity_) {
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -504,7 +504,7 @@ class Search {
 
     // Multiplies all pairs of blocks and collects the candidates.
     void collect() {
-        const std::int64_t blocks = n_blocks(d_);
+        const std::int64_t blocks = n_tiles(d_);
         std::vector<std::mutex> owners(at(blocks));
         parallel_for(run_, n_pairs(blocks), [&](std::int64_t index, int slot) {
             const auto [I, J] = pair_of_blocks(index, blocks);
@@ -633,7 +633,7 @@ class Search {
     }
 
     void cut() {
-        parallel_for(run_, n_blocks(d_), [&](std::int64_t block, int slot) {
+        parallel_for(run_, n_tiles(d_), [&](std::int64_t block, int slot) {
             for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
                 candidates_.cut(i, scratch_[at(slot)]);
             }
@@ -689,7 +689,7 @@ class Search {
     template <class Compare>
     void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                      std::int64_t* neighbors, double* distances) {
-        const std::int64_t blocks = n_blocks(d_), size = static_cast<std::int64_t>(wanted.size());
+        const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());
         const Features<T> left(features_, wanted, run_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         std::vector<std::vector<Other>> parts(wanted.size() * at(blocks));

@@ -170,13 +170,13 @@ Parameters<T> parameters_of(const ScaledFeatures& data, Difference difference, R
 // otherwise as many as fit L2 (1 MiB) with their 4 kB each.
 std::int64_t block_side(std::int64_t n) { return n >= 512 ? 64 : n >= 128 ? 32 : 16; }
 
-constexpr std::int64_t kSide = 4;  // of a tile
+constexpr std::int64_t kTileSide = 4;  // of a tile
 
 // Rows first..first + 3 of a panel; beyond the last row it again.
 template <class T>
-std::array<const T*, kSide> tile_rows(const T* rows, std::int64_t width, std::int64_t first, std::int64_t end) {
-    std::array<const T*, kSide> at;
-    for (std::int64_t r = 0; r < kSide; ++r)
+std::array<const T*, kTileSide> tile_rows(const T* rows, std::int64_t width, std::int64_t first, std::int64_t end) {
+    std::array<const T*, kTileSide> at;
+    for (std::int64_t r = 0; r < kTileSide; ++r)
         at[static_cast<std::size_t>(r)] = rows + std::min(first + r, end - 1) * width;
     return at;
 }
@@ -191,7 +191,7 @@ namespace {
 template <class T>
 inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64_t width, bool add, double* to,
                      std::int64_t ld) {
-    for (std::int64_t r = 0; r < height; ++r, to += ld, sums += kSide) {
+    for (std::int64_t r = 0; r < height; ++r, to += ld, sums += kTileSide) {
         for (std::int64_t c = 0; c < width; ++c) {
             const double sum = sign * static_cast<double>(sums[c]);
             to[c] = add ? to[c] + sum : sum;
@@ -233,16 +233,16 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                 const bool add = into != Into::kEmpty || pass > 0 || panel > 0;
                 const T *right_rows = panels.rows(panel), *left_rows = right_rows + sides.left_row * panels.width();
                 const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
-                for (std::int64_t i = i_first; i < i_last; i += kSide) {
+                for (std::int64_t i = i_first; i < i_last; i += kTileSide) {
                     const auto a = tile_rows(left_rows, panels.width(), i, n_left);
-                    const std::int64_t height = std::min(kSide, i_last - i);
-                    for (std::int64_t j = triangle ? std::max(i, j_first) : j_first; j < j_last; j += kSide) {
+                    const std::int64_t height = std::min(kTileSide, i_last - i);
+                    for (std::int64_t j = triangle ? std::max(i, j_first) : j_first; j < j_last; j += kTileSide) {
                         const auto b = tile_rows(right_rows, panels.width(), j, n_right);
-                        T sums[kSide * kSide];
+                        T sums[kTileSide * kTileSide];
                         kernel(a.data(), b.data(), panels.first_feature(panel), n, sums);
-                        const std::int64_t width = std::min(kSide, j_last - j);
-                        if (height == kSide && width == kSide) {  // of a size that the compiler knows
-                            add_sums(sums, sign, kSide, kSide, add, out + i * ld + j, ld);
+                        const std::int64_t width = std::min(kTileSide, j_last - j);
+                        if (height == kTileSide && width == kTileSide) {  // of a size that the compiler knows
+                            add_sums(sums, sign, kTileSide, kTileSide, add, out + i * ld + j, ld);
                         } else {
                             add_sums(sums, sign, height, width, add, out + i * ld + j, ld);
                         }
@@ -357,7 +357,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     if (left.n_features() == 0) return;
     const Sides<T> sides{left, right, i0, i1, j0, j1};
     const std::int64_t n_left = i1 - i0, n_right = j1 - j0;
-    const std::int64_t tiles_down = ceil_div(n_left, kSide), tiles_across = ceil_div(n_right, kSide);
+    const std::int64_t tiles_down = ceil_div(n_left, kTileSide), tiles_across = ceil_div(n_right, kTileSide);
     const auto& kernels = margin_kernels<T>();
     const auto tile_kernel = kernels.feature_sums[static_cast<int>(difference)];
     const auto row_kernel = kernels.row_sums[static_cast<int>(difference)];
@@ -368,22 +368,22 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
         return i * tiles_across + j - (one_triangle ? i * (i + 1) / 2 : 0);
     };
     const std::int64_t n_tiles = tile_at(tiles_down - 1, tiles_across - 1) + 1;
-    run.require_memory(n_tiles * (kSide * kSide * static_cast<std::int64_t>(sizeof(T)) + 1),
+    run.require_memory(n_tiles * (kTileSide * kTileSide * static_cast<std::int64_t>(sizeof(T)) + 1),
                        "the weights of " + std::to_string(n_left) + " x " + std::to_string(n_right) + " pairs",
                        "raise max_memory");
-    Buffer<T> weights(n_tiles * kSide * kSide);
+    Buffer<T> weights(n_tiles * kTileSide * kTileSide);
     Buffer<std::uint8_t> rows_used(n_tiles);
     parallel_for(run, tiles_down, [&](std::int64_t i, int) {
         for (std::int64_t j = one_triangle ? i : 0; j < tiles_across; ++j) {
-            T* to = weights.data() + tile_at(i, j) * kSide * kSide;
-            std::fill_n(to, kSide * kSide, T(0));
+            T* to = weights.data() + tile_at(i, j) * kTileSide * kTileSide;
+            std::fill_n(to, kTileSide * kTileSide, T(0));
             unsigned used = 0;
-            const std::int64_t n_columns = std::min(kSide, n_right - j * kSide);
-            for (std::int64_t r = 0; r < std::min(kSide, n_left - i * kSide); ++r) {
-                const std::int64_t row = i * kSide + r;
+            const std::int64_t n_columns = std::min(kTileSide, n_right - j * kTileSide);
+            for (std::int64_t r = 0; r < std::min(kTileSide, n_left - i * kTileSide); ++r) {
+                const std::int64_t row = i * kTileSide + r;
                 for (std::int64_t c = one_triangle && i == j ? r + 1 : 0; c < n_columns; ++c) {
-                    const std::int64_t column = j * kSide + c;
-                    T& weight = to[r * kSide + c];
+                    const std::int64_t column = j * kTileSide + c;
+                    T& weight = to[r * kTileSide + c];
                     weight = static_cast<T>(g[row * ld + column] + (one_triangle ? g[column * ld + row] : 0.0));
                     used |= static_cast<unsigned>(weight != T(0)) << r;
                 }
@@ -393,7 +393,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     });
 
     Panels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run, sides.packed());
-    const std::int64_t stripe = block_side(n_left) / kSide;  // tiles, down
+    const std::int64_t stripe = block_side(n_left) / kTileSide;  // tiles, down
     sum_panels<T>(
         panels, ceil_div(tiles_down, stripe), [&] { sides.pack(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
@@ -403,19 +403,19 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
             Sums<T> sum(n, to);
             const std::int64_t i_first = task * stripe, i_last = std::min(i_first + stripe, tiles_down);
             for (std::int64_t j = one_triangle ? i_first : 0; j < tiles_across; ++j) {
-                const auto b = tile_rows(right_rows, panels.width(), j * kSide, n_right);  // stay in L1
+                const auto b = tile_rows(right_rows, panels.width(), j * kTileSide, n_right);  // stay in L1
                 for (std::int64_t i = i_first; i < (one_triangle ? std::min(i_last, j + 1) : i_last); ++i) {
                     const std::int64_t at = tile_at(i, j);
                     const unsigned used = rows_used[at];
                     if (used == 0) continue;
-                    const auto a = tile_rows(left_rows, panels.width(), i * kSide, n_left);
-                    const T* w = weights.data() + at * kSide * kSide;
+                    const auto a = tile_rows(left_rows, panels.width(), i * kTileSide, n_left);
+                    const T* w = weights.data() + at * kTileSide * kTileSide;
                     if ((used & (used - 1)) == 0) {  // one row alone
                         const int r = used == 1 ? 0 : used == 2 ? 1 : used == 4 ? 2 : 3;
-                        row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kSide, of_panel.data(), n,
-                                   sum.add(kSide));
+                        row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kTileSide, of_panel.data(), n,
+                                   sum.add(kTileSide));
                     } else {
-                        tile_kernel(a.data(), b.data(), w, of_panel.data(), n, sum.add(kSide * kSide));
+                        tile_kernel(a.data(), b.data(), w, of_panel.data(), n, sum.add(kTileSide * kTileSide));
                     }
                 }
             }
@@ -456,15 +456,15 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     sort(pairs, data.n_samples(), run);
 
     struct Group {  // of one sample with four others
-        std::int64_t i, j[kSide], n;
-        T g[kSide];
+        std::int64_t i, j[kTileSide], n;
+        T g[kTileSide];
     };
     std::vector<Group> groups;
     for (std::size_t p = 0; p < pairs.size();) {
         const auto [i, j, first_g] = pairs[p];
         double weight = first_g;
         for (++p; p < pairs.size() && pairs[p].i == i && pairs[p].j == j; ++p) weight += pairs[p].g;
-        if (groups.empty() || groups.back().i != i || groups.back().n == kSide) {
+        if (groups.empty() || groups.back().i != i || groups.back().n == kTileSide) {
             groups.push_back({i, {j, j, j, j}, 0, {}});
         }
         Group& group = groups.back();
@@ -487,9 +487,9 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
             const std::int64_t last = std::min((task + 1) * kGroupsPerTask, n_groups);
             for (std::int64_t k = task * kGroupsPerTask; k < last; ++k) {
                 const Group& group = groups[static_cast<std::size_t>(k)];
-                const T* right[kSide];
-                for (std::int64_t c = 0; c < kSide; ++c) right[c] = rows + group.j[c] * width;
-                kernel(rows + group.i * width, right, group.g, of_panel.data(), n, sum.add(kSide));
+                const T* right[kTileSide];
+                for (std::int64_t c = 0; c < kTileSide; ++c) right[c] = rows + group.j[c] * width;
+                kernel(rows + group.i * width, right, group.g, of_panel.data(), n, sum.add(kTileSide));
             }
             sum.flush();
         },
@@ -525,10 +525,10 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                     const std::int64_t first = neighbors.begins[at(t * n_groups + g)];
                     const std::int64_t end = neighbors.begins[at(t * n_groups + g + 1)];
                     Sums<T> sum(n, sums.data() + g * width), count(n, counts + g * width);
-                    for (std::int64_t p = first; p < end; p += kSide) {
-                        const T* right[kSide];
-                        T strengths[kSide] = {}, weights[kSide] = {};
-                        for (std::int64_t c = 0; c < kSide; ++c) {
+                    for (std::int64_t p = first; p < end; p += kTileSide) {
+                        const T* right[kTileSide];
+                        T strengths[kTileSide] = {}, weights[kTileSide] = {};
+                        for (std::int64_t c = 0; c < kTileSide; ++c) {
                             const std::int64_t neighbor = std::min(p + c, end - 1);
                             right[c] = rows + neighbors.samples[at(neighbor)] * width;
                             if (p + c >= end) continue;
@@ -536,7 +536,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                             weights[c] = static_cast<T>(neighbors.weights[at(neighbor)]);
                         }
                         kernel(rows + (sides.left_row + t) * width, right, strengths, weights, of_panel.data(), n,
-                               sum.add(kSide), count.add(kSide));
+                               sum.add(kTileSide), count.add(kTileSide));
                     }
                     if (first == end) continue;
                     sum.flush();

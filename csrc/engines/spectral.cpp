@@ -19,11 +19,11 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 // Reflectors that are applied at once, and vectors that one task applies them to. Measured at n = 2000, one thread:
 // blocks of 64 / 96 / 128 / 192 take 0.42 / 0.40 / 0.41 / 0.43 s, against 0.46 s of dormtr; slabs of 256 take 3 % more.
-constexpr std::int64_t kBlock = 96;
+constexpr std::int64_t kVectorBlock = 96;
 constexpr std::int64_t kSlab = 512;
 
 // Tiles of a product, and how much of its inner size one BLAS call takes: a cancel is seen after each, 0.05 s at most.
-constexpr std::int64_t kSide = 512;
+constexpr std::int64_t kProductSide = 512;
 constexpr std::int64_t kStep = 4096;
 
 // Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and
@@ -31,15 +31,15 @@ constexpr std::int64_t kStep = 4096;
 template <class F>
 void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-    for (std::int64_t j = 0; j < n; j += kSide) {
-        for (std::int64_t i = lower ? j : 0; i < m; i += kSide) tiles.emplace_back(i, j);
+    for (std::int64_t j = 0; j < n; j += kProductSide) {
+        for (std::int64_t i = lower ? j : 0; i < m; i += kProductSide) tiles.emplace_back(i, j);
     }
     parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t t, int) {
         const auto [i, j] = tiles[at(t)];
         std::int64_t k0 = 0;
         do {  // once even for k = 0, to set the result
             run.checkpoint();
-            product(i, std::min(kSide, m - i), j, std::min(kSide, n - j), k0, std::min(kStep, k - k0));
+            product(i, std::min(kProductSide, m - i), j, std::min(kProductSide, n - j), k0, std::min(kStep, k - k0));
             k0 += kStep;
         } while (k0 < k);
     });
@@ -218,9 +218,9 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
 // and a small triangular solve.
 void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& run) {
     if (!reflectors_ || last <= first || n_ < 2) return;
-    const std::int64_t n = n_, blocks = ceil_div(n - 1, kBlock), slabs = ceil_div(last - first, kSlab);
-    auto panels = buffers<double>(run.n_threads(), kBlock * (n + kSlab));  // V and V' Z
-    Buffer<double> T_inverse(blocks * kBlock * kBlock);
+    const std::int64_t n = n_, blocks = ceil_div(n - 1, kVectorBlock), slabs = ceil_div(last - first, kSlab);
+    auto panels = buffers<double>(run.n_threads(), kVectorBlock * (n + kSlab));  // V and V' Z
+    Buffer<double> T_inverse(blocks * kVectorBlock * kVectorBlock);
 
     auto copy_reflectors = [&](std::int64_t j0, std::int64_t columns, double* V) {
         const std::int64_t rows = n - 1 - j0;
@@ -238,26 +238,28 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
         }
     };
     parallel_for(run, blocks, [&](std::int64_t block, int slot) {
-        const std::int64_t j0 = block * kBlock, columns = std::min(kBlock, n - 1 - j0), rows = n - 1 - j0;
-        double *V = panels[at(slot)].data(), *T = T_inverse.data() + block * kBlock * kBlock;
+        const std::int64_t j0 = block * kVectorBlock, columns = std::min(kVectorBlock, n - 1 - j0), rows = n - 1 - j0;
+        double *V = panels[at(slot)].data(), *T = T_inverse.data() + block * kVectorBlock * kVectorBlock;
         copy_reflectors(j0, columns, V);
-        gemm('T', 'N', columns, columns, rows, 1.0, V, rows, V, rows, 0.0, T, kBlock);
+        gemm('T', 'N', columns, columns, rows, 1.0, V, rows, V, rows, 0.0, T, kVectorBlock);
         for (std::int64_t j = 0; j < columns; ++j) {
             const double tau = tau_[at(j0 + j)];
-            T[j * kBlock + j] = tau == 0 ? 1 : 1 / tau;
+            T[j * kVectorBlock + j] = tau == 0 ? 1 : 1 / tau;
         }
     });
     parallel_for(run, slabs, [&](std::int64_t slab, int slot) {
-        double *V = panels[at(slot)].data(), *VtZ = V + kBlock * n;
+        double *V = panels[at(slot)].data(), *VtZ = V + kVectorBlock * n;
         const std::int64_t begin = first + slab * kSlab, vectors = std::min(kSlab, last - begin);
         for (std::int64_t block = blocks - 1; block >= 0; --block) {
             run.checkpoint();
-            const std::int64_t j0 = block * kBlock, columns = std::min(kBlock, n - 1 - j0), rows = n - 1 - j0;
+            const std::int64_t j0 = block * kVectorBlock, columns = std::min(kVectorBlock, n - 1 - j0),
+                               rows = n - 1 - j0;
             double* Z = Z_.data() + begin * n + j0 + 1;
             copy_reflectors(j0, columns, V);
-            gemm('T', 'N', columns, vectors, rows, 1.0, V, rows, Z, n, 0.0, VtZ, kBlock);
-            trsm('U', columns, vectors, T_inverse.data() + block * kBlock * kBlock, kBlock, VtZ, kBlock);
-            gemm('N', 'N', rows, vectors, columns, -1.0, V, rows, VtZ, kBlock, 1.0, Z, n);
+            gemm('T', 'N', columns, vectors, rows, 1.0, V, rows, Z, n, 0.0, VtZ, kVectorBlock);
+            trsm('U', columns, vectors, T_inverse.data() + block * kVectorBlock * kVectorBlock, kVectorBlock, VtZ,
+                 kVectorBlock);
+            gemm('N', 'N', rows, vectors, columns, -1.0, V, rows, VtZ, kVectorBlock, 1.0, Z, n);
         }
     });
 }
@@ -305,7 +307,7 @@ void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) 
 }
 
 std::int64_t vectors_memory(std::int64_t n, int n_threads) {
-    return 8 * kBlock * (n_threads * (n + kSlab) + n + kBlock);
+    return 8 * kVectorBlock * (n_threads * (n + kSlab) + n + kVectorBlock);
 }
 
 void fix_sign(std::int64_t n, double* v) {

@@ -7,8 +7,6 @@
 
 namespace fastfs::core {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
                    std::int64_t k) {
     const std::int64_t N = samples.n_samples(), C = samples.n_classes();
@@ -87,7 +85,7 @@ Numbers Products<T>::prices(const Numbers& g) const {
             });
     }
     for (std::int64_t m = 0; m < d; ++m) {
-        if (kernels_.is_constant(m)) prices[at(m)] = kInfinity;
+        if (kernels_.is_constant(m)) prices[at(m)] = std::numeric_limits<double>::infinity();
     }
     return prices;
 }

@@ -7,7 +7,7 @@
 namespace fastfs::core {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // How many columns of A each class gets: one, the largest classes first, and then those with most samples a column.
 std::vector<std::int64_t> share_columns(const SortedSamples& samples, std::int64_t k) {
@@ -43,16 +43,16 @@ Numbers class_wise_start(const SortedSamples& samples, const T* K, std::int64_t 
     for (std::int64_t q = 0; q < samples.n_classes(); ++q) {
         const std::int64_t begin = samples.begins[at(q)], end = samples.begins[at(q + 1)];
         std::vector<std::int64_t> cell(at(end - begin));
-        Numbers nearest(at(end - begin), kInfinity);
+        Numbers nearest(at(end - begin), kUnbounded);
         for (std::int64_t c = 0; c < n_columns[at(q)]; ++c) {
             std::int64_t centre = begin;
-            double best = kInfinity;
+            double best = kUnbounded;
             for (std::int64_t i = begin; i < end; ++i) {
                 double sum = 0;
                 if (c == 0) {
                     for (std::int64_t j = begin; j < end; ++j) sum += distance(i, j);
                 } else {
-                    sum = nearest[at(i - begin)] < 0 ? kInfinity : -nearest[at(i - begin)];
+                    sum = nearest[at(i - begin)] < 0 ? kUnbounded : -nearest[at(i - begin)];
                 }
                 if (sum < best) {
                     best = sum;

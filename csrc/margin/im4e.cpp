@@ -18,7 +18,7 @@ namespace {
 // FASTFS_MARGIN_SIGMA_AUTO is this times the median distance to the nearest hit under the first weights. Of the factors
 // from 0.1 to 8, 2 for IM4E and 4 for IMMIGRATE win most often against sigma = 1, on 19 or 20 data sets: see
 // benchmarks/papers/immigrate.py.
-constexpr double kAutomaticSigma = 2;
+constexpr double kIm4eSigma = 2;
 
 const Name kStart = Name::of_matrix(2, "start");
 
@@ -79,8 +79,8 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         const ScaledFeatures left = drawn ? anchors->of(seen) : seen;
         pair_sums<T>(drawn ? left : seen, i0, i1, seen, 0, n, Difference::kAbsolute, blocks.f.data(), n, run);
     };
-    result.sigma = softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, anchors->rows(), blocks,
-                                 run, distances);
+    result.sigma =
+        softmax_scale(options.sigma, options.sigma_rule, kIm4eSigma, classes, anchors->rows(), blocks, run, distances);
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
     result.converged = 0;

@@ -24,7 +24,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 // As in im4e.cpp.
-constexpr double kAutomaticSigma = 4;
+constexpr double kImmigrateSigma = 4;
 
 // W = sum_k values[k] v_k v_k' with the largest |value| first; but W itself where it was cut or given, and its diagonal
 // where it is that.
@@ -359,7 +359,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     if (weights.W.size()) form = QuadraticForm<T>(A, weights.W.data());
     const std::vector<std::int64_t> all = up_to(n);
     result.sigma =
-        softmax_scale(options.sigma, options.sigma_rule, kAutomaticSigma, classes, all, blocks, run, distances);
+        softmax_scale(options.sigma, options.sigma_rule, kImmigrateSigma, classes, all, blocks, run, distances);
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
 

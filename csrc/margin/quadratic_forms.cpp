@@ -12,7 +12,7 @@ namespace fastfs::core {
 namespace {
 
 // Rows of a task of quadratic_forms; the mirror image of its results then fills whole cache lines.
-constexpr std::int64_t kTaskRows = 8;
+constexpr std::int64_t kRowsOfTask = 8;
 
 // Features whose differences are multiplied at once, where W comes in factors: a panel of them takes 96 kB.
 constexpr std::int64_t kChunk = 512;
@@ -134,8 +134,8 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
         panels.emplace_back(round_up(chunk, kFormRows) * kPairs<T>);
         sums.emplace_back(in_chunks ? n_blocks * kFormRows * kPairs<T> : 1);
     }
-    parallel_for(run, ceil_div(i1 - i0, kTaskRows), [&](std::int64_t task, int slot) {
-        const std::int64_t first = i0 + task * kTaskRows, last = std::min(first + kTaskRows, i1);
+    parallel_for(run, ceil_div(i1 - i0, kRowsOfTask), [&](std::int64_t task, int slot) {
+        const std::int64_t first = i0 + task * kRowsOfTask, last = std::min(first + kRowsOfTask, i1);
         T *d = panels[static_cast<std::size_t>(slot)].data(), *S = sums[static_cast<std::size_t>(slot)].data();
         std::fill(d + chunk * kPairs<T>, d + round_up(chunk, kFormRows) * kPairs<T>, T(0));  // meets zeros of U
         std::int64_t rows[3], units[3];
@@ -207,8 +207,8 @@ void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, 
 
     // Slices of rows with about as many pairs in each.
     std::vector<std::int64_t> active(static_cast<std::size_t>(i1 - i0));
-    parallel_for(run, ceil_div(i1 - i0, kTaskRows), [&](std::int64_t task, int) {
-        for (std::int64_t i = i0 + task * kTaskRows; i < std::min(i0 + (task + 1) * kTaskRows, i1); ++i) {
+    parallel_for(run, ceil_div(i1 - i0, kRowsOfTask), [&](std::int64_t task, int) {
+        for (std::int64_t i = i0 + task * kRowsOfTask; i < std::min(i0 + (task + 1) * kRowsOfTask, i1); ++i) {
             const double* row = g + (i - i0) * ld;
             std::int64_t count = 0;
             for (std::int64_t j = one_triangle ? i + 1 : 0; j < n_right; ++j) count += std::abs(row[j]) > negligible;

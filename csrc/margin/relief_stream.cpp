@@ -12,7 +12,7 @@ namespace fastfs::core {
 namespace {
 
 // Targets whose scores are added up at once, with the rows of their neighbors in one table.
-constexpr std::int64_t kTargetsAtOnce = 64;
+constexpr std::int64_t kStreamTargets = 64;
 
 constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or use fewer targets";
 constexpr const char* kOneForm =
@@ -300,8 +300,8 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
     bool few = false;
     std::int64_t n_alone = 0;
     run.step("scores", 1.0);
-    for (std::int64_t first = 0; first < targets.size(); first += kTargetsAtOnce) {
-        const std::int64_t last = std::min(first + kTargetsAtOnce, targets.size());
+    for (std::int64_t first = 0; first < targets.size(); first += kStreamTargets) {
+        const std::int64_t last = std::min(first + kStreamTargets, targets.size());
         const Run::Part part(run, share(first, targets.size()), share(last, targets.size()));
         const std::vector<Neighbors> found = neighbors(first, last, of_class, n_merged);
         std::vector<std::int64_t> numbers(targets.rows.begin() + first, targets.rows.begin() + last);

@@ -24,7 +24,7 @@ constexpr double kFlat = 1e-13;
 constexpr int kMostSteps = 100, kMostHalvings = 30;
 
 // What rounding adds to a statistic at most, as a share and alone.
-constexpr double kRounding = 1e-9;
+constexpr double kRoundingOfStatistics = 1e-9;
 
 struct Cell {
     double n, ones;  // samples, and those of class 1
@@ -132,7 +132,7 @@ double interaction(const GenotypeTable& table, double level) {
         if (g > 0) fit.effects[3 + g] = log_odds(of_b[g].ones, of_b[g].n) - log_odds(of_b[0].ones, of_b[0].n);
     }
     evaluate(cells, fit);
-    const double low = level - kRounding * (1 + level);
+    const double low = level - kRoundingOfStatistics * (1 + level);
     for (int n_steps = 0; n_steps < kMostSteps; ++n_steps) {
         Effects step;
         if (2 * (saturated - fit.likelihood) < low || find_step(fit, step) < kConverged) break;

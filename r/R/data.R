@@ -71,16 +71,23 @@ read_assay <- function(x, assay) {
   SummarizedExperiment::assay(x, assay, withDimnames = FALSE)
 }
 
-read_column <- function(x, y) {
-  if (!is.character(y) || length(y) != 1) return(y)
+read_column <- function(x, y) if (is.character(y) && length(y) == 1) column_of(x, y, "y") else y
+
+# A column of colData, if `given` is a name, else what is given.
+column_of <- function(x, given, parameter) {
+  if (!is.character(given) || length(given) != 1) return(given)
   known <- names(SummarizedExperiment::colData(x))
-  if (!y %in% known) {
+  if (!given %in% known) {
     refuse(
-      "colData of x has no column '", y, "', but ",
-      if (length(known)) paste0(some_of(quoted(known)), ": name one of these") else "none: give y as a vector"
+      "colData of x has no column '", given, "', but ",
+      if (length(known)) {
+        paste0(some_of(quoted(known)), ": name one of these")
+      } else {
+        paste0("none: give ", parameter, " as a vector")
+      }
     )
   }
-  SummarizedExperiment::colData(x)[[y]]
+  SummarizedExperiment::colData(x)[[given]]
 }
 
 # ---------------------------------------------------------------------------------------------------------- matrices
@@ -100,7 +107,7 @@ read_matrix <- function(x, name, run, transposed = FALSE) {
     "a data.frame: give a matrix"
   } else if (!is.matrix(x) && (is.atomic(x) || is.list(x))) {
     paste0(
-      "a ", if (is.list(x)) "list" else paste(typeof(x), "vector"),
+      if (is.integer(x)) "an " else "a ", if (is.list(x)) "list" else paste(typeof(x), "vector"),
       if (is.numeric(x)) ": a single feature is matrix(x, ncol = 1)" else ": give a matrix of samples x features"
     )
   } else if (!is.matrix(x)) {
@@ -230,9 +237,14 @@ encode_columns <- function(values, categorical, features) {
 }
 
 categorical_mask <- function(columns, n_features, names) {
+  if (identical(columns, "all")) return(rep(TRUE, n_features))
+  columns_mask("categorical_features", columns, n_features, names, "\"all\"")
+}
+
+# Which columns are meant by a mask, numbers or names; NULL: none. The others are further words in errors.
+columns_mask <- function(parameter, columns, n_features, names, ...) {
   mask <- logical(n_features)
   if (is.null(columns)) return(mask)
-  if (identical(columns, "all")) return(!mask)
   if (is.logical(columns) && length(columns) == n_features && !anyNA(columns)) return(columns)
   if (is.character(columns) && all(columns %in% names)) {
     mask[match(columns, names)] <- TRUE
@@ -240,8 +252,8 @@ categorical_mask <- function(columns, n_features, names) {
     mask[columns] <- TRUE
   } else {
     refuse(
-      "categorical_features must be NULL, \"all\", or a mask, the numbers or the names of some of the ", n_features,
-      " features, not ", shown(columns)
+      parameter, " must be ", paste0(c("NULL", ...), ", ", collapse = ""),
+      "or a mask, the numbers or the names of some of the ", n_features, " features, not ", shown(columns)
     )
   }
   mask

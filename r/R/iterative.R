@@ -17,6 +17,7 @@ iterative_stage <- function(method, given, keep, options, fit_with) {
     found <- fit_with(handle, target, options, run, data, names)
     found$algorithm <- if (found$stored == 1) "stored" else "blocks"
     found$converged <- found$converged == 1
+    found$model <- list(x = data$x, labels = labels_of(target), scaling = scaling)
     found$messages <- margin_messages(method, found$warnings, target)
     found[setdiff(names(found), c("warnings", "stored"))]
   }

@@ -5,7 +5,7 @@
 
 # The target of other samples, or of these in another order.
 target_at <- function(target, index) {
-  target$values <- if (target$kind == "survival") target$values[index, , drop = FALSE] else target$values[index]
+  target$values <- if (is.matrix(target$values)) target$values[index, , drop = FALSE] else target$values[index]
   target
 }
 
@@ -24,7 +24,8 @@ as_values <- function(y, data, item = "label") {
     hint <- if (length(y) == data$x$n_cols) {
       "; is x transposed? Its rows must be samples, but those of an experiment features"
     }
-    refuse("y must have one ", item, " for each of the ", n, " samples of x, but has ", length(y), hint)
+    refuse("y must have one ", item, " for each of the ", n, " samples of x, but has ",
+           format(length(y), scientific = FALSE), hint)
   }
   if (anyNA(y)) {
     i <- which(is.na(y))[1]

@@ -31,8 +31,10 @@ manifest_stage <- function(given, keep) {
   }
   names <- names_of(data, target$classes)
   names$kernel <- function(i) kernels[i]
+  others <- other_scores(given$combine, given$x, data, run)
   handle <- NULL
   fit <- function(target, run) {
+    blended_with <- if (!is.null(others)) others(target)
     if (is.null(handle)) handle <<- core_result(.Call(C_manifest_new, data$x, keep, run), names)
     found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run), names)
     messages <- manifest_messages(found, kernels, d)
@@ -50,6 +52,10 @@ manifest_stage <- function(given, keep) {
       vectors <- paste0(part, "_eigenvectors")
       if (n_problems > 1) dim(found[[values]]) <- shape[-1]
       dim(found[[vectors]]) <- shape
+    }
+    if (!is.null(blended_with)) {
+      found$manifest_scores <- stats::setNames(found$scores, data$features)
+      found$scores <- unit_interval(found$scores) + unit_interval(blended_with)
     }
     found$accuracy_reason <- manifest_reason(found, d, options)
     found$messages <- messages
@@ -75,6 +81,57 @@ read_scale <- function(given, classes, by_rest) {
     )
   }
   c(scale, list(rule = "given", sigma = as.double(sigma)))
+}
+
+# A function of the target that returns the scores to add.
+other_scores <- function(combine, x, data, run) {
+  if (is.null(combine)) return(NULL)
+  d <- data$x$n_cols
+  checked <- function(scores, what) {
+    if (!is.numeric(scores) || length(scores) != d) {
+      refuse(what, " one score for each of the ", d, " features, but ", length(scores), " of class ", class(scores)[1])
+    }
+    finite <- is.finite(scores)
+    largest <- max(scores[finite], 0)
+    # A constant feature has no F statistic, and one that separates the classes perfectly an infinite one.
+    ifelse(finite, scores, ifelse(is.na(scores) | scores < 0, min(scores[finite], 0), if (largest > 0) largest else 1))
+  }
+  if (is.numeric(combine)) {
+    if (!all(is.finite(combine))) refuse("the scores given as combine have missing or infinite values")
+    scores <- checked(unname(combine), "combine must have")
+    return(function(target) scores)
+  }
+  if (is.function(combine)) {
+    return(function(target) {
+      checked(unname(combine(x, factor(target$classes[target$values + 1L], target$classes))), "combine must return")
+    })
+  }
+  choose_word("combine", combine, "f", "one score for each feature", "a function of x and y that returns them", "NULL")
+  dense <- without_zeros(data$x, run)
+  function(target) checked(f_statistics(dense, target), "the F test must give")
+}
+
+# Of the analysis of variance of each feature.
+f_statistics <- function(values, target) {
+  means_of <- if (values$by_row) rowMeans else colMeans
+  within <- between <- 0
+  centre <- means_of(values$values)
+  for (k in seq_along(target$classes)) {
+    own <- take_samples(values, which(target$values == k - 1L))
+    n <- own$n_rows
+    mean <- means_of(own$values)
+    residuals <- own$values - if (own$by_row) mean else rep(mean, each = n)
+    within <- within + n * means_of(residuals^2)
+    between <- between + n * (mean - centre)^2
+  }
+  K <- n_classes(target)
+  (between / (K - 1)) / (within / (values$n_rows - K))
+}
+
+# Moved and scaled to [0, 1]; all equal ones become 0.
+unit_interval <- function(scores) {
+  span <- max(scores) - min(scores)
+  if (span > 0) (scores - min(scores)) / span else 0 * scores
 }
 
 MANIFEST <- c(sigma = 1L, one_sample = 2L, trace = 4L, no_contrast = 8L, agreement = 16L, digits = 32L)
@@ -136,7 +193,7 @@ manifest_reason <- function(found, d, options) {
 
 manifest <- function(x, y, n_features_to_select = NULL, sigma = "median", sigma_factor = 0.5, sigma_percentile = 50,
                      normalize = 0, form = "pencil", accuracy = "auto", rank = 50, multiclass = "ovr",
-                     n_components = 0, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+                     combine = NULL, n_components = 0, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
                      verbose = FALSE) {
   run_method("manifest", as.list(environment()))
 }

@@ -16,9 +16,9 @@ ROUNDING <- 1e-14
 # What another score must reach to be as large as each of these.
 reach <- function(scores) scores - pmax(TIE * abs(scores), ROUNDING * max(abs(scores)))
 
-permutation_test <- function(method, x, y, options = list(), blocks = NULL, groups = NULL, statistic = "z",
-                             ranking = "score", n_permutations = "auto", stop = NULL, fdr = "bh", random_state = 0,
-                             verbose = FALSE) {
+permutation_test <- function(method, x, y, options = list(), blocks = NULL, groups = NULL, covariates = NULL,
+                             statistic = "z", ranking = "score", n_permutations = "auto", stop = NULL, fdr = "bh",
+                             random_state = 0, verbose = FALSE) {
   method <- method_name(method)
   choose_word("statistic", statistic, c("z", "score"))
   choose_word("ranking", ranking, c("score", "z"))
@@ -36,9 +36,9 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   }
   stage <- STAGES[[method]](given, TRUE)
   run <- quiet(stage$run)
-  design <- new_design(stage$target, blocks, groups, stage$data$x$n_rows)
+  design <- design_of(stage$target, x, blocks, groups, stage$data$x$n_rows, covariates)
   check_design(design)
-  exact <- design$n_distinct <= 1 + most
+  exact <- is_uniform(design) && design$n_distinct <= 1 + most
   if (exact) {
     most <- design$n_distinct - 1
     may_stop <- FALSE
@@ -51,7 +51,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   overall <- overall_statistic(found)
 
   score_at <- function(labeling) {
-    found <- stage$fit(target_at(stage$target, labeling), run)
+    found <- stage$fit(labeling, run)
     list(scores = found$scores, overall = overall_statistic(found))
   }
   if (!is.null(stage$score_labelings)) score_at <- score_projse(stage, run)
@@ -63,7 +63,7 @@ overall_statistic <- function(found) max(if (is.null(found$statistic)) found$sco
 
 score_projse <- function(stage, run) {
   function(labeling) {
-    scores <- drop(stage$score_labelings(matrix(stage$target$values[labeling]), run))
+    scores <- drop(stage$score_labelings(matrix(labeling$values), run))
     list(scores = scores, overall = max(scores))
   }
 }
@@ -71,6 +71,7 @@ score_projse <- function(stage, run) {
 # The scores under other labelings, a column each, and their overall statistics.
 permute <- function(design, score_at, scores, overall, most, exact, may_stop, statistic, verbose) {
   labelings <- if (exact) other_labelings(design)
+  design <- ready_to_draw(design)
   bar <- progress_bar(most, verbose)
   rows <- list()
   own <- numeric()

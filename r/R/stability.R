@@ -22,7 +22,7 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
   stage <- STAGES[[method]](given, FALSE)
   n <- stage$data$x$n_rows
   d <- stage$data$x$n_cols
-  design <- new_design(stage$target, blocks, groups, n)
+  design <- design_of(stage$target, x, blocks, groups, n)
   parts <- sampling_units(design)
   strata <- split(seq_along(parts$strata), parts$strata)
   if (scheme == "complementary") {
@@ -136,7 +136,9 @@ select_on <- function(method, given, rows) {
   if (!is.null(given$distances)) given$distances <- as.matrix(given$distances)[rows, rows]
   stage <- STAGES[[method]](given, FALSE)
   count_selected(given$n_features_to_select, stage$data$x$n_cols)
-  new_result(method, stage, stage$fit(stage$target, quiet(stage$run)), given$n_features_to_select)
+  found <- new_result(method, stage, stage$fit(stage$target, quiet(stage$run)), given$n_features_to_select)
+  # Not what else it found, which may refer to the samples.
+  found[c("selected", "scores")]
 }
 
 # The index of Nogueira et al. (definition 4) and its variance (theorem 7).

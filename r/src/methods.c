@@ -194,12 +194,6 @@ static void free_immigrate(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
-static SEXP of_int32_history(const double* values, int32_t n) {
-    SEXP found = Rf_allocVector(REALSXP, n);
-    for (int32_t i = 0; i < n; ++i) REAL(found)[i] = values[i];
-    return found;
-}
-
 static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_immigrate_options options = FASTFS_IMMIGRATE_OPTIONS_INIT;
@@ -218,8 +212,8 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     if (status == FASTFS_OK) status = fastfs_immigrate_get(fitted, &result);
     RETURN_FAILURE(call, status);
     ADD_OUTPUTS(found, result, immigrate_outputs, d);
-    add(found, "cost", of_int32_history(result.cost, result.n_iter));
-    add(found, "objective", of_int32_history(result.objective, result.n_iter));
+    add(found, "cost", of_doubles(result.cost, result.n_iter));
+    add(found, "objective", of_doubles(result.objective, result.n_iter));
     free_immigrate(handle);
     UNPROTECT(n_protected);
     return found;
@@ -242,6 +236,57 @@ static SEXP immigrate_pairs(SEXP values, SEXP vectors, SEXP without_leading, SEX
     add(found, "b", of_int64s(b, n_found));
     UNPROTECT(n_protected);
     return found;
+}
+
+/* ---- predictions of IM4E and IMMIGRATE ------------------------------------------------------------------------------
+ */
+
+static const struct field metric_fields[] = {
+    {"sigma", AT(fastfs_margin_metric, sigma), F64, NULL},
+    {"features", AT(fastfs_margin_metric, features), INT64S, NULL},
+    {"n_features", AT(fastfs_margin_metric, n_features), I64, NULL},
+    {"weights", AT(fastfs_margin_metric, weights), DOUBLES, NULL},
+    {"rank", AT(fastfs_margin_metric, rank), I64, NULL},
+    {"values", AT(fastfs_margin_metric, values), DOUBLES, NULL},
+    {"vectors", AT(fastfs_margin_metric, vectors), DOUBLES, NULL},
+};
+
+/* A column for each row of X: its distances to the classes. */
+static SEXP margin_distances(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_X, SEXP given_run) {
+    const fastfs_margin* margin = handle_of(pointer, margin_tag);
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    const int64_t n_classes = (int64_t)Rf_asReal(n_classes_);
+    READ_OPTIONS(given, metric, metric_fields);
+    read_matrix(given_X, &X);
+    SEXP distances = PROTECT(Rf_allocMatrix(REALSXP, (int)n_classes, (int)X.n_rows));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_margin_distances(margin, y, n_classes, &metric, &X, &call.run, REAL(distances)));
+    UNPROTECT(n_protected);
+    return distances;
+}
+
+/* The parts of the margins, sample after sample: of its features, or the rows of its matrix of pairs. */
+static SEXP margin_explain(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_X, SEXP wanted,
+                           SEXP given_run) {
+    const fastfs_margin* margin = handle_of(pointer, margin_tag);
+    fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, metric, metric_fields);
+    read_matrix(given_X, &X);
+    const int64_t n_parts = metric.weights == NULL ? metric.n_features * metric.n_features : metric.n_features;
+    SEXP parts = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)(X.n_rows * n_parts)));
+    const int64_t *y = as_int64s(labels), *classes = as_int64s(wanted);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_margin_explain(margin, y, (int64_t)Rf_asReal(n_classes), &metric, &X, classes,
+                                               &call.run, REAL(parts)));
+    UNPROTECT(n_protected);
+    return parts;
 }
 
 /* ---- ManiFeSt ---------------------------------------------------------------------------------------------------- */
@@ -525,6 +570,8 @@ static const struct field kernel_fields[] = {
     {"scaling", AT(fastfs_ikdr_kernels, scaling), WORD, scalings},
     {"width", AT(fastfs_ikdr_kernels, width), WORD, widths},
     {"delta", AT(fastfs_ikdr_kernels, delta), F64, NULL},
+    {"matrices", AT(fastfs_ikdr_kernels, matrices), DOUBLES, NULL},
+    {"n_samples", AT(fastfs_ikdr_kernels, n_samples), I64, NULL},
 };
 static const struct word interpretabilities[] = {
     {"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}, {NULL, 0}};
@@ -591,6 +638,129 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     return found;
 }
 
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
+
+/* How many pairs to make room for. */
+static R_xlen_t most_pairs(int64_t asked, int64_t n) {
+    const int64_t pairs = n * (n - 1) / 2;
+    return (R_xlen_t)(asked < pairs ? asked : pairs);
+}
+
+static int64_t* int64s(R_xlen_t n) { return (int64_t*)R_alloc((size_t)n + 1, sizeof(int64_t)); }
+
+static const struct word correlations[] = {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}, {NULL, 0}};
+static const struct field correlation_fields[] = {
+    {"correlation", AT(fastfs_differential_correlation_options, correlation), WORD, correlations},
+    {"n_pairs", AT(fastfs_differential_correlation_options, n_pairs), I64, NULL},
+    {"chosen", AT(fastfs_differential_correlation_options, features), INT64S, NULL},
+    {"n_chosen", AT(fastfs_differential_correlation_options, n_features), I64, NULL},
+    {"labelings", AT(fastfs_differential_correlation_options, labelings), INT64S, NULL},
+    {"n_labelings", AT(fastfs_differential_correlation_options, n_labelings), I64, NULL},
+};
+
+/* Pairs and their correlations: two numbers a pair. */
+static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
+    fastfs_differential_correlation_options options = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
+    fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, options, correlation_fields);
+    read_matrix(given_X, &X);
+    const R_xlen_t d = (R_xlen_t)X.n_cols;
+    const R_xlen_t most = most_pairs(options.n_pairs, options.features == NULL ? d : options.n_features);
+    SEXP found = PROTECT(new_list(9));
+    result.scores = REAL(doubles_in(found, "scores", d));
+    result.null_maxima = REAL(doubles_in(found, "null_maxima", (R_xlen_t)options.n_labelings));
+    result.constant = integers_in(found, "constant", d);
+    result.pairs = int64s(2 * most);
+    result.copies = int64s(2 * FASTFS_CORRELATION_LISTED);
+    result.correlations = (double*)R_alloc((size_t)(2 * most) + 1, sizeof(double));
+    result.z = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    result.pvalues = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_differential_correlation(&X, y, &options, &call.run, &result));
+    const R_xlen_t n = (R_xlen_t)result.n_pairs, n_copies = (R_xlen_t)result.n_copies;
+    add(found, "pairs", of_int64s(result.pairs, 2 * n));
+    add(found, "correlations", of_doubles(result.correlations, 2 * n));
+    add(found, "statistic", of_doubles(result.z, n));
+    add(found, "pvalues", of_doubles(result.pvalues, options.n_labelings > 0 ? n : 0));
+    add(found, "n_copies", Rf_ScalarReal((double)n_copies));
+    add(found, "copies",
+        of_int64s(result.copies, 2 * (n_copies < FASTFS_CORRELATION_LISTED ? n_copies : FASTFS_CORRELATION_LISTED)));
+    UNPROTECT(n_protected);
+    return found;
+}
+
+static const struct field snp_pairs_fields[] = {
+    {"n_pairs", AT(fastfs_snp_pairs_options, n_pairs), I64, NULL},
+    {"chosen", AT(fastfs_snp_pairs_options, snps), INT64S, NULL},
+    {"n_chosen", AT(fastfs_snp_pairs_options, n_snps), I64, NULL},
+    {"labelings", AT(fastfs_snp_pairs_options, labelings), INT64S, NULL},
+    {"n_labelings", AT(fastfs_snp_pairs_options, n_labelings), I64, NULL},
+};
+
+/* Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class first in R's order. */
+static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
+    fastfs_snp_pairs_options options = FASTFS_SNP_PAIRS_OPTIONS_INIT;
+    fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, options, snp_pairs_fields);
+    read_matrix(given_X, &X);
+    const R_xlen_t d = (R_xlen_t)X.n_cols;
+    const R_xlen_t most = most_pairs(options.n_pairs, options.snps == NULL ? d : options.n_snps);
+    SEXP found = PROTECT(new_list(8));
+    result.null_maxima = REAL(doubles_in(found, "null_maxima", (R_xlen_t)options.n_labelings));
+    result.constant = integers_in(found, "constant", d);
+    result.pairs = int64s(2 * most);
+    result.degrees = int64s(most);
+    result.tables = int64s(18 * most);
+    result.statistics = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    result.pvalues = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    const int64_t* y = as_int64s(labels);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_snp_pairs(&X, y, &options, &call.run, &result));
+    const R_xlen_t n = (R_xlen_t)result.n_pairs;
+    add(found, "pairs", of_int64s(result.pairs, 2 * n));
+    add(found, "statistic", of_doubles(result.statistics, n));
+    add(found, "degrees", of_int64s(result.degrees, n));
+    add(found, "tables", of_int64s(result.tables, 18 * n));
+    add(found, "pvalues", of_doubles(result.pvalues, options.n_labelings > 0 ? n : 0));
+    add(found, "n_tested", Rf_ScalarReal((double)result.n_tested));
+    UNPROTECT(n_protected);
+    return found;
+}
+
+static const struct field ld_clumps_fields[] = {
+    {"r2", AT(fastfs_ld_clumps_options, r2), F64, NULL},
+    {"window", AT(fastfs_ld_clumps_options, window), I64, NULL},
+    {"n_clumps", AT(fastfs_ld_clumps_options, n_clumps), I64, NULL},
+    {"positions", AT(fastfs_ld_clumps_options, positions), INT64S, NULL},
+    {"chromosomes", AT(fastfs_ld_clumps_options, chromosomes), INT64S, NULL},
+};
+
+static SEXP ld_clumps(SEXP given_X, SEXP scores, SEXP given, SEXP given_run) {
+    fastfs_ld_clumps_options options = FASTFS_LD_CLUMPS_OPTIONS_INIT;
+    fastfs_ld_clumps_result result = FASTFS_LD_CLUMPS_RESULT_INIT;
+    fastfs_matrix X;
+    struct call call;
+    int n_protected = 1;
+    READ_OPTIONS(given, options, ld_clumps_fields);
+    read_matrix(given_X, &X);
+    SEXP found = PROTECT(new_list(2));
+    result.leads = int64s((R_xlen_t)X.n_cols);
+    result.clumps = int64s((R_xlen_t)X.n_cols);
+    begin_call(&call, given_run);
+    RETURN_FAILURE(call, fastfs_ld_clumps(&X, REAL(scores), &options, &call.run, &result));
+    add(found, "leads", of_int64s(result.leads, (R_xlen_t)result.n_clumps));
+    add(found, "clump", of_int64s(result.clumps, (R_xlen_t)X.n_cols));
+    UNPROTECT(n_protected);
+    return found;
+}
+
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
 static SEXP info(SEXP given_run) {
@@ -614,12 +784,17 @@ static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(im4e, 5),
                                         SHIM(immigrate, 5),
                                         SHIM(immigrate_pairs, 5),
+                                        SHIM(margin_distances, 6),
+                                        SHIM(margin_explain, 7),
                                         SHIM(manifest_new, 3),
                                         SHIM(manifest_fit, 7),
                                         SHIM(projse, 6),
                                         SHIM(projse_label_scores, 5),
                                         SHIM(disc, 4),
                                         SHIM(ikdr, 6),
+                                        SHIM(differential_correlation, 4),
+                                        SHIM(snp_pairs, 4),
+                                        SHIM(ld_clumps, 4),
                                         SHIM(info, 1),
                                         {NULL, NULL, 0}};
 

@@ -107,6 +107,12 @@ SEXP of_int64s(const int64_t* values, R_xlen_t n) {
     return found;
 }
 
+SEXP of_doubles(const double* values, R_xlen_t n) {
+    SEXP found = Rf_allocVector(REALSXP, n);
+    for (R_xlen_t i = 0; i < n; ++i) REAL(found)[i] = values[i];
+    return found;
+}
+
 static SEXP copy_of(const void* from, enum kind kind, R_xlen_t n) {
     if (kind == INT64S) return of_int64s(from, n);
     SEXP found = Rf_allocVector(kind == DOUBLES ? REALSXP : INTSXP, n);
@@ -163,14 +169,17 @@ double number(SEXP list, const char* name) { return Rf_asReal(element(list, name
 
 void read_matrix(SEXP given, fastfs_matrix* X) {
     static const struct word storages[] = {
-        {"dense", FASTFS_DENSE}, {"csr", FASTFS_CSR}, {"csc", FASTFS_CSC}, {NULL, 0}};
+        {"dense", FASTFS_DENSE}, {"csr", FASTFS_CSR}, {"csc", FASTFS_CSC}, {"genotype", FASTFS_GENOTYPE}, {NULL, 0}};
     const fastfs_matrix empty = FASTFS_MATRIX_INIT;
     *X = empty;
     X->storage = number_of("storage", CHAR(Rf_asChar(element(given, "storage"))), storages);
     X->n_rows = (int64_t)number(given, "n_rows");
     X->n_cols = (int64_t)number(given, "n_cols");
-    X->values = REAL(element(given, "values"));
-    if (X->storage == FASTFS_DENSE) {
+    SEXP values = element(given, "values");
+    X->values = TYPEOF(values) == RAWSXP ? (const void*)RAW(values) : (const void*)REAL(values);
+    if (X->storage == FASTFS_GENOTYPE) {
+        X->col_stride = (int64_t)number(given, "col_stride");
+    } else if (X->storage == FASTFS_DENSE) {
         X->row_stride = (int64_t)number(given, "row_stride");
         X->col_stride = (int64_t)number(given, "col_stride");
     } else {

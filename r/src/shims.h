@@ -64,6 +64,7 @@ SEXP add(SEXP list, const char* name, SEXP value); /* returns value, which the l
 SEXP trimmed(SEXP list);                           /* without the room that is left */
 SEXP doubles_in(SEXP list, const char* name, R_xlen_t n);
 SEXP of_int64s(const int64_t* values, R_xlen_t n); /* doubles */
+SEXP of_doubles(const double* values, R_xlen_t n);
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@ namespace fastfs::core {
 namespace {
 
 // Rows of three registers that hold sums.
-constexpr int kSumRows = kManyRegisters ? 8 : 4;
+constexpr int kFormSums = kManyRegisters ? 8 : 4;
 
 template <class T>
 void panel(const T* __restrict x, const T* __restrict unit, std::int64_t n, T* __restrict d) {
@@ -23,12 +23,12 @@ template <class T>
 void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool first, bool last, T* __restrict S,
           const T* __restrict by, T sign, T* __restrict sums) {
     using V = Vector<T>;
-    for (int r0 = 0; r0 < kFormRows; r0 += kSumRows) {
+    for (int r0 = 0; r0 < kFormRows; r0 += kFormSums) {
         for (int l0 = 0; l0 < kPairs<T>; l0 += 3 * V::kLanes) {
-            typename V::Type sum[kSumRows][3] = {};
+            typename V::Type sum[kFormSums][3] = {};
             const auto at_S = [=](int r, int v) { return S + (r0 + r) * kPairs<T> + l0 + v * V::kLanes; };
             if (!first) {
-                for (int r = 0; r < kSumRows; ++r) {
+                for (int r = 0; r < kFormSums; ++r) {
                     for (int v = 0; v < 3; ++v) sum[r][v] = load(at_S(r, v));
                 }
             }
@@ -36,21 +36,21 @@ void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool fir
             for (std::int64_t a = 0; a < n; ++a) {
                 typename V::Type b[3];
                 for (int v = 0; v < 3; ++v) b[v] = load(at_d + v * V::kLanes);
-                for (int r = 0; r < kSumRows; ++r) {
+                for (int r = 0; r < kFormSums; ++r) {
                     for (int v = 0; v < 3; ++v) sum[r][v] += w[r] * b[v];
                 }
                 w += kFormRows;
                 at_d += kPairs<T>;
             }
             if (!last) {
-                for (int r = 0; r < kSumRows; ++r) {
+                for (int r = 0; r < kFormSums; ++r) {
                     for (int v = 0; v < 3; ++v) store(at_S(r, v), sum[r][v]);
                 }
                 continue;
             }
             for (int v = 0; v < 3; ++v) {
                 typename V::Type total = {};
-                for (int r = 0; r < kSumRows; ++r) {
+                for (int r = 0; r < kFormSums; ++r) {
                     total += sum[r][v] * (by ? load(by + (r0 + r) * kPairs<T> + l0 + v * V::kLanes) : sum[r][v]);
                 }
                 T* to = sums + l0 + v * V::kLanes;
@@ -70,23 +70,23 @@ void row(const T* __restrict x, const T* __restrict y, std::int64_t n, T g, T* _
     }
 }
 
-// kSumRows features by kWide registers of them.
+// kFormSums features by kWide registers of them.
 template <int kWide, class T>
 inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T* __restrict right,
                         std::int64_t right_ld, std::int64_t n, T* __restrict tile, std::int64_t ld) {
     using V = Vector<T>;
     if (n < 1) __builtin_unreachable();  // see gram_block in tiles.cpp
-    typename V::Type sum[kSumRows][kWide] = {};
+    typename V::Type sum[kFormSums][kWide] = {};
     for (std::int64_t p = 0; p < n; ++p) {
         typename V::Type b[kWide];
         for (int v = 0; v < kWide; ++v) b[v] = load(right + v * V::kLanes);
-        for (int r = 0; r < kSumRows; ++r) {
+        for (int r = 0; r < kFormSums; ++r) {
             for (int v = 0; v < kWide; ++v) sum[r][v] += left[r] * b[v];
         }
         left += left_ld;
         right += right_ld;
     }
-    for (int r = 0; r < kSumRows; ++r) {
+    for (int r = 0; r < kFormSums; ++r) {
         for (int v = 0; v < kWide; ++v) {
             T* to = tile + r * ld + v * V::kLanes;
             store(to, load(to) + sum[r][v]);
@@ -98,7 +98,7 @@ template <class T>
 void outer(const T* left, std::int64_t left_ld, const T* right, std::int64_t right_ld, std::int64_t n,
            std::int64_t rows, std::int64_t cols, bool upper, T* tile, std::int64_t ld) {
     constexpr std::int64_t kLanes = Vector<T>::kLanes;
-    for (std::int64_t a = 0; a < rows && n > 0; a += kSumRows) {
+    for (std::int64_t a = 0; a < rows && n > 0; a += kFormSums) {
         std::int64_t b = upper ? a / kLanes * kLanes : 0;
         T* to = tile + a * ld;
         for (; b + 3 * kLanes <= cols; b += 3 * kLanes) {

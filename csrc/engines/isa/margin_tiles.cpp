@@ -8,7 +8,7 @@ namespace {
 
 // With few registers a tile of 4 x 4 samples is done in two halves: those samples are split that come from the second
 // cache, the right ones for distances and the left ones for sums over pairs, so that they come at an even pace.
-constexpr int kSide = 4, kHalf = kManyRegisters ? kSide : kSide / 2;
+constexpr int kPairSide = 4, kHalfSide = kManyRegisters ? kPairSide : kPairSide / 2;
 
 // Registers of a row between two jumps. Squares need only two instructions a difference, so those of the loop count:
 // 42 instead of 38 G pair-features/s in L1 (Zen 3, float32). Absolute differences run at 30 either way.
@@ -108,31 +108,31 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vec
     }
 }
 
-// sums[kSide i + j] = sum of the terms of a_i - b_j, for kHalf x kSide samples.
+// sums[kPairSide i + j] = sum of the terms of a_i - b_j, for kHalfSide x kPairSide samples.
 template <class T, Term kTerm>
 inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                       T* sums) {
     using V = typename Vector<T>::Type;
     constexpr int kLanes = Vector<T>::kLanes;
-    V sum[kHalf * kSide] = {};
-    static_assert(kHalf * kSide >= kLanes);
+    V sum[kHalfSide * kPairSide] = {};
+    static_assert(kHalfSide * kPairSide >= kLanes);
     [[maybe_unused]] const V one = hidden_one<T>();
-    const T *a[kHalf], *b[kSide];
-    for (int i = 0; i < kHalf; ++i) a[i] = left[i];
-    for (int j = 0; j < kSide; ++j) b[j] = right[j];
+    const T *a[kHalfSide], *b[kPairSide];
+    for (int i = 0; i < kHalfSide; ++i) a[i] = left[i];
+    for (int j = 0; j < kPairSide; ++j) b[j] = right[j];
     const auto add_terms = [&](std::int64_t k) {
-        V x[kHalf];
-        for (int i = 0; i < kHalf; ++i) x[i] = load(a[i] + k);
-        for (int j = 0; j < kSide; ++j) {
+        V x[kHalfSide];
+        for (int i = 0; i < kHalfSide; ++i) x[i] = load(a[i] + k);
+        for (int j = 0; j < kPairSide; ++j) {
             const V y = load(b[j] + k);
-            for (int i = 0; i < kHalf; ++i) {
+            for (int i = 0; i < kHalfSide; ++i) {
                 // A maximum keeps the units of additions busy, too, so half of the differences are left to the others.
                 const V from = kTerm == Term::kKnown && i % 2 ? x[i] * one : x[i];
                 const V term = term_of<T, kTerm>(from, y, parameters, k);
                 if constexpr (kTerm == Term::kSquare || kTerm == Term::kDiffer || kTerm == Term::kGaussian) {
-                    sum[i * kSide + j] += term;
+                    sum[i * kPairSide + j] += term;
                 } else {
-                    sum[i * kSide + j] += term * one;
+                    sum[i * kPairSide + j] += term * one;
                 }
             }
         }
@@ -142,20 +142,21 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
     for (std::int64_t k = 0; k < n; k += kSteps * kLanes) {
         unrolled<kSteps>([&](int step) { add_terms(k + step * kLanes); });
     }
-    unrolled<kHalf * kSide / kLanes>([&](int i) { store(sums + i * kLanes, lane_sums<T, kLanes>(sum + i * kLanes)); });
+    unrolled<kHalfSide * kPairSide / kLanes>(
+        [&](int i) { store(sums + i * kLanes, lane_sums<T, kLanes>(sum + i * kLanes)); });
 }
 
 template <class T, Term kTerm>
 void pair_sums(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n, T* sums) {
-    if constexpr (kHalf == kSide) {
+    if constexpr (kHalfSide == kPairSide) {
         pair_tile<T, kTerm>(left, right, parameters, n, sums);
     } else {
         // No term depends on the sign of a difference.
-        for (int j = 0; j < kSide; j += kHalf) {
-            T transposed[kHalf * kSide];
+        for (int j = 0; j < kPairSide; j += kHalfSide) {
+            T transposed[kHalfSide * kPairSide];
             pair_tile<T, kTerm>(right + j, left, parameters, n, transposed);
-            for (int i = 0; i < kSide; ++i) {
-                for (int c = 0; c < kHalf; ++c) sums[i * kSide + j + c] = transposed[c * kSide + i];
+            for (int i = 0; i < kPairSide; ++i) {
+                for (int c = 0; c < kHalfSide; ++c) sums[i * kPairSide + j + c] = transposed[c * kPairSide + i];
             }
         }
     }
@@ -165,18 +166,18 @@ template <class T, Term kTerm, int kRows>
 inline void feature_tile(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
                          std::int64_t n, T* sums) {
     using V = typename Vector<T>::Type;
-    const T *a[kRows], *b[kSide];
-    V weight[kRows][kSide];
+    const T *a[kRows], *b[kPairSide];
+    V weight[kRows][kPairSide];
     for (int i = 0; i < kRows; ++i) {
         a[i] = left[i];
-        for (int j = 0; j < kSide; ++j) weight[i][j] = V{} + g[i * kSide + j];
+        for (int j = 0; j < kPairSide; ++j) weight[i][j] = V{} + g[i * kPairSide + j];
     }
-    for (int j = 0; j < kSide; ++j) b[j] = right[j];
+    for (int j = 0; j < kPairSide; ++j) b[j] = right[j];
     for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
         V sum[2] = {};  // one is bound by the latency of an FMA, four by their additions
         V x[kRows];
         for (int i = 0; i < kRows; ++i) x[i] = load(a[i] + k);
-        for (int j = 0; j < kSide; ++j) {
+        for (int j = 0; j < kPairSide; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kRows; ++i) {
                 sum[j % 2] += term_of<T, kTerm>(x[i], y, parameters, k) * weight[i][j];
@@ -189,8 +190,8 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
 template <class T, Term kTerm>
 void feature_sums(const T* const* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                   T* sums) {
-    for (int i = 0; i < 4; i += kHalf) {
-        feature_tile<T, kTerm, kHalf>(left + i, right, g + i * kSide, parameters, n, sums);
+    for (int i = 0; i < 4; i += kHalfSide) {
+        feature_tile<T, kTerm, kHalfSide>(left + i, right, g + i * kPairSide, parameters, n, sums);
     }
 }
 
@@ -203,9 +204,9 @@ template <class T, Term kTerm>
 void known_sums(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                 std::int64_t n, T* sums, T* counts) {
     using V = typename Vector<T>::Type;
-    const T* b[kSide];
-    V strength[kSide], weight[kSide];
-    for (int j = 0; j < kSide; ++j) {
+    const T* b[kPairSide];
+    V strength[kPairSide], weight[kPairSide];
+    for (int j = 0; j < kPairSide; ++j) {
         b[j] = right[j];
         strength[j] = V{} + g[j];
         weight[j] = V{} + w[j];
@@ -213,7 +214,7 @@ void known_sums(const T* left, const T* const* right, const T* g, const T* w, co
     for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
         V sum[2] = {}, count[2] = {};
         const V x = load(left + k), zero{};
-        for (int j = 0; j < kSide; ++j) {
+        for (int j = 0; j < kPairSide; ++j) {
             const V y = load(b[j] + k), d = x - y;
             sum[j % 2] += term_of<T, kTerm>(x, y, parameters, k) * strength[j];
             count[j % 2] += d == d ? weight[j] : zero;

@@ -6,20 +6,19 @@
 namespace fastfs::core {
 namespace {
 
-typedef Vector<double>::Type Doubles;
+typedef Vector<double>::Type RowDoubles;
 constexpr std::int64_t kLanes = Vector<double>::kLanes;
 
-inline Doubles load(const double* at) { return *reinterpret_cast<const Vector<double>::InMemory*>(at); }
-inline void store(double* at, Doubles values) { *reinterpret_cast<Vector<double>::InMemory*>(at) = values; }
-inline Doubles load(const float* at) {
+inline RowDoubles doubles_at(const double* at) { return *reinterpret_cast<const Vector<double>::InMemory*>(at); }
+inline RowDoubles doubles_at(const float* at) {
     typedef float Floats __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-    return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), Doubles);
+    return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), RowDoubles);
 }
 
 // The first of `n` values that don't fill a register, and zeros.
 template <class T>
-inline Doubles load_rest(const T* at, std::int64_t n) {
-    Doubles values = {};
+inline RowDoubles load_rest(const T* at, std::int64_t n) {
+    RowDoubles values = {};
     for (std::int64_t l = 0; l < n && l < kLanes; ++l) values[l] = static_cast<double>(at[l]);
     return values;
 }
@@ -28,21 +27,21 @@ inline Doubles load_rest(const T* at, std::int64_t n) {
 // products and sums for four rows, and not for one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
-    Doubles even[rows] = {}, odd[rows] = {};
+    RowDoubles even[rows] = {}, odd[rows] = {};
     std::int64_t j = 0;
     for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
-        const Doubles left = load(x + j), right = load(x + j + kLanes);
+        const RowDoubles left = doubles_at(x + j), right = doubles_at(x + j + kLanes);
         for (int r = 0; r < rows; ++r) {
-            even[r] += load(at[r] + j) * left;
-            odd[r] += load(at[r] + j + kLanes) * right;
+            even[r] += doubles_at(at[r] + j) * left;
+            odd[r] += doubles_at(at[r] + j + kLanes) * right;
         }
     }
     for (; j < n; j += kLanes) {
-        const Doubles right = load_rest(x + j, n - j);
+        const RowDoubles right = load_rest(x + j, n - j);
         for (int r = 0; r < rows; ++r) even[r] += load_rest(at[r] + j, n - j) * right;
     }
     for (int r = 0; r < rows; ++r) {
-        const Doubles both = even[r] + odd[r];
+        const RowDoubles both = even[r] + odd[r];
         double sum = 0;
         for (int l = 0; l < kLanes; ++l) sum += both[l];
         out[r] = sum;
@@ -59,12 +58,12 @@ void dots(const T* const* rows, std::int64_t count, const double* x, std::int64_
 // A few rows at a time, so that out is read and written less often: each value is a chain over the rows in any case.
 template <int rows, class T>
 inline void add_rows(const T* const* at, const double* factors, std::int64_t n, bool add, double* out) {
-    Doubles f[rows];
-    for (int r = 0; r < rows; ++r) f[r] = Doubles{} + factors[r];
+    RowDoubles f[rows];
+    for (int r = 0; r < rows; ++r) f[r] = RowDoubles{} + factors[r];
     std::int64_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-        Doubles sum = add ? load(out + j) : Doubles{};
-        for (int r = 0; r < rows; ++r) sum += f[r] * load(at[r] + j);
+        RowDoubles sum = add ? doubles_at(out + j) : RowDoubles{};
+        for (int r = 0; r < rows; ++r) sum += f[r] * doubles_at(at[r] + j);
         store(out + j, sum);
     }
     for (; j < n; ++j) {

@@ -9,7 +9,7 @@ test_that("x must be a table of numbers", {
   refused(relieff(list(1, 2), y), "not a list: give a matrix")
   refused(relieff(matrix("1", 40, 2), y), "not a character matrix")
   refused(relieff(factor(y), y), "not a factor")
-  refused(relieff(1:40, y), "not a integer vector: a single feature is matrix\\(x, ncol = 1\\)")
+  refused(relieff(1:40, y), "not an integer vector: a single feature is matrix\\(x, ncol = 1\\)")
   refused(relieff(x + 0i, y), "not a complex matrix")
   refused(relieff(array(0, c(2, 2, 2)), y), "not a double vector")
   refused(relieff(new.env(), y), "not of class environment")
@@ -85,6 +85,25 @@ test_that("memory beyond the budget is refused before the work", {
   expect_error(
     im4e(sparse, y, max_memory = "1M"), "as a dense matrix needs 16000000 bytes", class = "fastfs_out_of_memory"
   )
+})
+
+test_that("sizes beyond 32 bits don't overflow", {
+  # Vectors of 3e9 values, which R doesn't store.
+  refused(relieff(x, seq_len(3e9)), "for each of the 40 samples of x, but has 3000000000$")
+  refused(relieff(seq_len(3e9), y), "not a double vector")
+  skip_if_not_installed("Matrix")
+  wide <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(30000, 100000))
+  expect_error(
+    im4e(wide, rep(0:1, 15000), max_memory = "8G"), "as a dense matrix needs 24000000000 bytes",
+    class = "fastfs_out_of_memory"
+  )
+})
+
+test_that("scores to combine are checked", {
+  refused(manifest(x, y, combine = 1:3), "one score for each of the 12 features, but 3 of class integer")
+  refused(manifest(x, y, combine = c(NA, 1:11)), "missing or infinite")
+  refused(manifest(x, y, combine = "t"), "combine must be \"f\"")
+  refused(manifest(x, y, combine = function(x, y) "many"), "must return one score")
 })
 
 test_that("warnings are conditions", {

@@ -46,7 +46,7 @@ test_that("designs permute what may be permuted", {
   target <- list(kind = "class", classes = c("a", "b"), values = match(data$y, c("a", "b")) - 1L)
   design <- fastfs:::new_design(target, block, NULL, 24)
   for (i in 1:20) {
-    labeling <- target$values[fastfs:::draw_labeling(design)]
+    labeling <- fastfs:::draw_labeling(design)$values
     expect_equal(tapply(labeling, block, sum), tapply(target$values, block, sum))
   }
   within <- fastfs:::new_design(target, NULL, donor, 24)
@@ -144,4 +144,109 @@ test_that("complementary halves hold whole groups", {
     expect_equal(sort(c(first, second)), 1:48)
     expect_length(intersect(donor[first], donor[second]), 0)
   }
+})
+
+test_that("classes are drawn given covariates", {
+  set.seed(1)
+  n <- 120
+  age <- rnorm(n)
+  y <- ifelse(age + rnorm(n) > 0, "old", "young")
+  x <- matrix(rnorm(n * 5), n)
+  x[, 1] <- x[, 1] + age
+  target <- list(kind = "class", classes = c("old", "young"), values = match(y, c("old", "young")) - 1L)
+  design <- fastfs:::ready_to_draw(fastfs:::new_design(target, NULL, NULL, n, age))
+  drawn <- replicate(50, fastfs:::draw_labeling(design)$values)
+  expect_true(all(colSums(drawn) == sum(target$values)))
+  # Drawn labels are tied to the covariate as the true ones are.
+  tie <- function(values) abs(cor(values, age))
+  expect_lt(abs(mean(apply(drawn, 2, tie)) - tie(target$values)), 0.1)
+  expect_gt(mean(drawn[, 1] != target$values), 0.1)
+  # The odds of two samples that have different labels are those of a logistic regression on their differences.
+  pairs <- fastfs:::unit_pairs(n, design$unit_codes)
+  codes <- design$unit_codes
+  by_age <- (design$logits[, 2] - design$logits[, 1]) / (age - mean(age)) * sqrt(mean((age - mean(age))^2))
+  expect_equal(diff(range(by_age)), 0, tolerance = 1e-8)
+  z <- (age - mean(age)) / sqrt(mean((age - mean(age))^2))
+  one_way <- (z[pairs$i] - z[pairs$j]) * (codes[pairs$i] - codes[pairs$j])
+  slope <- coef(glm(rep(1:0, each = length(one_way)) ~ c(one_way, -one_way) - 1, family = binomial))
+  expect_equal(mean(by_age), unname(slope), tolerance = 1e-3)
+  # What looks like an effect of y is one of age.
+  free <- permutation_test("relieff", x, y, n_permutations = 99)
+  given <- permutation_test("relieff", x, y, covariates = data.frame(age), n_permutations = 99)
+  expect_lt(free$pvalues[1], 0.05)
+  expect_gt(given$pvalues[1], free$pvalues[1])
+  expect_match(given$design, "samples, given 1 covariate$")
+  expect_false(given$exact)
+})
+
+test_that("residuals of numbers are permuted", {
+  set.seed(2)
+  n <- 40
+  table <- data.frame(age = rnorm(n), sex = factor(sample(c("f", "m"), n, TRUE)))
+  y <- table$age + (table$sex == "m") + rnorm(n)
+  target <- list(kind = "number", values = y)
+  design <- fastfs:::new_design(target, NULL, NULL, n, table)
+  fitted <- lm(y ~ age + sex, table)
+  labeling <- fastfs:::draw_labeling(design)$values
+  expect_equal(sort(labeling - unname(fitted(fitted))), sort(unname(residuals(fitted))))
+  expect_false(isTRUE(all.equal(labeling, y)))
+  x <- matrix(rnorm(n * 4), n)
+  found <- permutation_test("rrelieff", x, y, covariates = table, n_permutations = 20)
+  expect_equal(found$design, "40 samples, given 2 covariates")
+})
+
+test_that("covariates that can't be used are refused", {
+  data <- example_data(24)
+  refused <- function(covariates, pattern, ...) {
+    expect_error(
+      permutation_test("surf", data$x, data$y, covariates = covariates, ...), pattern, class = "fastfs_invalid_argument"
+    )
+  }
+  refused(1:3, "one row for each of the 24 samples")
+  refused(c(NA, 2:24), "missing values, but have some for sample 1")
+  refused(c(Inf, 2:24), "finite, but aren't for sample 1")
+  refused(rep(1, 24), "must vary")
+  refused(data.frame(day = as.Date("2020-01-01") + 1:24), "'day' is of class Date")
+  refused(as.numeric(data$y == "a"), "determine the labels")
+  donor <- rep(1:12, each = 2)
+  expect_error(
+    permutation_test("surf", data$x, c("a", "b")[1 + donor %% 2], groups = donor, covariates = rnorm(24)),
+    "constant within groups that move as wholes, but the samples 1 and 2", class = "fastfs_invalid_argument"
+  )
+})
+
+test_that("a second view is permuted by rows", {
+  data <- example_data(30)
+  set.seed(4)
+  y <- cbind(data$x[, 1], rnorm(30))
+  found <- permutation_test("projse", data$x, y, n_permutations = 99)
+  expect_equal(found$design, "30 samples")
+  expect_equal(unname(which.max(found$scores)), 1)
+  expect_lt(found$pvalues_max[1], 0.05)
+})
+
+test_that("designs may be columns of an experiment", {
+  skip_if_not_installed("SummarizedExperiment")
+  data <- example_data(24)
+  experiment <- experiment_of(data)
+  table <- SummarizedExperiment::colData(experiment)
+  table$batch <- rep(1:6, each = 4)
+  table$age <- rnorm(24)
+  table$sex <- rep(c("f", "m", "m", "f"), 6)
+  SummarizedExperiment::colData(experiment) <- table
+  by_name <- permutation_test("surf", experiment, "state", blocks = "batch", n_permutations = 20)
+  by_value <- permutation_test("surf", data$x, data$y, blocks = table$batch, n_permutations = 20)
+  expect_identical(by_name, by_value)
+  given <- permutation_test("surf", experiment, "state", covariates = c("age", "sex"), n_permutations = 20)
+  expect_match(given$design, "given 2 covariates")
+  expect_identical(
+    given, permutation_test("surf", data$x, data$y, covariates = table[c("age", "sex")], n_permutations = 20)
+  )
+  expect_error(
+    permutation_test("surf", experiment, "state", groups = "donor"), "no column 'donor', but 'state', 'batch'"
+  )
+  selections <- stability(
+    "surf", experiment, "state", list(n_features_to_select = 3), blocks = "batch", n_subsamples = 5
+  )
+  expect_length(selections$selected, 5)
 })

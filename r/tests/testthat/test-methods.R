@@ -120,6 +120,24 @@ test_that("IMMIGRATE lists pairs of features", {
   expect_equal(unname(found$W), unname(V %*% diag(found$eigenvalues) %*% t(V)))
 })
 
+test_that("ManiFeSt adds scores of single features", {
+  data <- example_data()
+  alone <- manifest(data$x, data$y)$scores
+  unit <- function(v) (v - min(v)) / diff(range(v))
+  f <- vapply(seq_len(12), function(j) summary(aov(data$x[, j] ~ data$y))[[1]][1, 4], 0)
+  found <- manifest(data$x, data$y, combine = "f")
+  expect_equal(unname(found$scores), unname(unit(alone) + unit(f)))
+  expect_identical(found$manifest_scores, alone)
+  expect_equal(manifest(data$x, data$y, combine = f)$scores, found$scores)
+  own <- manifest(data$x, data$y, combine = function(x, y) abs(colMeans(x[y == "a", ]) - colMeans(x[y == "b", ])))
+  expect_equal(unname(which.max(own$scores - unit(alone))), 1)
+  constant <- data$x
+  constant[, 4] <- 1
+  expect_true(all(is.finite(manifest(constant, data$y, combine = "f")$scores)))
+  skip_if_not_installed("SummarizedExperiment")
+  expect_equal(manifest(experiment_of(data), "state", combine = "f")$scores, found$scores)
+})
+
 test_that("results can be printed, summarised, drawn and put into an experiment", {
   data <- example_data()
   found <- relieff(data$x, data$y, 3)

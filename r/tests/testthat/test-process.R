@@ -47,3 +47,21 @@ test_that("a seed of NULL is drawn by R's generator", {
   set.seed(1)
   expect_identical(draw(), first)
 })
+
+test_that("a bar is drawn after two seconds", {
+  skip_on_cran()
+  set.seed(5)
+  x <- matrix(rnorm(1500 * 1500), 1500)
+  y <- rep(0:1, 750)
+  drawn <- utils::capture.output(type = "message", {
+    # R checks the limit where it looks for interrupts, in the midst of a call.
+    setTimeLimit(elapsed = 3, transient = TRUE)
+    ended <- tryCatch({
+      im4e(x, y, max_iter = 100000, tol = 0, n_threads = 1, verbose = TRUE)
+      "finished"
+    }, error = function(e) "interrupted", interrupt = function(e) "interrupted")
+    setTimeLimit()
+  })
+  skip_if(ended == "finished", "the call was too short for a bar")
+  expect_match(paste(drawn, collapse = ""), "[fastfs] |", fixed = TRUE)
+})

@@ -1,0 +1,136 @@
+tied_data <- function() {
+  set.seed(0)
+  x <- matrix(rnorm(480), 60, 8, dimnames = list(NULL, paste0("g", 1:8)))
+  x[1:30, 2] <- x[1:30, 2] + 3 * x[1:30, 1]
+  list(x = x, y = rep(c("a", "b"), each = 30))
+}
+
+test_that("differential correlation is that of Fisher's transforms", {
+  data <- tied_data()
+  found <- differential_correlation(data$x, data$y, n_permutations = 99)
+  expect_equal(found$pairs[1, ], c(1, 2))
+  expect_equal(found$pvalue, 0.01)
+  expect_equal(nrow(found$pairs), 28)
+  expect_false(is.unsorted(-abs(found$z)))
+  own <- found$pairs[5, ]
+  correlations <- vapply(c("a", "b"), function(k) cor(data$x[data$y == k, own])[1, 2], 0)
+  expect_equal(found$correlations[5, ], correlations)
+  expect_equal(found$z[5], unname(diff(-atanh(correlations)) / sqrt(2 / 27)))
+  expect_equal(found$scores[["g3"]], sum(abs(found$z[rowSums(found$pairs == 3) > 0])))
+  ranks <- differential_correlation(data$x, data$y, correlation = "spearman", n_permutations = 0)
+  first <- ranks$pairs[1, ]
+  expect_equal(ranks$correlations[1, "b"], cor(data$x[31:60, first], method = "spearman")[1, 2], ignore_attr = TRUE)
+  expect_null(ranks$pvalues_max)
+})
+
+test_that("pairs may be among some features, and are printed by name", {
+  data <- tied_data()
+  found <- differential_correlation(data$x, data$y, features = c("g7", "g1", "g2"), n_permutations = 19)
+  expect_equal(nrow(found$pairs), 3)
+  expect_setequal(found$pairs, c(1, 2, 7))
+  expect_output(print(found), "60 samples, 'a' against 'b': 30 \\+ 30 samples, 19 permutations")
+  table <- as.data.frame(found)
+  expect_equal(table$a_name[1], "g1")
+  expect_named(table, c("a", "b", "a_name", "b_name", "z", "correlation_a", "correlation_b", "pvalue_max"))
+  expect_equal(summary(found)[["significant"]], 1)
+  auto <- differential_correlation(data$x[, -1], data$y, n_permutations = "auto")
+  expect_true(auto$stopped)
+  expect_equal(auto$n_permutations, 99)
+})
+
+test_that("pairs without a finite statistic are left out with a warning", {
+  data <- tied_data()
+  data$x[1:30, 5] <- 1
+  data$x[, 8] <- data$x[, 7]
+  expect_warning(
+    expect_warning(
+      found <- differential_correlation(data$x, data$y, n_permutations = 0),
+      "1 feature is constant in a class and left out, having no correlation: column 'g5'"
+    ), "1 pair of features correlates perfectly in a class and is left out, having no finite z: columns 'g7' and 'g8'"
+  )
+  expect_equal(found$excluded_features, 5)
+  expect_equal(found$excluded_pairs, matrix(7:8, 1))
+})
+
+test_that("pairs need two classes of four samples", {
+  data <- tied_data()
+  expect_error(
+    differential_correlation(data$x, rep(1:3, 20)), "compares two classes, but y has 3: '1', '2', '3'",
+    class = "fastfs_invalid_argument"
+  )
+  expect_error(
+    differential_correlation(data$x, rep(c("a", "b"), c(57, 3))), "class 'b' has 3", class = "fastfs_invalid_argument"
+  )
+  expect_error(
+    differential_correlation(data$x, data$y, features = "g1"), "at least two columns", class = "fastfs_invalid_argument"
+  )
+  expect_error(
+    differential_correlation(data$x, data$y, features = "gene"), "features must be NULL, or a mask",
+    class = "fastfs_invalid_argument"
+  )
+})
+
+genotypes <- function() {
+  set.seed(0)
+  x <- matrix(sample(0:2, 12000, TRUE), 400, 30, dimnames = list(NULL, paste0("rs", 1:30)))
+  list(x = x, y = ifelse(xor(x[, 5] == 1, x[, 10] == 1), "case", "control"))
+}
+
+test_that("SNPs that interact are found", {
+  data <- genotypes()
+  found <- snp_pairs(data$x, data$y, n_permutations = 19)
+  expect_equal(found$pairs[1, ], c(5, 10))
+  expect_equal(found$pvalues_max[1], 0.05)
+  expect_equal(found$n_tested, 435)
+  expected <- table(data$x[, 5], data$x[, 10], data$y)
+  expect_equal(c(found$tables[1, , , ]), c(expected))
+  expect_equal(found$degrees[1], 4)
+  # The likelihood ratio of logistic regression of the class on both genotypes as factors.
+  a <- factor(data$x[, found$pairs[2, 1]])
+  b <- factor(data$x[, found$pairs[2, 2]])
+  case <- data$y == "case"
+  by_terms <- deviance(glm(case ~ a + b, binomial)) - deviance(glm(case ~ a * b, binomial))
+  expect_equal(found$statistic[2], by_terms, tolerance = 1e-6)
+  expect_equal(as.data.frame(found)$a_name[1], "rs5")
+})
+
+test_that("missing genotypes are left out pair by pair", {
+  data <- genotypes()
+  data$x[1:50, 5] <- NA
+  data$x[51:60, 10] <- -9
+  found <- snp_pairs(data$x, data$y, n_pairs = 1)
+  expect_equal(found$pairs[1, ], c(5, 10))
+  expect_equal(sum(found$tables), 340)
+  data$x[3, 2] <- 1.5
+  expect_error(
+    snp_pairs(data$x, data$y), "that of sample 3 and feature 2 \\(rs2\\) is 1.5: round dosages",
+    class = "fastfs_invalid_argument"
+  )
+  data$x[3, 2] <- 3
+  expect_error(snp_pairs(data$x, data$y), "is 3$", class = "fastfs_invalid_argument")
+})
+
+test_that("clumps are led by the best SNPs", {
+  x <- genotypes()$x[, 1:4]
+  x[, 3] <- 2 - x[, 1]
+  found <- ld_clumps(x, c(0.1, 0.9, 0.4, 0.2))
+  expect_equal(found$leads, c(rs2 = 2, rs3 = 3, rs4 = 4))
+  expect_equal(unname(found$clump), c(2, 1, 2, 3))
+  apart <- ld_clumps(x, c(0.1, 0.9, 0.4, 0.2), position = c(1, 1, 300000, 1))
+  expect_length(apart$leads, 4)
+  other <- ld_clumps(x, c(0.1, 0.9, 0.4, 0.2), chromosome = c("1", "1", "X", "1"))
+  expect_length(other$leads, 4)
+  first <- ld_clumps(x, c(0.1, 0.9, 0.4, 0.2), n_clumps = 1)
+  expect_equal(unname(first$clump), c(NA, 1, NA, NA))
+  expect_error(ld_clumps(x, 1:3), "scores must be 4 numbers", class = "fastfs_invalid_argument")
+  expect_error(ld_clumps(x, 1:4, position = 1), "position must be NULL or 4 numbers", class = "fastfs_error")
+})
+
+test_that("SNPs of an experiment lie in rows", {
+  skip_if_not_installed("SummarizedExperiment")
+  data <- genotypes()
+  experiment <- SummarizedExperiment::SummarizedExperiment(
+    list(calls = t(data$x)), colData = data.frame(state = data$y)
+  )
+  expect_equal(snp_pairs(experiment, "state", n_pairs = 5), snp_pairs(data$x, data$y, n_pairs = 5))
+})
