@@ -124,7 +124,7 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
 std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                                 std::int64_t n_groups) {
     const std::int64_t bytes = 8 * (n_rows + n_groups);
-    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory(n_cols, n_groups, n_cols);
+    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory_of_all(n_cols, n_groups);
     std::vector<std::int64_t> sizes(at(n_groups), 0);
     for (std::int64_t r = 0; r < n_rows; ++r) ++sizes[at(labels[r])];
     const auto n_sketches = std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size > kBuckets; });
