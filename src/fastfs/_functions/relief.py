@@ -363,9 +363,10 @@ class InBlocks:
             begin(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
             prepare = partial(_by_rows, makes_dense=self._makes_dense)
             on_workers = PassesOnWorkers(source, run, prepare, rows=rows, columns=columns)
-            self.sums = on_workers.run(self._core, labels if with_sums else None, n_classes).sums
-            self._core.next(run)
-            on_workers.run(self._core)
+            stream: Any = self._core
+            self.sums = on_workers.run(stream, labels if with_sums else None, n_classes).sums
+            stream.next(run)
+            on_workers.run(stream)
             return
 
         def update(first: int, block: Any, own: Run) -> None:
