@@ -28,6 +28,91 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const
     return py::make_tuple(neighbors, distances);
 }
 
+const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE},
+                    {"knn", FASTFS_GRAPH_KNN},
+                    {"auto", FASTFS_GRAPH_AUTO},
+                    {"lists", FASTFS_GRAPH_LISTS}};
+const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY}};
+
+fastfs_disc_options to_disc_options(const py::dict& given) {
+    return read_options<fastfs_disc_options>(
+        fastfs::default_disc_options(), given,
+        {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
+         {"constant", choice(&fastfs_disc_options::constant,
+                             {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}})},
+         {"bandwidth_neighbors", &fastfs_disc_options::bandwidth_neighbors},
+         {"n_neighbors", &fastfs_disc_options::n_neighbors},
+         {"density", &fastfs_disc_options::density},
+         {"n_vectors", &fastfs_disc_options::n_vectors},
+         {"n_differential", &fastfs_disc_options::n_differential},
+         {"seed", &fastfs_disc_options::seed},
+         {"scaling", choice(&fastfs_disc_options::scaling,
+                            {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
+}
+
+// A stream, with what it was made from and, if it is to go to other processes, what its first pass has found.
+struct DiscStream {
+    py::tuple made_from;  // the arguments without the run
+    py::object first;     // bytes, or None
+    fastfs::disc_stream stream;
+
+    static DiscStream make(const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
+                           const py::object& run_) {
+        const auto options = to_disc_options(given);
+        const std::int64_t *values = labels.data(), n_rows = labels.size();
+        Call call(run_);
+        return {py::make_tuple(labels, n_groups, n_cols, given), py::none(), call([&](const fastfs::run& run) {
+                    return fastfs::disc_stream(n_rows, n_cols, values, n_groups, options, run);
+                })};
+    }
+
+    DiscStream copy() const { return {made_from, first, stream.copy()}; }
+
+    void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
+        const Matrix X(X_);
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
+    }
+
+    // found: what this pass has found in all rows, which copies in other processes need.
+    void next(const py::object& run_, const py::object& found) {
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.next(run); });
+        first = found;
+    }
+
+    py::bytes save() const {
+        const std::int64_t n = stream.size();
+        py::bytes found(nullptr, static_cast<std::size_t>(n));
+        char* bytes = PyBytes_AS_STRING(found.ptr());
+        py::gil_scoped_release released;
+        stream.save(bytes, n);
+        return found;
+    }
+
+    void load(const py::bytes& given) {
+        const char* bytes = PyBytes_AS_STRING(given.ptr());
+        const std::int64_t n = PyBytes_GET_SIZE(given.ptr());
+        py::gil_scoped_release released;
+        stream.load(bytes, n);
+    }
+
+    py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
+
+    static DiscStream unpickled(const py::tuple& state) {
+        const py::tuple args = state[0];
+        const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
+        DiscStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
+                               args[3].cast<py::dict>(), run);
+        if (!state[1].is_none()) {
+            made.load(state[1]);
+            made.next(run, state[1]);
+        }
+        made.load(state[2]);
+        return made;
+    }
+};
+
 // A condition as fastfs._functions.disc hands it over: of X, W, a group of a stream, and neighbors with distances, the
 // dict has those that are needed.
 struct Set {
@@ -45,7 +130,7 @@ struct Set {
             core.n_neighbors = shape[1];
         }
         if (given.contains("stream")) {
-            core.stream = given["stream"].cast<const fastfs::disc_stream&>().get();
+            core.stream = given["stream"].cast<const DiscStream&>().stream.get();
             core.group = given["group"].cast<std::int64_t>();
         }
         core.n_components = given["n_components"].cast<std::int64_t>();
@@ -58,12 +143,6 @@ struct Set {
     std::optional<Matrix> samples, graph;
     fastfs_disc_set core = FASTFS_DISC_SET_INIT;
 };
-
-const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE},
-                    {"knn", FASTFS_GRAPH_KNN},
-                    {"auto", FASTFS_GRAPH_AUTO},
-                    {"lists", FASTFS_GRAPH_LISTS}};
-const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY}};
 
 py::dict to_dict(const fastfs::disc_result& r) {
     const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components, stored = r.n_stored;
@@ -117,22 +196,6 @@ py::tuple disc_scale(const py::list& given, const py::object& run_) {
     return py::make_tuple(mean, scale);
 }
 
-fastfs_disc_options to_disc_options(const py::dict& given) {
-    return read_options<fastfs_disc_options>(
-        fastfs::default_disc_options(), given,
-        {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
-         {"constant", choice(&fastfs_disc_options::constant,
-                             {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}})},
-         {"bandwidth_neighbors", &fastfs_disc_options::bandwidth_neighbors},
-         {"n_neighbors", &fastfs_disc_options::n_neighbors},
-         {"density", &fastfs_disc_options::density},
-         {"n_vectors", &fastfs_disc_options::n_vectors},
-         {"n_differential", &fastfs_disc_options::n_differential},
-         {"seed", &fastfs_disc_options::seed},
-         {"scaling", choice(&fastfs_disc_options::scaling,
-                            {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
-}
-
 py::list disc(const py::list& given, const py::dict& options_, const py::object& run_) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);
@@ -178,42 +241,26 @@ void bind_disc(py::module_& m) {
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
     m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
-    py::class_<fastfs::disc_stream>(m, "DiscStream")
-        .def(py::init([](const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
-                         const py::object& run_) {
-                 const auto options = to_disc_options(given);
-                 const std::int64_t *values = labels.data(), n_rows = labels.size();
-                 Call call(run_);
-                 return call([&](const fastfs::run& run) {
-                     return fastfs::disc_stream(n_rows, n_cols, values, n_groups, options, run);
-                 });
-             }),
-             py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"), py::arg("options"), py::arg("run"))
-        .def("__copy__", &fastfs::disc_stream::copy)
-        .def_property_readonly("n_cols", &fastfs::disc_stream::n_cols)
-        .def_property_readonly("n_passes", &fastfs::disc_stream::n_passes)
-        .def_property_readonly("sketches", &fastfs::disc_stream::sketches)
+    py::class_<DiscStream>(m, "DiscStream")
+        .def(py::init(&DiscStream::make), py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"),
+             py::arg("options"), py::arg("run"))
+        .def("__copy__", &DiscStream::copy)
+        .def(py::pickle([](const DiscStream& self) { return self.pickled(); }, &DiscStream::unpickled))
+        .def_property_readonly("n_cols", [](const DiscStream& self) { return self.stream.n_cols(); })
+        .def_property_readonly("n_passes", [](const DiscStream& self) { return self.stream.n_passes(); })
+        .def_property_readonly("sketches", [](const DiscStream& self) { return self.stream.sketches(); })
         .def_property_readonly("means",
-                               [](const fastfs::disc_stream& self) {
-                                   const auto means = self.means();
-                                   return to_array(means.data(), {self.n_groups(), self.n_cols()});
+                               [](const DiscStream& self) {
+                                   const auto means = self.stream.means();
+                                   return to_array(means.data(), {self.stream.n_groups(), self.stream.n_cols()});
                                })
+        .def("update", &DiscStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
         .def(
-            "update",
-            [](fastfs::disc_stream& self, const py::object& X_, std::int64_t first_row, const py::object& run_) {
-                const Matrix X(X_);
-                Call call(run_);
-                call([&](const fastfs::run& run) { self.update(X.view, first_row, run); });
-            },
-            py::arg("X"), py::arg("first_row"), py::arg("run"))
-        .def("merge", &fastfs::disc_stream::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
-        .def(
-            "next",
-            [](fastfs::disc_stream& self, const py::object& run_) {
-                Call call(run_);
-                call([&](const fastfs::run& run) { self.next(run); });
-            },
-            py::arg("run"));
+            "merge", [](DiscStream& self, const DiscStream& other) { self.stream.merge(other.stream); },
+            py::arg("other"), py::call_guard<py::gil_scoped_release>())
+        .def("save", &DiscStream::save)
+        .def("load", &DiscStream::load, py::arg("found"))
+        .def("next", &DiscStream::next, py::arg("run"), py::arg("found") = py::none());
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }
 

@@ -93,6 +93,12 @@ void require_unfinished(const DiscStream& stream) {
     require(!stream.is_finished(), "the stream has come to its end: make another one to read more rows");
 }
 
+std::int64_t saved_size(const DiscStream& stream) {
+    ByteWriter counted(nullptr);
+    stream.save(counted);
+    return counted.n_bytes();
+}
+
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
     const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
     require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_LISTS, "graph must be one of FASTFS_GRAPH_*, not ",
@@ -271,6 +277,35 @@ fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_
         require_unfinished(stream->data);
         require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
         stream->data.merge(other->data);
+    });
+}
+
+int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream) {
+    if (stream == nullptr) return 0;
+    std::lock_guard lock(stream->mutex);
+    return saved_size(stream->data);
+}
+
+fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes) {
+    return guarded([&] {
+        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
+        std::lock_guard lock(stream->mutex);
+        require_unfinished(stream->data);
+        const std::int64_t size = saved_size(stream->data);
+        require(n_bytes == size, "the stream has ", size, " bytes, not ", n_bytes,
+                ": ask fastfs_disc_stream_size again");
+        ByteWriter to(static_cast<char*>(bytes));
+        stream->data.save(to);
+    });
+}
+
+fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes) {
+    return guarded([&] {
+        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
+        std::lock_guard lock(stream->mutex);
+        require_unfinished(stream->data);
+        ByteReader from(static_cast<const char*>(bytes), n_bytes);
+        stream->data.load(from);
     });
 }
 

@@ -19,15 +19,17 @@
 namespace fastfs::core {
 namespace {
 
-// Residuals of eigenpairs, relative to the largest eigenvalue. The differential vectors feel those of the diffusion
-// vectors divided by the gap, and have to be right to ten digits.
-constexpr double kTolerance = 1e-12;
-
-// The same for values whose vectors aren't needed: the eigenvalue beyond the gap, the significance after the last.
-constexpr double kGapTolerance = 1e-5, kNextTolerance = 1e-6;
-
 // Below this gap n_components cuts a cluster of eigenvalues; below this ratio of significances there is no step.
 constexpr double kSmallGap = 1e-3, kFlat = 1.25;
+
+// The differential vectors feel residuals of the diffusion vectors divided by the gap, and have to be right to ten
+// digits. Vectors aren't needed of the eigenvalue beyond the gap and of the significance after the last.
+constexpr Residuals kOfDiffusion{1e-12, 1e-5}, kOfDifferences{1e-12, 1e-6};
+
+// Where neighbours were found by lists, which misses some: that moves significances by up to .01 (docs/disc.md). Such
+// residuals turn the space of the diffusion vectors by .01 at most for a gap that isn't warned of. Eigenvalues of noise
+// are so near to each other that vectors to 1e-12 would take twice the products.
+constexpr Residuals kOfLists{1e-5, 1e-4, kSmallGap};
 
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
@@ -45,7 +47,7 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         std::copy_n(X, p * kBlock, block.data());
         graph.multiply(factor, block.data(), factor, Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, kTolerance, kGapTolerance, seed, run);
+    LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, graph.is_of_lists() ? kOfLists : kOfDiffusion, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     result.gap = pairs.values[at(d)] - pairs.values[at(d + 1)];
     if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
@@ -133,7 +135,8 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
         for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
         subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
     };
-    LeadingPairs pairs = leading_pairs(p, count, n_vectors, AtA, kTolerance, kNextTolerance, seed, run);
+    LeadingPairs pairs =
+        leading_pairs(p, count, n_vectors, AtA, graph.is_of_lists() ? kOfLists : kOfDifferences, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     Triplets triplets;
     triplets.sigma = numbers(count);

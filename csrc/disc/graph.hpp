@@ -43,7 +43,8 @@ struct Graph {
     double recall = 0;   // of neighbours by lists
     int warnings = 0;    // FASTFS_DISC_*
 
-    std::int64_t feature(std::int64_t row) const { return features.empty() ? row : features[at(row)]; }
+    bool is_of_lists() const { return !features.empty(); }
+    std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }
 
     // Vectors one after the other, from one numbering to the other.
     Numbers by_feature(Numbers of_rows) const;

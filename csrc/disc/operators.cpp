@@ -104,17 +104,17 @@ void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W)
 
 // Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
 // Columns of W that lie in V to rounding still give new directions, with an R as small as they are: rounding errors are
-// made orthogonal like anything else. Columns that vanish altogether are drawn at random. W is destroyed.
-void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double* H,
-            Square& R, Run& run) {
+// made orthogonal like anything else. Columns that vanish altogether are drawn at random. W is destroyed. H: V'W but
+// for rounding, so that each pass sweeps over V once. The new block is orthogonal to V up to `precision`.
+void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double precision,
+            double* H, Square& R, Run& run) {
     constexpr int kMostPasses = 6;
     const auto& blocks = *isa().blocks;
     // W as it was given is V H + (W F^-1) R throughout, and h = V' (W F^-1).
     Square F, inverse = identity();
     R = identity();
-    Numbers h = numbers(size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
+    Numbers h(H, H + size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
     std::fill_n(H, size * kBlock, 0.0);
-    inner_products(n, size, V, ld, W, h.data(), run);
     for (int pass = 0;; ++pass) {
         product = h;
         multiply_right(size, product.data(), R);
@@ -150,7 +150,7 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
         // Once is enough where neither V nor the other columns of W took much of a column; else twice.
         double left = 0;
         for (double x : h) left = std::max(left, std::abs(x));
-        if ((left <= 16 * kEps && share > 0.01) || pass == kMostPasses) break;
+        if ((left <= precision && share > 0.01) || pass == kMostPasses) break;
     }
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
@@ -203,17 +203,22 @@ bool may_repeat(std::int64_t k, const Numbers& w) {
 // Wu and Simon's method: from T = V' A V, all of whose columns are computed, the Ritz pairs, of the best of which a new
 // basis starts when there is no more room.
 template <class F>
-void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, std::uint64_t seed,
-             LeadingPairs& pairs, Run& run) {
+void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, double precision,
+             std::uint64_t seed, LeadingPairs& pairs, Run& run) {
     const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 2;
     Random random(seed);
     Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
     Numbers H = numbers(ld * kBlock), w = numbers(most);
+    // V' A times the waiting block, for the columns that T knows: 0 but for the last block before it, and for all after
+    // a restart.
+    Numbers coupling = numbers(most * kBlock);
     Square R;
     std::int64_t size = 0;  // columns of V that T knows; one block more waits to be multiplied
     auto draw = [&] {
         for (std::int64_t c = 0; c < kBlock; ++c) draw_column(n, c, random, W.data());
-        append(n, size, V.data(), ld, W.data(), random, H.data(), R, run);
+        inner_products(n, size, V.data(), ld, W.data(), H.data(), run);
+        append(n, size, V.data(), ld, W.data(), random, precision, H.data(), R, run);
+        std::fill(coupling.begin(), coupling.end(), 0.0);
     };
     draw();
     bool confirmed = false;
@@ -222,7 +227,15 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             run.checkpoint();
             for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
             apply(X.data(), W.data());
-            append(n, size + kBlock, V.data(), ld, W.data(), random, H.data(), R, run);
+            std::copy_n(coupling.data(), size * kBlock, H.data());
+            inner_products(n, kBlock, X.data(), kBlock, W.data(), &H[at(size * kBlock)], run);
+            append(n, size + kBlock, V.data(), ld, W.data(), random, precision, H.data(), R, run);
+            std::fill(coupling.begin(), coupling.end(), 0.0);
+            for (std::int64_t a = 0; a < kBlock; ++a) {
+                for (std::int64_t c = 0; c < kBlock; ++c) {
+                    coupling[at((size + a) * kBlock + c)] = R[at(c * kBlock + a)];
+                }
+            }
             for (std::int64_t j = 0; j < size + kBlock; ++j) {
                 for (std::int64_t c = 0; c < kBlock; ++c) {
                     T[(size + c) * most + j] = T[j * most + size + c] = H[at(j * kBlock + c)];
@@ -233,15 +246,15 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
         largest_eigenpairs(size, A.data(), kept, w.data(), Y.data(), run);
         // A y - w y = (the waiting block) R (the last entries of y).
         bool found = true;
-        for (std::int64_t j = 0; j < k && found; ++j) {
+        for (std::int64_t j = 0; j < kept; ++j) {
             const double* last = Y.data() + j * size + size - kBlock;
             double square = 0;
             for (std::int64_t a = 0; a < kBlock; ++a) {
-                double r = 0;
+                double& r = coupling[at(j * kBlock + a)] = 0;
                 for (std::int64_t c = 0; c < kBlock; ++c) r += R[at(a * kBlock + c)] * last[c];
                 square += r * r;
             }
-            found = std::sqrt(square) <= allowed(j, w[0]);
+            found &= j >= k || std::sqrt(square) <= allowed(j, w);
         }
         const std::int64_t q = found ? k : kept;
         rotate(n, size, q, V.data(), ld, Y.data(), run);
@@ -272,17 +285,21 @@ bool is_small(std::int64_t n, std::int64_t k) { return n <= kSmall || 2 * (basis
 }  // namespace
 
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
-                           double tolerance, double rough, std::uint64_t seed, Run& run) {
+                           const Residuals& residuals, std::uint64_t seed, Run& run) {
     LeadingPairs pairs;
     pairs.values = numbers(k);
     pairs.vectors = numbers(n * k);
-    auto allowed = [&](std::int64_t j, double largest) {
-        return (j < n_exact ? tolerance : rough) * std::max(std::abs(largest), std::numeric_limits<double>::min());
+    auto allowed = [&](std::int64_t j, const Numbers& w) {
+        const double size = std::max(std::abs(w[0]), std::numeric_limits<double>::min());
+        const bool flat = n_exact < k && w[at(n_exact - 1)] - w[at(n_exact)] < residuals.flat * size;
+        return (j < n_exact && !flat ? residuals.exact : residuals.rough) * size;
     };
     if (is_small(n, k)) {
         small_pairs(n, k, apply, pairs, run);
     } else {
-        lanczos(n, k, apply, allowed, seed, pairs, run);
+        // Far below the residuals that are asked for, or what rounding leaves.
+        const double precision = std::max(16 * kEps, 1e-4 * residuals.exact);
+        lanczos(n, k, apply, allowed, precision, seed, pairs, run);
     }
     return pairs;
 }

@@ -21,13 +21,20 @@ struct LeadingPairs {
     bool converged = false;
 };
 
-// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n. Residuals of the first n_exact get down to
-// tolerance times the largest eigenvalue, those of the others to `rough` times that: their values are good to its
-// square over their distance to the next. By a block Lanczos method with full orthogonalisation, which knows its
-// residuals to rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or by LAPACK if n is
-// small. Repeated eigenvalues come as often as they are repeated.
+// Residuals that are small enough, relative to the largest eigenvalue: those of the pairs that are wanted exactly, and
+// `rough` ones, whose values are good to their square over the distance to the next. If the last exact value and the
+// next one are less than `flat` apart, rough ones are enough for all: which vectors of such a cluster come first means
+// nothing.
+struct Residuals {
+    double exact, rough, flat = 0;
+};
+
+// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n, the first n_exact of them exactly and the
+// others roughly. By a block Lanczos method with full orthogonalisation, which knows its residuals to rounding, and
+// thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or by LAPACK if n is small. Repeated eigenvalues
+// come as often as they are repeated.
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
-                           double tolerance, double rough, std::uint64_t seed, Run& run);
+                           const Residuals& residuals, std::uint64_t seed, Run& run);
 
 // Bytes that it takes besides its result.
 std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);

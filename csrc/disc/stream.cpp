@@ -40,6 +40,9 @@ Samples sketched_rows(const float* values, std::int64_t n_cols) {
 
 constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features";
 
+constexpr const char* kOneForm =
+    "all blocks of X with rows of small groups must have one dtype, and be sparse if one is: convert them";
+
 struct Near {
     double squared;
     std::int64_t other;
@@ -124,7 +127,7 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
 std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                                 std::int64_t n_groups) {
     const std::int64_t bytes = 8 * (n_rows + n_groups);
-    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory(n_cols, n_groups, n_cols);
+    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory_of_all(n_cols, n_groups);
     std::vector<std::int64_t> sizes(at(n_groups), 0);
     for (std::int64_t r = 0; r < n_rows; ++r) ++sizes[at(labels[r])];
     const auto n_sketches = std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size > kBuckets; });
@@ -152,7 +155,9 @@ void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
 
 void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row, Run& run) {
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        if (plan_->sketch_of[at(plan_->labels[at(first_row + r)])] < 0) kept_rows_.keep(X, r, first_row + r);
+        if (plan_->sketch_of[at(plan_->labels[at(first_row + r)])] >= 0) continue;
+        require(kept_rows_.fits(X), kOneForm);
+        kept_rows_.keep(X, r, first_row + r);
     }
     run.require_memory(kept_rows_.memory(), "the rows of the small groups", kHint);
 }
@@ -209,6 +214,7 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
 }
 
 void DiscStream::merge(const DiscStream& other) {
+    require(kept_rows_.fits(other.kept_rows_), kOneForm);
     n_seen_ += other.n_seen_;
     const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
         for (std::size_t s = 0; s < to.size(); ++s) {
@@ -222,6 +228,69 @@ void DiscStream::merge(const DiscStream& other) {
     } else {
         add(products_, other.products_);
     }
+}
+
+std::vector<std::int64_t> DiscStream::signature() const {
+    std::vector<std::int64_t> found{
+        pass_, n_rows(), n_cols(), plan_->n_neighbors, plan_->n_candidates, static_cast<std::int64_t>(plan_->seed)};
+    found.insert(found.end(), plan_->sizes.begin(), plan_->sizes.end());
+    return found;
+}
+
+void DiscStream::save(ByteWriter& to) const {
+    to.put(signature());
+    to.put(n_seen_);
+    if (pass_ == 1) {
+        to.put(sums_.numbers().data(), sums_.size());
+        for (const Numbers& sketch : sketches_) to.put(sketch);
+        to.put(kept_rows_.is_sparse());
+        to.put(kept_rows_.is_float32());
+        kept_rows_.save(to);
+    } else {
+        for (const Numbers& products : products_) to.put(products);
+    }
+}
+
+void DiscStream::load(ByteReader& from) {
+    std::vector<std::int64_t> theirs;
+    from.get(theirs);
+    require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
+    DiscStream other = *this;
+    other.n_seen_ = from.get();
+    from.expect(other.n_seen_ >= 0 && other.n_seen_ <= n_rows());
+    const auto expect_finite = [&](const double* numbers, std::int64_t n) {
+        from.expect(std::all_of(numbers, numbers + n, [](double x) { return std::isfinite(x); }));
+    };
+    const auto get = [&](std::vector<Numbers>& to) {
+        for (Numbers& numbers : to) {
+            const std::size_t size = numbers.size();
+            from.get(numbers);
+            from.expect(numbers.size() == size);
+            expect_finite(numbers.data(), std::ssize(numbers));
+        }
+    };
+    if (pass_ == 1) {
+        Buffer<double> numbers(sums_.size());
+        from.get(numbers.data(), numbers.size());
+        expect_finite(numbers.data(), numbers.size());
+        other.sums_.load(numbers.data());
+        Numbers counts = core::numbers(n_groups());
+        other.sums_.counts(counts.data());
+        for (std::size_t g = 0; g < counts.size(); ++g) {
+            from.expect(counts[g] >= 0 && counts[g] <= static_cast<double>(plan_->sizes[g]));
+        }
+        get(other.sketches_);
+        const bool is_sparse = from.get() != 0, is_float32 = from.get() != 0;
+        other.kept_rows_ = {};
+        other.kept_rows_.load(from, n_rows(), n_cols(), is_sparse, is_float32);
+        for (const std::int64_t row : other.kept_rows_.numbers()) {
+            from.expect(!sums_.is_whole() && plan_->sketch_of[at(plan_->labels[at(row)])] < 0);
+        }
+    } else {
+        get(other.products_);
+    }
+    from.expect_end();
+    merge(other);
 }
 
 std::int64_t DiscStream::memory_of_next(const Run& run) const {

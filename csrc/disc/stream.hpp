@@ -10,6 +10,7 @@
 #include "engines/feature_sums.hpp"
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
+#include "support/bytes.hpp"
 #include "support/index.hpp"
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
@@ -52,6 +53,9 @@ class DiscStream {
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
     void merge(const DiscStream& other);
+    // What this pass has found, for a stream with the same arguments that has come to it, to which load adds it.
+    void save(ByteWriter& to) const;
+    void load(ByteReader& from);
     // Ends a pass.
     void next(Run& run);
 
@@ -78,6 +82,7 @@ class DiscStream {
         bool lost;
     };
 
+    std::vector<std::int64_t> signature() const;
     void keep_rows(const Matrix& X, std::int64_t first_row, Run& run);
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);

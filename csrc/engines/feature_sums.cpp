@@ -12,8 +12,8 @@
 namespace fastfs::core {
 namespace {
 
-// Dense rows that are multiplied at once, and columns of a task: 0.5 MB of doubles, half an L2 cache of 1 MiB.
-constexpr std::int64_t kRowsAtOnce = 256, kColumnsAtOnce = 256;
+// Dense rows that are multiplied at once; with kPanelColumns columns 0.5 MB of doubles, half an L2 cache of 1 MiB.
+constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfSums = 16;
 
 // The squares of 10^15 such values add up to a finite number, so that any sums can be saved and loaded.
@@ -89,7 +89,7 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) 
     const std::int64_t n = X.n_rows(), m = n_landmarks();
     const std::int64_t rows = std::min(n, kRowsAtOnce);
     run.require_memory(8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
-                                                  : 8 * rows * (m + run.n_threads() * std::min(d_, kColumnsAtOnce))),
+                                                  : 8 * rows * (m + run.n_threads() * std::min(d_, kPanelColumns))),
                        {"the sums of ", n, " rows"});
     const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
     for (std::int64_t r = 0; r < n; ++r) {
@@ -112,10 +112,10 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                             Run& run) {
     const std::int64_t n = X.n_rows(), m = n_landmarks();
     Buffer<double> landmarks(std::min(n, kRowsAtOnce) * m);
-    auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, kColumnsAtOnce));
+    auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, kPanelColumns));
     const Numbers offsets = row_offsets(X, run);
     visit_values(X.description(), [&]<class T>(const Values<T>& x) {
-        auto room = buffers<T>(run.n_threads(), std::min(d_, kColumnsAtOnce));  // of genotypes
+        auto room = buffers<T>(run.n_threads(), std::min(d_, kPanelColumns));  // of genotypes
         for (std::int64_t r = 0; r < n; ++r) group(groups[r])[1] += offsets[at(r)];
         for (std::int64_t first = 0; first < n; first += kRowsAtOnce) {
             const std::int64_t rows = std::min(kRowsAtOnce, n - first);
@@ -129,8 +129,8 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                     }
                 }
             });
-            parallel_for(run, ceil_div(d_, kColumnsAtOnce), [&](std::int64_t task, int slot) {
-                const std::int64_t j0 = task * kColumnsAtOnce, width = std::min(kColumnsAtOnce, d_ - j0);
+            parallel_for(run, ceil_div(d_, kPanelColumns), [&](std::int64_t task, int slot) {
+                const std::int64_t j0 = task * kPanelColumns, width = std::min(kPanelColumns, d_ - j0);
                 double* panel = panels[at(slot)].data();
                 for (std::int64_t i = 0; i < rows; ++i) {
                     const std::int64_t r = which[i];
@@ -144,11 +144,12 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                     }
                 }
                 const std::int64_t n_products = is_whole() ? j0 + width : m;
+                const std::int64_t to = is_whole() ? panel_begin(j0) : j0, ld = is_whole() ? width : d_;
                 for (std::int64_t i = 0, end = 0; i < rows && m > 0; i = end) {
                     const std::int64_t g = groups[which[i]];
                     while (end < rows && groups[which[end]] == g) ++end;
                     gemm('N', 'T', width, n_products, end - i, 1.0, panel + i * width, width, landmarks.data() + i * m,
-                         m, 1.0, products(g) + j0, d_);
+                         m, 1.0, products(g) + to, ld);
                 }
             });
         }
@@ -191,12 +192,25 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
             }
         });
         parallel_for(run, n_landmarks(), [&](std::int64_t l, int) {
+            // Where the product with feature j is kept, less j.
+            std::vector<std::int64_t> starts;
+            for (std::int64_t j = 0; is_whole() && j < d_; j += kPanelColumns) {
+                starts.push_back(panel_begin(j) + l * panel_width(j, d_) - j);
+            }
             for (std::int64_t i = begins[at(l)]; i < begins[at(l + 1)]; ++i) {
                 const Entry& entry = entries[i];
-                double* to = products(groups[entry.row]) + l * d_;
+                double* to = products(groups[entry.row]);
                 const auto value = static_cast<double>(values[entry.place]);
                 const std::int64_t end = indptr[entry.row + 1];
-                for (std::int64_t e = is_whole() ? entry.place : indptr[entry.row]; e < end; ++e) {
+                if (is_whole()) {
+                    for (std::int64_t e = entry.place; e < end; ++e) {
+                        const std::int64_t j = indices[e];
+                        to[starts[at(j / kPanelColumns)] + j] += value * static_cast<double>(values[e]);
+                    }
+                    continue;
+                }
+                to += l * d_;
+                for (std::int64_t e = indptr[entry.row]; e < end; ++e) {
                     to[indices[e]] += value * static_cast<double>(values[e]);
                 }
             }
@@ -238,7 +252,18 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
             total.norms[at(j)] += of[2 + d_ + j];
         }
         of += 2 + 2 * d_;
-        for (std::int64_t e = 0; e < total.products.size(); ++e) total.products[e] += of[e];
+        for (std::int64_t l = 0; l < n_landmarks(); ++l) {
+            double* row = total.products.data() + l * d_;
+            if (!is_whole()) {
+                for (std::int64_t j = 0; j < d_; ++j) row[j] += of[l * d_ + j];
+                continue;
+            }
+            for (std::int64_t j0 = l / kPanelColumns * kPanelColumns; j0 < d_; j0 += kPanelColumns) {
+                const std::int64_t width = panel_width(j0, d_);
+                const double* from = of + panel_begin(j0) + l * width;
+                for (std::int64_t j = 0; j < width; ++j) row[j0 + j] += from[j];
+            }
+        }
     }
     require(total.n_rows > 0, name, " has no rows");
     for (std::int64_t j = 0; j < d_; ++j) {

@@ -1,6 +1,7 @@
 // Engine: sums over groups of rows that come in blocks, which distances between features follow from.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -26,13 +27,16 @@ class FeatureSums {
     // landmarks: ascending.
     FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks)
         : FeatureSums(n_features, n_groups, std::move(landmarks), false) {}
-    // The products of all pairs, of which an upper triangle is kept.
+    // The products of all pairs.
     FeatureSums(std::int64_t n_features, std::int64_t n_groups)
         : FeatureSums(n_features, n_groups, up_to(n_features), true) {}
     FeatureSums(const FeatureSums& other);
 
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_landmarks) {
         return 8 * n_groups * (2 + n_features * (2 + n_landmarks));
+    }
+    static std::int64_t memory_of_all(std::int64_t n_features, std::int64_t n_groups) {
+        return 8 * n_groups * (2 + 2 * n_features + triangle(n_features));
     }
 
     std::int64_t n_features() const { return d_; }
@@ -54,6 +58,7 @@ class FeatureSums {
 
     // As plain numbers.
     std::int64_t size() const { return numbers_.size(); }
+    const Buffer<double>& numbers() const { return numbers_; }
     void save(double* numbers) const;
     void load(const double* numbers);
 
@@ -73,11 +78,23 @@ class FeatureSums {
   private:
     FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks, bool is_whole);
     std::int64_t n_landmarks() const { return static_cast<std::int64_t>(landmarks_.size()); }
-    std::int64_t group_size() const { return 2 + d_ * (2 + n_landmarks()); }
+    std::int64_t group_size() const { return 2 + 2 * d_ + (is_whole_ ? triangle(d_) : d_ * n_landmarks()); }
     double* group(std::int64_t g) { return numbers_.data() + g * group_size(); }
     const double* group(std::int64_t g) const { return numbers_.data() + g * group_size(); }
     double* sums(std::int64_t g) { return group(g) + 2; }
     double* products(std::int64_t g) { return sums(g) + 2 * d_; }
+
+    // Products of all pairs are kept in panels of kPanelColumns features, each with the features up to its last one,
+    // row by row: where the panel of feature j begins, how many features it has, and the size of all.
+    static constexpr std::int64_t kPanelColumns = 256;
+    static std::int64_t panel_begin(std::int64_t j) {
+        const std::int64_t t = j / kPanelColumns;
+        return kPanelColumns * kPanelColumns * (t * (t + 1) / 2);
+    }
+    static std::int64_t panel_width(std::int64_t j, std::int64_t d) {
+        return std::min(kPanelColumns, d - j / kPanelColumns * kPanelColumns);
+    }
+    static std::int64_t triangle(std::int64_t d) { return panel_begin(d - 1) + d * panel_width(d - 1, d); }
 
     void add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
     void add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
@@ -86,7 +103,7 @@ class FeatureSums {
     std::vector<std::int64_t> landmarks_;
     bool is_whole_;
     std::vector<std::int32_t> place_;  // of each feature among them, or -1
-    Buffer<double> numbers_;           // of each group: count, offsets, sums, norms, products
+    Buffer<double> numbers_;  // of each group: count, offsets, sums, norms, products (n_landmarks x d, or of all pairs)
 };
 
 // Rows group by group, in their order.

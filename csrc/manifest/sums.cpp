@@ -45,13 +45,16 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
         return FeatureSums::memory(d, n_groups, m) +
                low_rank_memory(d, o.rank, landmarks_memory(d, o.rank, run.n_threads()), features, run);
     };
-    const Needs needs{
-        .labels = n_groups, .exact = FeatureSums::memory(d, n_groups, d), .gathering = 16 * d, .low_rank = low_rank};
+    const Needs needs{.labels = n_groups,
+                      .exact = FeatureSums::memory_of_all(d, n_groups),
+                      .gathering = 16 * d,
+                      .low_rank = low_rank};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
 }
 
 std::int64_t ManifestSums::memory(std::int64_t d, std::int64_t n_groups, const fastfs_manifest_options& o) {
-    return FeatureSums::memory(d, n_groups, count_landmarks(d, o));
+    return keeps_all(d, o) ? FeatureSums::memory_of_all(d, n_groups)
+                           : FeatureSums::memory(d, n_groups, count_landmarks(d, o));
 }
 
 ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options)

@@ -29,9 +29,11 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
             }
         });
     } else {
-        visit_dense(m, [&](auto* values) {
-            auto* to = resize(values, m.n_cols);
-            for (std::int64_t c = 0; c < m.n_cols; ++c) to[c] = values[row * m.row_stride + c * m.col_stride];
+        visit_values(m, [&]<class T>(const Values<T>& x) {
+            Buffer<T> room;  // of genotypes
+            const auto [values, rs, cs] = x.block(row, row + 1, 0, m.n_cols, room);
+            T* to = resize(values, m.n_cols);
+            for (std::int64_t c = 0; c < m.n_cols; ++c) to[c] = values[c * cs];
         });
     }
     const std::int64_t n_bytes = kept->memory();

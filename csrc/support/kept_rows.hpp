@@ -21,9 +21,16 @@ struct OwnedMatrix {
 
 class KeptRows {
   public:
-    // A row of X, dense or CSR, under a number. All have the storage and dtype of the first.
+    // A row of X, dense, CSR or genotypes, under a number. All have the storage and dtype of the first.
     void keep(const Matrix& X, std::int64_t row, std::int64_t number);
     bool has(std::int64_t number) const { return rows_.contains(number); }
+    bool is_sparse() const { return is_sparse_; }
+    bool is_float32() const { return is_float32_; }
+    // Whether X, or the rows of another one, have the storage and dtype of these.
+    bool fits(const Matrix& X) const { return rows_.empty() || same_form(X.is_sparse(), X.is_float32()); }
+    bool fits(const KeptRows& other) const {
+        return rows_.empty() || other.rows_.empty() || same_form(other.is_sparse_, other.is_float32_);
+    }
     // Keeps these only, which ascend.
     void keep_only(const std::vector<std::int64_t>& numbers);
     void merge(const KeptRows& other);
@@ -43,6 +50,10 @@ class KeptRows {
         std::vector<std::int32_t> columns;  // of the values of a CSR matrix
         std::int64_t memory() const { return std::ssize(values) + 4 * std::ssize(columns) + 128; }
     };
+
+    bool same_form(bool is_sparse, bool is_float32) const {
+        return is_sparse == is_sparse_ && is_float32 == is_float32_;
+    }
 
     std::map<std::int64_t, std::shared_ptr<const Row>> rows_;  // shared by copies
     std::int64_t memory_ = 0;

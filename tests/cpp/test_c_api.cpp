@@ -210,6 +210,9 @@ void test_null() {
     CHECK(fastfs_disc_stream_plan(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_update(nullptr, nullptr, 0, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_merge(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_size(nullptr) == 0);
+    CHECK(fastfs_disc_stream_save(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_stream_load(nullptr, nullptr, 0) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_next(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_means(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_cuts(nullptr, 2, nullptr, labels.data(), 1, nullptr, nullptr) == FASTFS_EINVAL);

@@ -309,8 +309,8 @@ void test_leading_pairs() {
         const auto n = static_cast<std::int64_t>(spectrum.size());
         const core::BlockOperator apply = [&](const double* X, double* Y) { A.apply(X, Y); };
         core::Run one(threads(1)), three(threads(3));
-        const auto pairs = core::leading_pairs(n, k, k, apply, 1e-12, 1e-6, 3, one);
-        const auto again = core::leading_pairs(n, k, k, apply, 1e-12, 1e-6, 3, three);
+        const auto pairs = core::leading_pairs(n, k, k, apply, {1e-12, 1e-6}, 3, one);
+        const auto again = core::leading_pairs(n, k, k, apply, {1e-12, 1e-6}, 3, three);
         CHECK(pairs.values == again.values && pairs.vectors == again.vectors);
         CHECK(pairs.converged);
         auto sorted = spectrum;

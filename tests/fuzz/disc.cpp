@@ -291,6 +291,24 @@ void try_disc_stream(Input& in) {
             fastfs_disc_stream_free(other);
             if (!in.one_in(4)) bring_back();
         }
+        if (in.one_in(4)) {  // bytes of a stranger, or of another pass
+            std::vector<char> bytes(static_cast<std::size_t>(fastfs_disc_stream_size(stream)));
+            expect(fastfs_disc_stream_save(stream, bytes.data(), std::ssize(bytes)) == FASTFS_OK,
+                   "fastfs_disc_stream_save", "it fails");
+            Random random(in.word());
+            for (std::int64_t k = in.from(0, 6); k > 0 && !bytes.empty(); --k) {
+                bytes[static_cast<std::size_t>(random.below(std::ssize(bytes)))] = static_cast<char>(random.word());
+            }
+            if (in.one_in(3)) bytes.resize(static_cast<std::size_t>(random.below(std::ssize(bytes) + 1)));
+            bytes.shrink_to_fit();
+            keep();
+            attempt(in, {"fastfs_disc_stream_load",
+                         [&](const fastfs_run*) {
+                             return fastfs_disc_stream_load(stream, bytes.data(), std::ssize(bytes));
+                         },
+                         [] { return Bytes(); }, bring_back, false, false});
+            bring_back();
+        }
         keep();
         status = attempt(
             in, {"fastfs_disc_stream_next", [&](const fastfs_run* run) { return fastfs_disc_stream_next(stream, run); },

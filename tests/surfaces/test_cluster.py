@@ -32,6 +32,10 @@ MODELS = {
     "ReliefF": fastfs.ReliefF(3, n_targets=200, max_memory=BUDGET),
     "Relief": fastfs.Relief(3, n_targets=200, max_memory=BUDGET),
     "MultiSURF": fastfs.MultiSURF(3, n_rows=100, max_memory=BUDGET),
+    "IM4E": fastfs.IM4E(3, n_rows=100, max_memory=BUDGET),
+    "Immigrate": fastfs.Immigrate(3, n_rows=100, max_memory=BUDGET),
+    "IKDR": fastfs.IKDR(3, n_rows=100, max_memory=BUDGET),
+    "DiSC": fastfs.DiSC(3, graph="knn", n_components=2, n_differential=1, max_memory=BUDGET),
 }
 
 
@@ -81,7 +85,7 @@ def test_no_advice_about_labels():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ProjSe", "ManiFeSt", "ReliefF"])
+@pytest.mark.parametrize("name", ["ProjSe", "ManiFeSt", "ReliefF", "DiSC"])
 def test_a_worker_that_dies(tmp_path, name):
     """Another one does its work again, in either pass; if that kills it too, there is an error and no fit."""
 

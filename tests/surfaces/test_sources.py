@@ -292,6 +292,16 @@ def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_file(tmp_path, fo
         assert not hasattr(model, "scores_")
 
 
+@pytest.mark.parametrize("model", [fastfs.ProjSe(1, max_memory="16M"), fastfs.DiSC(1, max_memory="32M")])
+def test_a_row_far_down_a_file_is_named(tmp_path, model):
+    table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (750_000, 4))
+    table[734_512, 2] = np.nan
+    table.flush()
+    with pytest.raises(ValueError, match="first at row 734512, column 2 "):
+        model.fit(tmp_path / "X.npy", np.arange(750_000) % 2)
+    assert not hasattr(model, "scores_")
+
+
 def test_words_are_named_with_their_block():
     words = pieces(X.astype(object))
     words[4][3, 2] = "high"

@@ -404,7 +404,7 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
 
 /* The same in one pass over blocks of rows, for tables larger than memory. Of each group of rows a handle keeps how
  * many there are, the sums and the squared norms of the features, and the products of all features with some: in the
- * exact form with all of them (8 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
+ * exact form with all of them (4 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
  * options.seed draws (32 d rank bytes). So the sums of one pass serve any comparison of groups. Double precision; rows
  * of dense blocks are moved by an offset that their values share, which changes no distance. accuracy: EXACT, or FAST,
  * as a plan says; no custom kernel. */
@@ -1041,8 +1041,8 @@ FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t 
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
 /* Blocks of rows of X, each row of a group, which sets are then made of. Up to FASTFS_DISC_MOST_DENSE features: one
- * pass, which keeps the products of all pairs of features (8 n_cols^2 bytes a group). With more of them, groups of up
- * to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
+ * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of
+ * up to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
  * group), by which each feature gets candidates for its nearest ones: four for each neighbor, and at least 120. If
  * there are such groups, a second pass computes the products of candidates exactly, of which the nearest are the
  * neighbors of the graph knn. options: graph AUTO, DENSE (one pass only) or KNN, without scaling; bandwidth_neighbors,
@@ -1061,6 +1061,12 @@ FASTFS_API fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* strea
 FASTFS_API fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X,
                                                    int64_t first_row, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other);
+/* What it has found in this pass, in as many bytes as size says, for another machine of the same kind: load adds it, as
+ * a merge, to a handle made with the same arguments that has come to the same pass. A handle comes to the second pass
+ * by loading what the first one has found in all rows, and fastfs_disc_stream_next. */
+FASTFS_API int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream);
+FASTFS_API fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes);
+FASTFS_API fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes);
 /* Ends a pass, which must have seen all rows. */
 FASTFS_API fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run);
 /* means: n_groups x n_cols, after the first pass. */

@@ -829,6 +829,14 @@ class disc_stream {
     }
     void merge(const disc_stream& other) { check(fastfs_disc_stream_merge(handle_.get(), other.handle_.get())); }
     void next(const run& how = default_run()) { check(fastfs_disc_stream_next(handle_.get(), &how)); }
+    // What it has found in this pass.
+    std::int64_t size() const { return fastfs_disc_stream_size(handle_.get()); }
+    void save(void* bytes, std::int64_t n_bytes) const {
+        check(fastfs_disc_stream_save(handle_.get(), bytes, n_bytes));
+    }
+    void load(const void* bytes, std::int64_t n_bytes) {
+        check(fastfs_disc_stream_load(handle_.get(), bytes, n_bytes));
+    }
     std::vector<double> means() const {
         std::vector<double> found(static_cast<std::size_t>(n_groups_ * n_cols_));
         check(fastfs_disc_stream_means(handle_.get(), found.data()));

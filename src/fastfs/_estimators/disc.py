@@ -256,6 +256,7 @@ class DiSC(_KernelSelector):
         X, of_rows = classes_in_blocks(X, y, run)
         if of_rows is not None:
             classes, labels = of_rows
+            self.n_features_in_ = X.shape[1]
             self._require(classes, X.shape[1])
             with _naming(classes, labels):
                 blocks = _disc.GroupsInBlocks(

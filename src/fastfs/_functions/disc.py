@@ -15,6 +15,7 @@ from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_ker
 from fastfs._inputs.matrix import as_matrix, column_names, decoded
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import Passes
+from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -223,7 +224,8 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
 class GroupsInBlocks:
     """Groups of rows of a stream, each of which can be a set: products of features, or sketches and the candidates.
 
-    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` are as for `Passes`, as is `see`.
+    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` are as for `Passes`, as is `see`,
+    which gets no block of a Dask array.
     """
 
     def __init__(
@@ -253,10 +255,16 @@ class GroupsInBlocks:
         self._core = core().DiscStream(groups, n_groups, width, options.core(), kept)
         self.n_features, self.n_passes = width, self._core.n_passes
         self.algorithm = "sketch" if self._core.sketches else "sums"
+        if source.dask is not None:
+            on_workers = PassesOnWorkers(source, kept, _by_rows, rows=rows, columns=columns)
+            for _ in range(self.n_passes):
+                found = on_workers.run(self._core).found
+                self._core.next(kept, found if self.n_passes > 1 else None)
+            return
         passes = Passes(source, run, "DiSC", self.n_passes, rows=rows, columns=columns, see=see)
 
         def update(first: int, block: Any, own: Run) -> None:
-            self._core.update(block.tocsr() if hasattr(block, "tocsr") else block, first, own)
+            self._core.update(_by_rows(block, own), first, own)
 
         for _ in range(self.n_passes):
             passes.run(update)
@@ -271,6 +279,10 @@ class GroupsInBlocks:
     def set(self, group: int) -> dict[str, Any]:
         """Return a group for `fit`."""
         return {"stream": self._core, "group": group}
+
+
+def _by_rows(block: Any, run: Run) -> Any:
+    return block.tocsr() if hasattr(block, "tocsr") else block
 
 
 def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run) -> Outcome[DiSCResult]:

@@ -4,7 +4,6 @@ Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.R
 their kin.
 """
 
-import copy
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +19,11 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import Source, chosen, is_genotypes, is_stream, opened
-from fastfs._inputs.streams import Passes, changed, checksum, merge_pairwise, sample_rows, sum_groups
+from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
-from fastfs._machine.errors import in_rows, places, renumber
+from fastfs._inputs.workers import PassesOnWorkers
+from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Integers, Progress
 
@@ -361,13 +361,18 @@ class InBlocks:
 
         if source.dask is not None:
             begin(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
-            self._read_dask(source, labels if with_sums else None, n_classes, rows, columns)
+            prepare = partial(_by_rows, makes_dense=self._makes_dense)
+            on_workers = PassesOnWorkers(source, run, prepare, rows=rows, columns=columns)
+            stream: Any = self._core
+            self.sums = on_workers.run(stream, labels if with_sums else None, n_classes).sums
+            stream.next(run)
+            on_workers.run(stream)
             return
 
         def update(first: int, block: Any, own: Run) -> None:
             if self._core is None:
                 begin(block.shape[1])
-            self._core.update(_by_rows(block, self._makes_dense, own), first, own)
+            self._core.update(_by_rows(block, own, makes_dense=self._makes_dense), first, own)
 
         def first_pass(first: int, block: Any, own: Run) -> None:
             if with_sums:
@@ -380,30 +385,6 @@ class InBlocks:
         made.next(run)
         passes.run(update)
 
-    def _read_dask(
-        self, source: Source, groups: Integers | None, n_groups: int, rows: Integers | None, columns: Integers | None
-    ) -> None:
-        """Each worker reads its row blocks; what they found, not the rows, travels and is merged pairwise."""
-        from dask.delayed import delayed
-
-        part, merge = delayed(_share_of_block, pure=False), delayed(_merged_shares, pure=False)
-        how, first_pass = (self._makes_dense, self._run.budget), 0
-        for number in range(1, self.N_PASSES + 1):
-            stream = delayed(self._core, pure=False, traverse=False)  # sent to each worker once
-            shares = []
-            for first, block, which, span in source.delayed(rows):
-                of_block = None if groups is None else groups[span]
-                if len(which):
-                    shares.append(part(stream, first, block, which, span.start, of_block, n_groups, columns, *how))
-            share = merge_pairwise(shares, partial(merge, stream))
-            self._core.load(share.found)
-            if number == 1:
-                self.sums, first_pass = share.sums, share.checksum
-                self._core.next(self._run)
-                groups = None
-            elif share.checksum != first_pass:
-                raise changed(share.n_rows, number)
-
     def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
         """Score the features; `merged` are the classes of the response that the classes are parts of."""
         found = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
@@ -411,49 +392,10 @@ class InBlocks:
         return Outcome(result, family_messages(found, response, None, options))
 
 
-@dataclass(frozen=True)
-class _Share:
-    """What a pass has found in some blocks of a Dask array."""
-
-    found: bytes
-    sums: Array | None
-    checksum: int
-    n_rows: int
-
-
-def _by_rows(block: Any, makes_dense: bool, run: Run) -> Any:
+def _by_rows(block: Any, run: Run, *, makes_dense: bool) -> Any:
     if not hasattr(block, "tocsr"):
         return block
     return as_dense(block, run) if makes_dense else block.tocsr()
-
-
-def _share_of_block(
-    stream: Any,
-    first: int,
-    X: Any,
-    rows: range | Integers,
-    place: int,
-    groups: Integers | None,
-    n_groups: int,
-    columns: Integers | None,
-    makes_dense: bool,
-    budget: int,
-) -> _Share:
-    run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    own = copy.copy(stream)
-    with in_rows(first + np.asarray(rows)):
-        block = as_matrix(chosen(X, rows, columns), run)
-        own.update(_by_rows(block, makes_dense, run), place, run)
-    sums = None if groups is None else sum_groups(block, groups, n_groups)
-    return _Share(own.save(), sums, checksum(block), block.shape[0])
-
-
-def _merged_shares(stream: Any, a: _Share, b: _Share) -> _Share:
-    own = copy.copy(stream)
-    for share in (a, b):
-        own.load(share.found)
-    sums = None if a.sums is None or b.sums is None else a.sums + b.sums
-    return _Share(own.save(), sums, a.checksum + b.checksum, a.n_rows + b.n_rows)
 
 
 class GroupTargets:

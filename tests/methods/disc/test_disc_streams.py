@@ -1,9 +1,11 @@
 """DiSC of rows that come in blocks: the fit in memory, partitions, sketches and candidates, and what goes wrong."""
 
 import copy
+import pickle
 import warnings
 
 import anndata
+import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -223,6 +225,112 @@ def test_small_groups_are_kept(sketched):
     sets = [{"X": table[few][labels[few] == g], "n_components": 3, "kernel": 0} for g in (0, 1)]
     given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
     assert_equal_fits(fit(state, 2), core().disc(sets, given, Run(1)), PROMISED)
+
+
+def test_genotypes_of_small_groups_are_decoded():
+    """They are kept as numbers."""
+    rng = np.random.default_rng(5)
+    n = 40
+    calls = rng.binomial(2, 0.3, (n, WIDE)).astype(np.int8)
+    genotypes = fastfs.io.pack_genotypes(calls)
+    groups = (np.arange(n) % 2).astype(np.int64)
+    found = read(stream(calls, groups, 2), genotypes, (n,))
+    expected = read(stream(calls, groups, 2), calls.astype(float), (n,))
+    assert_equal_fits(fit(found, 2), fit(expected, 2), PROMISED)
+
+
+def test_small_groups_have_one_form(sketched):
+    table = sketched[0]
+    groups = np.repeat([0, 1], [600, 100]).astype(np.int64)
+    state = stream(table, groups, 2)
+    other = copy.copy(state)
+    state.update(table[600:650], 600, Run(1))
+    with pytest.raises(ValueError, match="all blocks of X with rows of small groups must have one dtype"):
+        state.update(table[650:].toarray(), 650, Run(1))
+    state = copy.copy(other)
+    state.update(table[600:650], 600, Run(1))
+    other.update(table[650:].astype(np.float32), 650, Run(1))
+    with pytest.raises(ValueError, match="must have one dtype, and be sparse if one is"):
+        state.merge(other)
+
+
+# ------------------------------------------------------------------------------------------------------ other processes
+
+
+def carried(state):
+    return pickle.loads(pickle.dumps(state))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shares_travel_as_bytes(form, sketched):
+    """Each block goes to a process of its own, which sends back bytes: the bits of merging."""
+    table, groups, lengths = FORMS[form]
+    if table is None:
+        table, groups, _ = sketched
+    expected = fit(read(stream(table, groups), table, lengths))
+    state, ends = stream(table, groups), np.cumsum(lengths)
+    for _ in range(state.n_passes):
+        parts = [carried(state) for _ in lengths]
+        for part, n, end in zip(parts, lengths, ends, strict=True):
+            if n:
+                part.update(table[end - n : end], int(end - n), Run(1))
+        for part in reversed(parts):
+            state.load(part.save())
+        found = state.save()
+        state.next(Run(1), found)
+    assert_equal_fits(fit(state), expected)
+
+
+def test_damaged_bytes(sketched):
+    table, labels, _ = sketched
+    state = stream(table, labels)
+    state.update(table, 0, Run(1))
+    found = state.save()
+    other = stream(table, labels)
+    for broken in (found[:-1], found + b"\0", found[:200] + b"\xff" * 8 + found[208:]):
+        with pytest.raises(ValueError, match="the bytes are damaged"):
+            other.load(broken)
+    with pytest.raises(ValueError, match="a stream with other arguments, or of another pass"):
+        stream(table, labels, seed=4).load(found)
+    other.load(found)
+    assert other.save() == found
+    other.next(Run(1))
+    with pytest.raises(ValueError, match="a stream with other arguments, or of another pass"):
+        other.load(found)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_dask_gives_the_bits_of_any_scheduler(kind, sketched):
+    table, labels, _ = sketched
+    lazy = da.from_array(table.toarray(), chunks=(150, WIDE)).map_blocks(kind)
+    found = []
+    for scheduler, n in (("synchronous", 1), ("threads", 1), ("threads", 3)):
+        with dask.config.set(scheduler=scheduler, num_workers=n), warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastfs.DataWarning)
+            model = DiSC(graph="knn", max_memory="150M", **HOW)
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+                found.append(model.fit(lazy, labels))
+    assert (found[0].algorithm_, found[0].n_passes_) == ("sketch", 2)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.scores_, found[0].scores_)
+
+
+def test_dask_blocks_that_change(sketched):
+    table, labels, _ = sketched
+    table, calls = table.toarray(), []
+
+    def other(block):
+        calls.append(1)
+        return block + 1 if len(calls) > 5 else block
+
+    lazy = da.from_array(table, chunks=(150, WIDE)).map_blocks(other, meta=np.empty((0, 0)))
+    model = DiSC(graph="knn", max_memory="150M", **HOW)
+    with dask.config.set(scheduler="synchronous"), pytest.MonkeyPatch.context() as patched:
+        patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+        with pytest.raises(ValueError, match="X changed between pass 1 and pass 2: its 700 rows hold other values"):
+            model.fit(lazy, labels)
+    assert not hasattr(model, "scores_")
 
 
 # ------------------------------------------------------------------------------------------------------------ fastfs.tl
