@@ -256,7 +256,7 @@ class GroupsInBlocks:
         self.n_features, self.n_passes = width, self._core.n_passes
         self.algorithm = "sketch" if self._core.sketches else "sums"
         if source.dask is not None:
-            on_workers = PassesOnWorkers(source, kept, _by_rows, rows=rows, columns=columns)
+            on_workers = PassesOnWorkers(source, run, _by_rows, rows=rows, columns=columns)
             for _ in range(self.n_passes):
                 found = on_workers.run(self._core).found
                 self._core.next(kept, found if self.n_passes > 1 else None)
