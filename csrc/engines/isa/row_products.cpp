@@ -9,13 +9,6 @@ namespace {
 typedef Vector<double>::Type Doubles;
 constexpr std::int64_t kLanes = Vector<double>::kLanes;
 
-inline Doubles load(const double* at) { return *reinterpret_cast<const Vector<double>::InMemory*>(at); }
-inline void store(double* at, Doubles values) { *reinterpret_cast<Vector<double>::InMemory*>(at) = values; }
-inline Doubles load(const float* at) {
-    typedef float Floats __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-    return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), Doubles);
-}
-
 // The first of `n` values that don't fill a register, and zeros.
 template <class T>
 inline Doubles load_rest(const T* at, std::int64_t n) {
@@ -31,10 +24,10 @@ inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double
     Doubles even[rows] = {}, odd[rows] = {};
     std::int64_t j = 0;
     for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
-        const Doubles left = load(x + j), right = load(x + j + kLanes);
+        const Doubles left = load_doubles(x + j), right = load_doubles(x + j + kLanes);
         for (int r = 0; r < rows; ++r) {
-            even[r] += load(at[r] + j) * left;
-            odd[r] += load(at[r] + j + kLanes) * right;
+            even[r] += load_doubles(at[r] + j) * left;
+            odd[r] += load_doubles(at[r] + j + kLanes) * right;
         }
     }
     for (; j < n; j += kLanes) {
@@ -63,8 +56,8 @@ inline void add_rows(const T* const* at, const double* factors, std::int64_t n, 
     for (int r = 0; r < rows; ++r) f[r] = Doubles{} + factors[r];
     std::int64_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-        Doubles sum = add ? load(out + j) : Doubles{};
-        for (int r = 0; r < rows; ++r) sum += f[r] * load(at[r] + j);
+        Doubles sum = add ? load_doubles(out + j) : Doubles{};
+        for (int r = 0; r < rows; ++r) sum += f[r] * load_doubles(at[r] + j);
         store(out + j, sum);
     }
     for (; j < n; ++j) {
