@@ -14,7 +14,9 @@ constexpr int kParts = kRow / kPart, kPartLanes = kBlock / kParts;
 typedef double Part __attribute__((vector_size(kPart)));
 typedef double InMemory __attribute__((vector_size(kPart), aligned(sizeof(double)), may_alias));
 
-inline const InMemory& part(const double* row, int p) { return *reinterpret_cast<const InMemory*>(row + p * kPartLanes); }
+inline const InMemory& part(const double* row, int p) {
+    return *reinterpret_cast<const InMemory*>(row + p * kPartLanes);
+}
 inline InMemory& part(double* row, int p) { return *reinterpret_cast<InMemory*>(row + p * kPartLanes); }
 
 // Rows that are in registers at once, and columns whose part of X stays in L1 meanwhile.
@@ -117,7 +119,8 @@ void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, co
     for (std::int64_t i = 0; i < rows; ++i) {
         Part even[kParts] = {}, odd[kParts] = {};
         const auto add = [&](Part(&to)[kParts], std::int64_t entry) {
-            for (int p = 0; p < kParts; ++p) to[p] += values[entry] * part(X + std::int64_t{columns[entry]} * kBlock, p);
+            for (int p = 0; p < kParts; ++p)
+                to[p] += values[entry] * part(X + std::int64_t{columns[entry]} * kBlock, p);
         };
         std::int64_t e = begins[i];
         for (; e + 2 <= begins[i + 1]; e += 2) {

@@ -80,7 +80,8 @@ inline Word differing(const std::uint64_t* a, const std::uint64_t* b) { return l
 // ---- bits of pairs -------------------------------------------------------------------------------------------------
 
 #if defined(FASTFS_NEON)
-// One instruction counts the bits of bytes, so no adders come before it. n samples share what is loaded of the left one.
+// One instruction counts the bits of bytes, so no adders come before it. n samples share what is loaded of the left
+// one.
 template <bool differ, int n>
 void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n_lines,
                    std::uint32_t* sums) {

@@ -1,6 +1,6 @@
-// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512, neon. Everything but the table at the
-// end has internal linkage and nothing comes from the standard library's templates: the linker merges equal symbols,
-// and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
+// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512, neon. Everything but the table at
+// the end has internal linkage and nothing comes from the standard library's templates: the linker merges equal
+// symbols, and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
 #include "engines/isa/tiles.hpp"
 
 #include "engines/isa/exp.hpp"
