@@ -109,6 +109,27 @@ def oldest(session: nox.Session) -> None:
 
 
 @nox.session
+def arm(session: nox.Session) -> None:
+    """NEON in an emulator and by llvm-mca: `nox -s arm`; the wheel in an emulated CPython: `nox -s arm -- wheel`."""
+    if "wheel" in session.posargs:
+        session.run("python", "wheels/arm.py")
+        return
+    session.run("python", "wheels/arm.py", "--root-only")
+    session.install("cmake", "ninja")
+    blas = Path(session.create_tmp())
+    options = ["--platform", "manylinux2014_aarch64", "--only-binary=:all:", "--no-deps", "--dest", str(blas)]
+    session.run("python", "-m", "pip", "download", "--quiet", *options, "scipy-openblas32")
+    session.run("python", "-m", "zipfile", "-e", str(next(blas.glob("*.whl"))), str(blas))
+    library = next(blas.glob("scipy_openblas32/lib/libscipy_openblas*.so"))
+    emulator = f"qemu-aarch64-static;-L;{Path('build/arm/root').resolve()}"
+    options = [f"-DFASTFS_TEST_BLAS={library}", f"-DCMAKE_CROSSCOMPILING_EMULATOR={emulator}"]
+    session.run("cmake", "--preset", "aarch64", *options, silent=True)
+    session.run("cmake", "--build", "--preset", "aarch64", silent=True)
+    session.run("ctest", "--preset", "aarch64", "-E", "memory")
+    session.run("python", "-m", "benchmarks.port_limits", "build/aarch64")
+
+
+@nox.session
 def r(session: nox.Session) -> None:
     """The R package against Python's scores: `nox -s r` is `R CMD check`, `nox -s r -- address` the sanitizer."""
     session.install(".")

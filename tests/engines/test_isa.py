@@ -2,6 +2,7 @@
 the choice is made once a process."""
 
 import json
+import platform
 
 import mpmath
 import numpy as np
@@ -15,11 +16,20 @@ from reference import relief as relief_oracle
 from reference.data import classes_that_differ, factor_model, repeated_columns
 from reference.tolerance import SINGULAR, assert_close
 
-ISAS = ["base", "avx2", "avx512"]
+ISAS = ["base", "avx2", "avx512", "neon"]
 
 
 def test_the_message_names_known_sets(isas):
-    assert isas == ISAS[: len(isas)]
+    of_machine = ["base", "neon"] if platform.machine() in ("aarch64", "arm64") else ["base", "avx2", "avx512"]
+    assert isas == of_machine[: len(isas)]
+
+
+def test_a_set_of_other_machines_is_an_error(python):
+    other = "avx2" if platform.machine() in ("aarch64", "arm64") else "neon"
+    finished = python("import fastfs; fastfs.info()", FASTFS_ISA=other)
+    assert finished.stderr.splitlines()[-1].startswith(
+        f"ValueError: FASTFS_ISA is '{other}', but this machine has: base"
+    )
 
 
 COMPUTE = """

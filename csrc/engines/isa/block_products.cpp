@@ -8,11 +8,16 @@ namespace fastfs::core {
 namespace {
 
 static_assert(kBlock == 4);
-typedef double Row __attribute__((vector_size(kBlock * sizeof(double))));
-typedef double InMemory __attribute__((vector_size(kBlock * sizeof(double)), aligned(sizeof(double)), may_alias));
+// Rows in as many registers as they need: GCC keeps vectors in memory that don't fit one.
+constexpr int kRow = kBlock * sizeof(double), kPart = kRegister < kRow ? kRegister : kRow;
+constexpr int kParts = kRow / kPart, kPartLanes = kBlock / kParts;
+typedef double Part __attribute__((vector_size(kPart)));
+typedef double InMemory __attribute__((vector_size(kPart), aligned(sizeof(double)), may_alias));
 
-inline const InMemory& row(const double* at) { return *reinterpret_cast<const InMemory*>(at); }
-inline InMemory& row(double* at) { return *reinterpret_cast<InMemory*>(at); }
+inline const InMemory& part(const double* row, int p) {
+    return *reinterpret_cast<const InMemory*>(row + p * kPartLanes);
+}
+inline InMemory& part(double* row, int p) { return *reinterpret_cast<InMemory*>(row + p * kPartLanes); }
 
 // Rows that are in registers at once, and columns whose part of X stays in L1 meanwhile.
 constexpr std::int64_t kRows = 8, kColumns = 512;
@@ -20,14 +25,22 @@ constexpr std::int64_t kRows = 8, kColumns = 512;
 template <int rows>
 inline void multiply_rows(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict X,
                           double factor, bool add, double* __restrict Y) {
-    Row sum[rows] = {};
+    Part sum[rows][kParts] = {};
     for (std::int64_t j = 0; j < m; ++j) {
-        const Row x = row(X + j * kBlock);
-        for (int r = 0; r < rows; ++r) sum[r] += A[r * ld + j] * x;
+        Part x[kParts];
+        for (int p = 0; p < kParts; ++p) x[p] = part(X + j * kBlock, p);
+        for (int r = 0; r < rows; ++r) {
+            for (int p = 0; p < kParts; ++p) sum[r][p] += A[r * ld + j] * x[p];
+        }
     }
     for (int r = 0; r < rows; ++r) {
-        InMemory& y = row(Y + r * kBlock);
-        y = add ? y + factor * sum[r] : factor * sum[r];
+        for (int p = 0; p < kParts; ++p) sum[r][p] *= factor;
+    }
+    for (int r = 0; r < rows; ++r) {
+        for (int p = 0; p < kParts; ++p) {
+            InMemory& y = part(Y + r * kBlock, p);
+            y = add ? y + sum[r][p] : sum[r][p];
+        }
     }
 }
 
@@ -63,7 +76,7 @@ void multiply_panel(const double* __restrict A, std::int64_t m, const double* __
                 V a[kVectors];
                 for (int v = 0; v < kVectors; ++v) a[v] = load(A + j * kPanel<double> + first + v * kLanes);
                 for (int c = 0; c < kBlock; ++c) {
-                    for (int v = 0; v < kVectors; ++v) sum[c][v] += a[v] * X[j * kBlock + c];
+                    for (int v = 0; v < kVectors; ++v) sum[c][v] += a[v] * factor(X + j * kBlock, c);
                 }
             }
             for (int c = 0; c < kBlock; ++c) {
@@ -80,18 +93,22 @@ void multiply_panel(const double* __restrict A, std::int64_t m, const double* __
 template <int rows>
 inline void add_transposed(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict W,
                            double* __restrict P) {
-    Row w[rows];
-    for (int r = 0; r < rows; ++r) w[r] = row(W + r * kBlock);
+    Part w[rows][kParts];
+    for (int r = 0; r < rows; ++r) {
+        for (int p = 0; p < kParts; ++p) w[r][p] = part(W + r * kBlock, p);
+    }
     for (std::int64_t j = 0; j < m; ++j) {
-        Row sum = row(P + j * kBlock);
-        for (int r = 0; r < rows; ++r) sum += A[r * ld + j] * w[r];
-        row(P + j * kBlock) = sum;
+        for (int p = 0; p < kParts; ++p) {
+            Part sum = part(P + j * kBlock, p);
+            for (int r = 0; r < rows; ++r) sum += A[r * ld + j] * w[r][p];
+            part(P + j * kBlock, p) = sum;
+        }
     }
 }
 
 void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                          double* P) {
-    for (std::int64_t j = 0; j < m; ++j) row(P + j * kBlock) = Row{};
+    for (std::int64_t j = 0; j < m * kBlock; ++j) P[j] = 0;
     std::int64_t i = 0;
     for (; i + kRows <= rows; i += kRows) add_transposed<kRows>(A + i * ld, ld, m, W + i * kBlock, P);
     for (; i < rows; ++i) add_transposed<1>(A + i * ld, ld, m, W + i * kBlock, P);
@@ -100,14 +117,18 @@ void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, st
 void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
                      const double* X, double* Y) {
     for (std::int64_t i = 0; i < rows; ++i) {
-        Row even{}, odd{};
+        Part even[kParts] = {}, odd[kParts] = {};
+        const auto add = [&](Part(&to)[kParts], std::int64_t entry) {
+            for (int p = 0; p < kParts; ++p)
+                to[p] += values[entry] * part(X + std::int64_t{columns[entry]} * kBlock, p);
+        };
         std::int64_t e = begins[i];
         for (; e + 2 <= begins[i + 1]; e += 2) {
-            even += values[e] * row(X + std::int64_t{columns[e]} * kBlock);
-            odd += values[e + 1] * row(X + std::int64_t{columns[e + 1]} * kBlock);
+            add(even, e);
+            add(odd, e + 1);
         }
-        if (e < begins[i + 1]) even += values[e] * row(X + std::int64_t{columns[e]} * kBlock);
-        row(Y + i * kBlock) = even + odd;
+        if (e < begins[i + 1]) add(even, e);
+        for (int p = 0; p < kParts; ++p) part(Y + i * kBlock, p) = even[p] + odd[p];
     }
 }
 

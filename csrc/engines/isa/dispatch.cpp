@@ -18,6 +18,8 @@ extern const Isa isa_avx2;
 extern const Isa isa_avx512;
 extern const GenotypeIsa counted_genotypes_avx512;
 extern const TableIsa counted_tables_avx512;
+#elif defined(FASTFS_ARM64)
+extern const Isa isa_neon;
 #endif
 
 namespace {
@@ -41,6 +43,8 @@ int levels() {
     const unsigned wanted = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
     return (state & 0xe6) == 0xe6 && (b & wanted) == wanted ? 3 : 2;
 }
+#elif defined(FASTFS_ARM64)
+int levels() { return 2; }  // NEON is part of the architecture
 #else
 int levels() { return 1; }
 #endif
@@ -51,6 +55,8 @@ const Isa& choose() {
 #if defined(FASTFS_X86)
         &isa_avx2,
         &isa_avx512,
+#elif defined(FASTFS_ARM64)
+        &isa_neon,
 #endif
     };
     const int available = levels();

@@ -21,13 +21,21 @@ struct Exp<double> {
     static constexpr int kMantissa = 52;
     template <class V>
     static inline V q(V r) {
+        constexpr double c[] = {0.50000000000000010211,     0.16666666666666667452,   0.041666666666624161903,
+                                0.0083333333333300644495,   0.0013888888917196719077, 0.00019841269863040545271,
+                                0.000024801521322368693266, 2.7557268480310025526e-6, 2.7620075879983366586e-7,
+                                2.5100375832561233664e-8};
         const V r2 = r * r, r4 = r2 * r2;
-        const V a = 0.50000000000000010211 + 0.16666666666666667452 * r;
-        const V b = 0.041666666666624161903 + 0.0083333333333300644495 * r;
-        const V c = 0.0013888888917196719077 + 0.00019841269863040545271 * r;
-        const V d = 0.000024801521322368693266 + 2.7557268480310025526e-6 * r;
-        const V e = 2.7620075879983366586e-7 + 2.5100375832561233664e-8 * r;
-        return (a + b * r2) + r4 * ((c + d * r2) + r4 * e);
+#if defined(FASTFS_NEON)
+        // An FMA overwrites what it adds to, so each sum that starts with a coefficient costs a copy: three, not five.
+        const V r3 = r2 * r;
+        const V low = c[0] + c[1] * r + c[2] * r2 + c[3] * r3, middle = c[4] + c[5] * r + c[6] * r2 + c[7] * r3;
+        return low + r4 * (middle + r4 * (c[8] + c[9] * r));
+#else
+        const V a0 = c[0] + c[1] * r, a2 = c[2] + c[3] * r, a4 = c[4] + c[5] * r, a6 = c[6] + c[7] * r;
+        const V a8 = c[8] + c[9] * r;
+        return (a0 + a2 * r2) + r4 * ((a4 + a6 * r2) + r4 * a8);
+#endif
     }
 };
 
@@ -57,7 +65,13 @@ inline V exp_of(V x) {
     const V p = T(1) + (r + r * r * E::q(r));
     const Ints bits = __builtin_bit_cast(Ints, shifted);
     const V power = __builtin_bit_cast(V, (bits + E::kBias) << E::kMantissa);
+#if defined(FASTFS_NEON)
+    // Bits, for of a choice GCC makes the opposite comparison, which takes five more instructions for NaN.
+    const Ints below = x < V{} + E::kLowest ? Ints{} - 1 : Ints{};
+    return __builtin_bit_cast(V, __builtin_bit_cast(Ints, p * power) & ~below);
+#else
     return x < V{} + E::kLowest ? V{} : p * power;
+#endif
 }
 
 }  // namespace

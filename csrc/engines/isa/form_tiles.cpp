@@ -37,7 +37,7 @@ void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool fir
                 typename V::Type b[3];
                 for (int v = 0; v < 3; ++v) b[v] = load(at_d + v * V::kLanes);
                 for (int r = 0; r < kFormSums; ++r) {
-                    for (int v = 0; v < 3; ++v) sum[r][v] += w[r] * b[v];
+                    for (int v = 0; v < 3; ++v) sum[r][v] += factor(w, r) * b[v];
                 }
                 w += kFormRows;
                 at_d += kPairs<T>;
@@ -81,7 +81,7 @@ inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T*
         typename V::Type b[kWide];
         for (int v = 0; v < kWide; ++v) b[v] = load(right + v * V::kLanes);
         for (int r = 0; r < kFormSums; ++r) {
-            for (int v = 0; v < kWide; ++v) sum[r][v] += left[r] * b[v];
+            for (int v = 0; v < kWide; ++v) sum[r][v] += factor(left, r) * b[v];
         }
         left += left_ld;
         right += right_ld;

@@ -35,6 +35,9 @@ inline W add(W& plane, W a, W b) {
     // Three operations on three inputs each; of the form below GCC makes four.
     const W carry = (plane & a) | ((plane | a) & b);
     plane = plane ^ a ^ b;
+#elif defined(FASTFS_NEON)
+    const W u = plane ^ a, carry = choose(u, b, a);
+    plane = u ^ b;
 #else
     const W u = plane ^ a, carry = (plane & a) | (u & b);
     plane = u ^ b;
@@ -76,6 +79,38 @@ inline Word differing(const std::uint64_t* a, const std::uint64_t* b) { return l
 
 // ---- bits of pairs -------------------------------------------------------------------------------------------------
 
+#if defined(FASTFS_NEON)
+// One instruction counts the bits of bytes, so no adders come before it. n samples share what is loaded of the left
+// one.
+template <bool differ, int n>
+void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n_lines,
+                   std::uint32_t* sums) {
+    uint16x8_t counts[n] = {};
+    static_assert(kPanelLines * 2 * 8 * kLineWords / kWords < 1 << 16);
+    for (std::int64_t k = 0; k < n_lines; ++k) {
+        const std::uint64_t* a = left + k * kLineWords;
+        for (int j = 0; j < n; ++j) {
+            const std::uint64_t* b = right + j * stride + k * kLineWords;
+            Word bits{};
+            for (int word = 0; word < (differ ? kHalf : kLineWords); word += kWords) {
+                Word found = differing(a + word, b + word);
+                if (differ) found |= differing(a + kHalf + word, b + kHalf + word);
+                bits += bits_of_bytes(found);
+            }
+            counts[j] = vpadalq_u8(counts[j], __builtin_bit_cast(uint8x16_t, bits));
+        }
+    }
+    for (int j = 0; j < n; ++j) sums[j] += vaddlvq_u16(counts[j]);
+}
+
+template <bool differ>
+void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
+               std::int64_t n_lines, std::uint32_t* sums) {
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4) add_differing<differ, 4>(left, right + j * stride, stride, n_lines, sums + j);
+    for (; j < n; ++j) add_differing<differ, 1>(left, right + j * stride, stride, n_lines, sums + j);
+}
+#else
 template <bool differ>
 std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n_lines) {
     // Bytes hold the sums of a row: of the carries, 8 a round and 31 rounds, and of the rest, (1 + 2 + 4 + 8) * 8 of
@@ -120,6 +155,7 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
                std::int64_t n_lines, std::uint32_t* sums) {
     for (std::int64_t j = 0; j < n; ++j) sums[j] += differing_bits<differ>(left, right + j * stride, n_lines);
 }
+#endif
 
 #if defined(__AVX512F__)
 // The same where the machine counts the bits of words, for which one table of functions is of its own.
@@ -370,11 +406,13 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
 // The same bit of a - b, of which `borrow` takes what is lent by the next.
 inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
     const HalfWord difference = a ^ b ^ borrow;
+#if defined(FASTFS_NEON)
+    borrow = choose(HalfWord(a ^ b), b, borrow);
+#else
     borrow = (~a & (b | borrow)) | (b & borrow);
+#endif
     return difference;
 }
-
-inline HalfWord choose(HalfWord where, HalfWord a, HalfWord b) { return (where & a) | (~where & b); }
 
 // Planes of gaps up to which sums are told apart by the gaps: one division each is faster for more.
 constexpr int kGapPlanes = 4;

@@ -9,12 +9,6 @@ namespace {
 typedef Vector<double>::Type RowDoubles;
 constexpr std::int64_t kLanes = Vector<double>::kLanes;
 
-inline RowDoubles doubles_at(const double* at) { return *reinterpret_cast<const Vector<double>::InMemory*>(at); }
-inline RowDoubles doubles_at(const float* at) {
-    typedef float Floats __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
-    return __builtin_convertvector(*reinterpret_cast<const Floats*>(at), RowDoubles);
-}
-
 // The first of `n` values that don't fill a register, and zeros.
 template <class T>
 inline RowDoubles load_rest(const T* at, std::int64_t n) {
@@ -30,10 +24,10 @@ inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double
     RowDoubles even[rows] = {}, odd[rows] = {};
     std::int64_t j = 0;
     for (; j + 2 * kLanes <= n; j += 2 * kLanes) {
-        const RowDoubles left = doubles_at(x + j), right = doubles_at(x + j + kLanes);
+        const RowDoubles left = load_doubles(x + j), right = load_doubles(x + j + kLanes);
         for (int r = 0; r < rows; ++r) {
-            even[r] += doubles_at(at[r] + j) * left;
-            odd[r] += doubles_at(at[r] + j + kLanes) * right;
+            even[r] += load_doubles(at[r] + j) * left;
+            odd[r] += load_doubles(at[r] + j + kLanes) * right;
         }
     }
     for (; j < n; j += kLanes) {
@@ -62,8 +56,8 @@ inline void add_rows(const T* const* at, const double* factors, std::int64_t n, 
     for (int r = 0; r < rows; ++r) f[r] = RowDoubles{} + factors[r];
     std::int64_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
-        RowDoubles sum = add ? doubles_at(out + j) : RowDoubles{};
-        for (int r = 0; r < rows; ++r) sum += f[r] * doubles_at(at[r] + j);
+        RowDoubles sum = add ? load_doubles(out + j) : RowDoubles{};
+        for (int r = 0; r < rows; ++r) sum += f[r] * load_doubles(at[r] + j);
         store(out + j, sum);
     }
     for (; j < n; ++j) {

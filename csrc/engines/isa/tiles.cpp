@@ -1,6 +1,6 @@
-// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512. Everything but the table at the
-// end has internal linkage and nothing comes from the standard library's templates: the linker merges equal symbols,
-// and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
+// Compiled once per instruction set, with FASTFS_ISA_NAME one of base, avx2, avx512, neon. Everything but the table at
+// the end has internal linkage and nothing comes from the standard library's templates: the linker merges equal
+// symbols, and must never give the baseline a function that was compiled for AVX-512. FMA contraction is on here.
 #include "engines/isa/tiles.hpp"
 
 #include "engines/isa/exp.hpp"
@@ -57,7 +57,7 @@ inline void gram_block(const T* __restrict left, const T* __restrict right, std:
         typename V::Type b[kVectors];
         for (int v = 0; v < kVectors; ++v) b[v] = *reinterpret_cast<const typename V::InMemory*>(right + v * V::kLanes);
         for (int r = 0; r < kRows; ++r) {
-            for (int v = 0; v < kVectors; ++v) sum[r][v] += left[r] * b[v];
+            for (int v = 0; v < kVectors; ++v) sum[r][v] += factor(left, r) * b[v];
         }
         left += kPanel<T>;
         right += kPanel<T>;
@@ -154,7 +154,7 @@ std::int64_t rbf(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
             const T sum = norm + col_norms[b];
             const T d2 = sum - T(2) * row[b];
             const bool lost = d2 <= tolerance * sum && sum > T(0);
-            row[b] = lost ? TileKernels<T>::kMarkedAffinity : exp_of<T>(-d2 * scale);
+            row[b] = lost ? TileKernels<T>::kMarkedAffinity : exp_of<T>(d2 * -scale);
             row_marks += lost ? Int(1) : Int(0);
         }
         marks += row_marks;
@@ -164,7 +164,7 @@ std::int64_t rbf(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
 
 template <class T>
 void exp_neg(T* __restrict x, std::int64_t n, T scale) {
-    for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of<T>(-x[i] * scale);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of<T>(x[i] * -scale);
 }
 
 template <class T>
@@ -176,15 +176,13 @@ bool within(const T* x, std::int64_t n, T largest) {
 
 template <class T>
 double squared_distance(const T* a, const T* b, std::int64_t n) {
-    constexpr int kLanes = kRegister / 8;
-    typedef T From __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
-    typedef double Sum __attribute__((vector_size(kRegister)));
+    using Sum = Vector<double>::Type;
+    constexpr int kLanes = Vector<double>::kLanes;
     constexpr int kSums = 8 / kLanes;
     Sum sum[kSums] = {};
     for (std::int64_t i = 0; i < n; i += 8) {
         for (int s = 0; s < kSums; ++s) {
-            const Sum x = __builtin_convertvector(*reinterpret_cast<const From*>(a + i + s * kLanes), Sum);
-            const Sum difference = x - __builtin_convertvector(*reinterpret_cast<const From*>(b + i + s * kLanes), Sum);
+            const Sum difference = load_doubles(a + i + s * kLanes) - load_doubles(b + i + s * kLanes);
             sum[s] += difference * difference;
         }
     }
@@ -217,6 +215,23 @@ float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
     return high;
 }
 
+#if defined(FASTFS_NEON)
+// Bit n: lane n of the registers of a panel is all ones, and not all zeros.
+inline std::uint64_t panel_bits(const Vector<float>::Ints* lanes) {
+    constexpr int kBytes = 4;  // registers whose lanes are one of bytes
+    static_assert(kPanel<float> == 3 * kBytes * Vector<float>::kLanes);
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
+    uint8x16_t bits[kBytes] = {};
+    for (int i = 0; i < 3; ++i) {
+        uint16x8_t pairs[kBytes];
+        for (int k = 0; k < kBytes; ++k) pairs[k] = __builtin_bit_cast(uint16x8_t, lanes[i * kBytes + k]);
+        const uint16x8_t low = vuzp1q_u16(pairs[0], pairs[1]), high = vuzp1q_u16(pairs[2], pairs[3]);
+        bits[i] = vandq_u8(vuzp1q_u8(vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high)), bit);
+    }
+    const uint8x16_t sums = vpaddq_u8(vpaddq_u8(bits[0], bits[1]), vpaddq_u8(bits[2], bits[3]));
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)), 0);
+}
+#else
 // Bit n: lane n of x is at least that of y.
 inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #if defined(__AVX512F__)
@@ -231,6 +246,7 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
     return bits;
 #endif
 }
+#endif
 
 // Appends the marked entries of a row, from column b on.
 inline Hit* append(Hit* end, std::uint64_t found, const float* row, std::int64_t a, std::int64_t b) {
@@ -251,6 +267,16 @@ void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t 
         const float floor = row_floors[a], limit = row_limits[a];
         for (std::int64_t b = 0; b < cols; b += kPanel<float>) {
             std::uint64_t by_row = 0, by_col = 0;
+#if defined(FASTFS_NEON)
+            V::Ints row_lanes[kPanel<float> / V::kLanes], col_lanes[kPanel<float> / V::kLanes];
+            for (int v = 0; v < kPanel<float> / V::kLanes; ++v) {
+                const auto x = load(row + b + v * V::kLanes);
+                row_lanes[v] = x >= load(col_floors + b + v * V::kLanes) - limit;
+                col_lanes[v] = x >= floor - load(col_limits + b + v * V::kLanes);
+            }
+            by_row = panel_bits(row_lanes);
+            by_col = panel_bits(col_lanes);
+#else
             for (std::int64_t v = 0; v < kPanel<float>; v += V::kLanes) {
                 const auto x = *reinterpret_cast<const V::InMemory*>(row + b + v);
                 const auto floors = *reinterpret_cast<const V::InMemory*>(col_floors + b + v);
@@ -258,6 +284,7 @@ void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t 
                 by_row |= static_cast<std::uint64_t>(at_least(x, floors - limit)) << v;
                 by_col |= static_cast<std::uint64_t>(at_least(x, floor - limits)) << v;
             }
+#endif
             row_hit = append(row_hit, by_row, row, a, b);
             col_hit = append(col_hit, by_col, row, a, b);
         }
@@ -305,8 +332,13 @@ inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out*
 
 // to = from', kSide x kSide values in as many registers (baseline doubles: pairs of them), in rounds that swap single
 // values, pairs and fours.
+#if defined(FASTFS_NEON)
+template <class T>
+constexpr int kSide = kRegister / sizeof(T);
+#else
 template <class T>
 constexpr int kSide = kRegister / sizeof(T) >= 8 ? 8 : 4;
+#endif
 
 template <class T>
 inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t to_ld) {
@@ -331,6 +363,9 @@ inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t t
             y[k] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
             y[k + 4] = FASTFS_SHUFFLE(Mask, x[k], x[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
         }
+    } else if constexpr (n == 2) {
+        y[0] = FASTFS_SHUFFLE(Mask, x[0], x[1], 0, 2);
+        y[1] = FASTFS_SHUFFLE(Mask, x[0], x[1], 1, 3);
     } else {
         for (int i = 0; i < n; i += 2) {
             y[i] = FASTFS_SHUFFLE(Mask, x[i], x[i + 1], 0, 4, 2, 6);

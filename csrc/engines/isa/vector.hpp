@@ -5,6 +5,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(FASTFS_NEON)
+#include <arm_neon.h>
 #endif
 
 // GCC has had Clang's name for it only since version 12.
@@ -29,7 +31,7 @@ constexpr bool kManyRegisters = true;
 #elif defined(__AVX2__)
 constexpr int kRegister = 32;
 constexpr bool kManyRegisters = false;
-#elif defined(__aarch64__)
+#elif defined(FASTFS_NEON)
 constexpr int kRegister = 16;
 constexpr bool kManyRegisters = true;
 #else
@@ -60,12 +62,18 @@ struct Vector {
 
 template <class T>
 inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
+#if defined(FASTFS_NEON)
+    // Of a difference and this, compilers make one instruction.
+    if constexpr (sizeof(T) == sizeof(float)) return vabsq_f32(x);
+    if constexpr (sizeof(T) == sizeof(double)) return vabsq_f64(x);
+#else
     return __builtin_bit_cast(typename Vector<T>::Type,
                               __builtin_bit_cast(typename Vector<T>::Ints, x) & Bits<T>::kAllButSign);
+#endif
 }
 
-// x where that is positive, otherwise 0, also for NaN: the maximum is its second operand then. Of a comparison GCC 12
-// makes two instructions.
+// x where that is positive, otherwise 0, also for NaN: the maximum is its second operand then, with NEON the one that
+// is a number. Of a comparison GCC 12 makes two instructions.
 template <class T>
 inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
     const typename Vector<T>::Type zero{};
@@ -76,6 +84,9 @@ inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
 #elif defined(__AVX2__)
     if constexpr (sizeof(T) == sizeof(float)) return _mm256_max_ps(x, zero);
     if constexpr (sizeof(T) == sizeof(double)) return _mm256_max_pd(x, zero);
+#elif defined(FASTFS_NEON)
+    if constexpr (sizeof(T) == sizeof(float)) return vmaxnmq_f32(x, zero);
+    if constexpr (sizeof(T) == sizeof(double)) return vmaxnmq_f64(x, zero);
 #else
     return x > zero ? x : zero;
 #endif
@@ -122,6 +133,31 @@ inline typename Vector<T>::Type load(const T* from) {
 template <class T>
 inline void store(T* to, typename Vector<T>::Type x) {
     *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
+}
+
+// A register of doubles.
+inline Vector<double>::Type load_doubles(const double* from) { return load(from); }
+inline Vector<double>::Type load_doubles(const float* from) {
+#if defined(FASTFS_NEON)
+    return vcvt_f64_f32(vld1_f32(from));  // GCC 12 converts one value at a time otherwise
+#else
+    constexpr int kBytes = Vector<double>::kLanes * sizeof(float);
+    typedef float Floats __attribute__((vector_size(kBytes), aligned(sizeof(float)), may_alias));
+    return __builtin_convertvector(*reinterpret_cast<const Floats*>(from), Vector<double>::Type);
+#endif
+}
+
+// from[i], to be multiplied by registers; from has whole registers.
+template <class T>
+inline T factor(const T* from, int i) {
+#if defined(FASTFS_NEON)
+    // Products take a factor from any lane of a register; a load that fills all lanes with one value takes time of the
+    // units that multiply.
+    constexpr int kLanes = Vector<T>::kLanes;
+    return load(from + i / kLanes * kLanes)[i % kLanes];
+#else
+    return from[i];
+#endif
 }
 
 // f(0), ..., f(n - 1) without a loop, before the compiler decides what lives in registers: it keeps an array that a

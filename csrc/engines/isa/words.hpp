@@ -5,8 +5,6 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
 #endif
 
 namespace fastfs::core {
@@ -17,6 +15,17 @@ typedef std::uint64_t WordInMemory __attribute__((vector_size(kRegister), aligne
 constexpr int kWords = kRegister / 8;
 
 inline Word load_words(const std::uint64_t* from) { return *reinterpret_cast<const WordInMemory*>(from); }
+
+// The bits of a where those of `where` are 1, otherwise those of b.
+template <class W>
+inline W choose(W where, W a, W b) {
+#if defined(FASTFS_NEON)
+    return __builtin_bit_cast(W, vbslq_u64(__builtin_bit_cast(uint64x2_t, where), __builtin_bit_cast(uint64x2_t, a),
+                                           __builtin_bit_cast(uint64x2_t, b)));
+#else
+    return (where & a) | (~where & b);
+#endif
+}
 
 // The bits of each byte.
 inline Word bits_of_bytes(Word x) {
@@ -32,7 +41,7 @@ inline Word bits_of_bytes(Word x) {
     const __m256i below = _mm256_shuffle_epi8(bits, _mm256_and_si256(bytes, low));
     const __m256i above = _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low));
     return __builtin_bit_cast(Word, _mm256_add_epi8(below, above));
-#elif defined(__aarch64__)
+#elif defined(FASTFS_NEON)
     return __builtin_bit_cast(Word, vcntq_u8(__builtin_bit_cast(uint8x16_t, x)));
 #else
     constexpr std::uint64_t kBytes = 0x0101010101010101;
@@ -50,6 +59,8 @@ inline Word sum_of_bytes(Word x) {
     return __builtin_bit_cast(Word, _mm256_sad_epu8(__builtin_bit_cast(__m256i, x), _mm256_setzero_si256()));
 #elif defined(__SSE2__)
     return __builtin_bit_cast(Word, _mm_sad_epu8(__builtin_bit_cast(__m128i, x), _mm_setzero_si128()));
+#elif defined(FASTFS_NEON)
+    return __builtin_bit_cast(Word, vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(__builtin_bit_cast(uint8x16_t, x)))));
 #else
     constexpr std::uint64_t kEvery2 = 0x00ff00ff00ff00ff, kEvery4 = 0x0000ffff0000ffff;
     x = (x & kEvery2) + ((x >> 8) & kEvery2);

@@ -82,7 +82,7 @@ FASTFS_API int32_t fastfs_abi_version(void);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
-/* Instruction set of the kernels in use: "base", "avx2" or "avx512". The environment variable FASTFS_ISA forces one;
+/* Instruction set of the kernels in use: "base", "avx2", "avx512" or "neon". The variable FASTFS_ISA forces one;
  * NULL (and an error) if this machine or this build doesn't have it. */
 FASTFS_API const char* fastfs_isa(void);
 

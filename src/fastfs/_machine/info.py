@@ -33,7 +33,7 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     Examples
     --------
     >>> import fastfs
-    >>> fastfs.info()["isa"] in ("base", "avx2", "avx512")
+    >>> fastfs.info()["isa"] in ("base", "avx2", "avx512", "neon")
     True
     """
     from scipy.linalg import cython_blas

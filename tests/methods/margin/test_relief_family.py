@@ -186,7 +186,7 @@ with open(sys.argv[2], "wb") as file:
 """
 
 
-@pytest.mark.parametrize("isa", ["base", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
 def test_instruction_sets(isa, isas, python, tmp_path):
     if isa not in isas:
         pytest.skip(f"this machine has no {isa}")
