@@ -11,7 +11,7 @@ namespace {
 // part.
 constexpr int kHalf = kLineWords / 2;
 constexpr bool kWholeLine = kWords == kLineWords;
-constexpr int kHalfWords = kWholeLine ? kHalf : kWords, kParts = kHalf / kHalfWords;
+constexpr int kHalfWords = kWholeLine ? kHalf : kWords, kHalfParts = kHalf / kHalfWords;
 typedef std::uint64_t HalfWord __attribute__((vector_size(8 * kHalfWords)));
 
 template <class W>
@@ -118,9 +118,9 @@ std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std
     static_assert(kPanelLines * kLineWords / (kValues * kWords) <= 31);
     Word planes[kDepth] = {}, carries{}, rest{};
     // Values, and those in a line, or in two if these share registers.
-    constexpr int kUnit = differ && !kWholeLine ? kParts : 1;
+    constexpr int kUnit = differ && !kWholeLine ? kHalfParts : 1;
     const std::int64_t n_values =
-        differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kParts) : n_lines * kLineWords / kWords;
+        differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kHalfParts) : n_lines * kLineWords / kWords;
     std::int64_t k = 0;
     auto next = [&]() __attribute__((always_inline)) {
         Word found;
@@ -265,7 +265,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
     for (std::int64_t p = 0; p < n_last; ++p) last[p] = pairs[n_rounds * kPairs + p];
     const int n_planes = bits_of(2 * n);
     alignas(64) std::uint64_t found[kPlanes][kHalf];
-    for (int part = 0; part < kParts; ++part) {
+    for (int part = 0; part < kHalfParts; ++part) {
         const std::uint64_t* from = lines + part * kHalfWords;
         const auto bits = [&](const LinePair& one, int word) __attribute__((always_inline)) {
             return differing(from + one.i * kLineWords + word, from + one.j * kLineWords + word);
