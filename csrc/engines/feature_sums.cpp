@@ -171,6 +171,13 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
         }
         std::partial_sum(begins.begin(), begins.end(), begins.begin());
         Buffer<Entry> entries(begins.back());
+        struct Panel {
+            std::int64_t begin, width;  // begin is less by the panel's first feature
+        };
+        std::vector<Panel> panels;
+        for (std::int64_t j = 0; is_whole() && j < d_; j += kPanelColumns) {
+            panels.push_back({panel_begin(j) - j, panel_width(j, d_)});
+        }
         std::vector<std::int64_t> next = begins;
         const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
         parallel_for(run, ceil_div(d_, width), [&](std::int64_t task, int) {
@@ -192,11 +199,6 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
             }
         });
         parallel_for(run, n_landmarks(), [&](std::int64_t l, int) {
-            // Where the product with feature j is kept, less j.
-            std::vector<std::int64_t> starts;
-            for (std::int64_t j = 0; is_whole() && j < d_; j += kPanelColumns) {
-                starts.push_back(panel_begin(j) + l * panel_width(j, d_) - j);
-            }
             for (std::int64_t i = begins[at(l)]; i < begins[at(l + 1)]; ++i) {
                 const Entry& entry = entries[i];
                 double* to = products(groups[entry.row]);
@@ -205,7 +207,8 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
                 if (is_whole()) {
                     for (std::int64_t e = entry.place; e < end; ++e) {
                         const std::int64_t j = indices[e];
-                        to[starts[at(j / kPanelColumns)] + j] += value * static_cast<double>(values[e]);
+                        const Panel& panel = panels[at(j / kPanelColumns)];
+                        to[panel.begin + l * panel.width + j] += value * static_cast<double>(values[e]);
                     }
                     continue;
                 }
