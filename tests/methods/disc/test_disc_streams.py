@@ -304,7 +304,7 @@ def test_dask_gives_the_bits_of_any_scheduler(kind, sketched):
     table, labels, _ = sketched
     lazy = da.from_array(table.toarray(), chunks=(150, WIDE)).map_blocks(kind)
     found = []
-    for scheduler, n in (("synchronous", 1), ("threads", 1), ("threads", 3)):
+    for scheduler, n in (("synchronous", 1), ("threads", 3)):
         with dask.config.set(scheduler=scheduler, num_workers=n), warnings.catch_warnings():
             warnings.simplefilter("ignore", fastfs.DataWarning)
             model = DiSC(graph="knn", max_memory="150M", **HOW)
