@@ -6,6 +6,7 @@
 #include "options.hpp"
 #include "results.hpp"
 #include "run.hpp"
+#include "streams.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -50,65 +51,25 @@ fastfs_disc_options to_disc_options(const py::dict& given) {
                             {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
 }
 
-// A stream, with what it was made from and, if it is to go to other processes, what its first pass has found.
-struct DiscStream {
-    py::tuple made_from;  // the arguments without the run
-    py::object first;     // bytes, or None
-    fastfs::disc_stream stream;
-
+struct DiscStream : Stream<fastfs::disc_stream> {
     static DiscStream make(const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
                            const py::object& run_) {
         const auto options = to_disc_options(given);
         const std::int64_t *values = labels.data(), n_rows = labels.size();
         Call call(run_);
-        return {py::make_tuple(labels, n_groups, n_cols, given), py::none(), call([&](const fastfs::run& run) {
-                    return fastfs::disc_stream(n_rows, n_cols, values, n_groups, options, run);
-                })};
+        return {{py::make_tuple(labels, n_groups, n_cols, given), py::none(), call([&](const fastfs::run& run) {
+                     return fastfs::disc_stream(n_rows, n_cols, values, n_groups, options, run);
+                 })}};
     }
 
-    DiscStream copy() const { return {made_from, first, stream.copy()}; }
-
-    void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
-        const Matrix X(X_);
-        Call call(run_);
-        call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
-    }
-
-    // found: what this pass has found in all rows, which copies in other processes need.
-    void next(const py::object& run_, const py::object& found) {
-        Call call(run_);
-        call([&](const fastfs::run& run) { stream.next(run); });
-        first = found;
-    }
-
-    py::bytes save() const {
-        const std::int64_t n = stream.size();
-        py::bytes found(nullptr, static_cast<std::size_t>(n));
-        char* bytes = PyBytes_AS_STRING(found.ptr());
-        py::gil_scoped_release released;
-        stream.save(bytes, n);
-        return found;
-    }
-
-    void load(const py::bytes& given) {
-        const char* bytes = PyBytes_AS_STRING(given.ptr());
-        const std::int64_t n = PyBytes_GET_SIZE(given.ptr());
-        py::gil_scoped_release released;
-        stream.load(bytes, n);
-    }
-
-    py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
+    DiscStream copy() const { return {{made_from, first, stream.copy()}}; }
 
     static DiscStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
         DiscStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
                                args[3].cast<py::dict>(), run);
-        if (!state[1].is_none()) {
-            made.load(state[1]);
-            made.next(run, state[1]);
-        }
-        made.load(state[2]);
+        made.restore(state, run);
         return made;
     }
 };

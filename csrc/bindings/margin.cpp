@@ -2,6 +2,7 @@
 #include "options.hpp"
 #include "results.hpp"
 #include "run.hpp"
+#include "streams.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -87,67 +88,27 @@ py::dict to_dict(const fastfs::relief_result& r) {
     return result;
 }
 
-// A stream, with what it was made from and what its first pass has found, from which another process makes it again.
-struct ReliefStream {
-    py::tuple made_from;  // the arguments without the run
-    py::object first;     // bytes, or None in the first pass
-    fastfs::relief_stream stream;
-
+struct ReliefStream : Stream<fastfs::relief_stream> {
     static ReliefStream make(const Labels& labels, std::int64_t n_classes, std::int64_t n_cols,
                              const std::string& scaling, const py::dict& given, const py::object& run_) {
         const auto options = read_relief_options(given, labels.size(), n_classes);
         const int scale = choose("scaling", scaling, kScalings);
         const std::int64_t *values = labels.data(), n_rows = labels.size();
         Call call(run_);
-        return {py::make_tuple(labels, n_classes, n_cols, scaling, given), py::none(),
-                call([&](const fastfs::run& run) {
-                    return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
-                })};
+        return {
+            {py::make_tuple(labels, n_classes, n_cols, scaling, given), py::none(), call([&](const fastfs::run& run) {
+                 return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
+             })}};
     }
 
-    ReliefStream copy() const { return {made_from, first, stream.copy()}; }
-
-    void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
-        const Matrix X(X_);
-        Call call(run_);
-        call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
-    }
-
-    void next(const py::object& run_) {
-        const py::bytes found = save();
-        Call call(run_);
-        call([&](const fastfs::run& run) { stream.next(run); });
-        first = found;
-    }
-
-    py::bytes save() const {
-        const std::int64_t n = stream.size();
-        py::bytes found(nullptr, static_cast<std::size_t>(n));
-        char* bytes = PyBytes_AS_STRING(found.ptr());
-        py::gil_scoped_release released;
-        stream.save(bytes, n);
-        return found;
-    }
-
-    void load(const py::bytes& given) {
-        const char* bytes = PyBytes_AS_STRING(given.ptr());
-        const std::int64_t n = PyBytes_GET_SIZE(given.ptr());
-        py::gil_scoped_release released;
-        stream.load(bytes, n);
-    }
-
-    py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
+    ReliefStream copy() const { return {{made_from, first, stream.copy()}}; }
 
     static ReliefStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
         ReliefStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
                                  args[3].cast<std::string>(), args[4].cast<py::dict>(), run);
-        if (!state[1].is_none()) {
-            made.load(state[1]);
-            made.next(run);
-        }
-        made.load(state[2]);
+        made.restore(state, run);
         return made;
     }
 };
@@ -364,7 +325,8 @@ void bind_margin(py::module_& m) {
             py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def("save", &ReliefStream::save)
         .def("load", &ReliefStream::load, py::arg("found"))
-        .def("next", &ReliefStream::next, py::arg("run"))
+        .def(
+            "next", [](ReliefStream& self, const py::object& run) { self.next(run, self.save()); }, py::arg("run"))
         .def(
             "scores",
             [](const ReliefStream& self, const Labels& merged_, const py::object& run_) {

@@ -43,7 +43,7 @@ class PassesOnWorkers:
     ) -> None:
         self._source, self._rows = source, rows
         self._how = (columns, prepare, run.budget)
-        self._first: Share | None = None
+        self._checksum: int | None = None  # of the first pass
 
     def run(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
         """Load what all blocks hold into the stream; with `groups`, of each row, come the sums of their rows."""
@@ -57,9 +57,9 @@ class PassesOnWorkers:
             if len(which):
                 shares.append(part(there, first, block, which, span.start, of_block, n_groups, *self._how))
         share: Share = merge_pairwise(shares, partial(merge, there))
-        if self._first is None:
-            self._first = share
-        elif share.checksum != self._first.checksum:
+        if self._checksum is None:
+            self._checksum = share.checksum
+        elif share.checksum != self._checksum:
             raise changed(share.n_rows, 2)
         stream.load(share.found)
         return share

@@ -1,0 +1,63 @@
+// What the streams of the core that Dask's workers share have in common.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "arrays.hpp"
+#include "run.hpp"
+
+namespace fastfs::bindings {
+
+// A stream, with what it was made from and what its first pass has found, from which another process makes it again.
+template <class Core>
+struct Stream {
+    py::tuple made_from;  // the arguments without the run
+    py::object first;     // bytes, or None
+    Core stream;
+
+    void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
+        const Matrix X(X_);
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
+    }
+
+    // found: what this pass has found in all rows, which copies in other processes need.
+    void next(const py::object& run_, py::object found) {
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.next(run); });
+        first = std::move(found);
+    }
+
+    py::bytes save() const {
+        const std::int64_t n = stream.size();
+        py::bytes found(nullptr, static_cast<std::size_t>(n));
+        char* bytes = PyBytes_AS_STRING(found.ptr());
+        py::gil_scoped_release released;
+        stream.save(bytes, n);
+        return found;
+    }
+
+    void load(const py::bytes& given) {
+        const char* bytes = PyBytes_AS_STRING(given.ptr());
+        const std::int64_t n = PyBytes_GET_SIZE(given.ptr());
+        py::gil_scoped_release released;
+        stream.load(bytes, n);
+    }
+
+    py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
+
+    // Takes a stream that was made from the same arguments to where the pickled one was.
+    void restore(const py::tuple& state, const py::object& run) {
+        if (!state[1].is_none()) {
+            load(state[1]);
+            next(run, state[1]);
+        }
+        load(state[2]);
+    }
+};
+
+}  // namespace fastfs::bindings
