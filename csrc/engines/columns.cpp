@@ -28,9 +28,6 @@ std::int64_t n_panels(std::int64_t n_features) {
     return ceil_div(n_features, kPanel<T>);
 }
 
-// Rows per task in the search for offsets: fewer aren't worth another thread.
-constexpr std::int64_t kRowsPerTask = 16;
-
 constexpr std::int64_t kSampled = 256;
 
 double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
@@ -195,6 +192,7 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
         visit_values(m, [&]<class V>(const Values<V>& x) {
             if (shifted) {
                 const auto n = static_cast<std::int64_t>(end - begin);
+                constexpr std::int64_t kRowsPerTask = 16;  // fewer aren't worth another thread
                 parallel_for(run, ceil_div(n, kRowsPerTask), [&](std::int64_t task, int) {
                     const std::size_t first = begin + at(task * kRowsPerTask);
                     for (std::size_t r = first; r < std::min<std::size_t>(first + kRowsPerTask, end); ++r) {

@@ -221,7 +221,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         run.require_memory(span_bytes, "the span of the targets", advice);
         const Span span = span_of_targets(*rows.Y, o, run);
         const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, span.rank, span.U.data(), 1, m, nullptr,
-                        nullptr, 0, 0});
+                        nullptr, 0, 0, nullptr, nullptr});
         projse({rows.X, &U, nullptr}, 0, o, run, result);
         if (span.nearly) result.warnings |= FASTFS_PROJSE_NEARLY;
         return;

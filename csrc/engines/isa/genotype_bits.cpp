@@ -16,14 +16,14 @@ typedef std::uint64_t HalfWord __attribute__((vector_size(8 * kHalfWords)));
 
 template <class W>
 inline W load_as(const std::uint64_t* from) {
-    typedef W InMemory __attribute__((aligned(8), may_alias));
-    return *reinterpret_cast<const InMemory*>(from);
+    typedef W Unaligned __attribute__((aligned(8), may_alias));
+    return *reinterpret_cast<const Unaligned*>(from);
 }
 
 template <class W>
 inline void store_as(std::uint64_t* to, W words) {
-    typedef W InMemory __attribute__((aligned(8), may_alias));
-    *reinterpret_cast<InMemory*>(to) = words;
+    typedef W Unaligned __attribute__((aligned(8), may_alias));
+    *reinterpret_cast<Unaligned*>(to) = words;
 }
 
 // ---- carry-save adders ---------------------------------------------------------------------------------------------
