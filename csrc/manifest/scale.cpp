@@ -1,14 +1,16 @@
 #include "manifest/scale.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/lapack.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -22,39 +24,77 @@ void for_pairs(const double* D2, std::int64_t d, Run& run, F&& f) {
     }
 }
 
+// The entries above the diagonal that lie strictly between two bounds, and how many lie below and at these.
+struct Window {
+    double low, high;
+    std::int64_t below = 0, at_low = 0, at_high = 0;
+    std::vector<double> between;
+
+    Window(const double* D2, std::int64_t d, double low_, double high_, Run& run) : low(low_), high(high_) {
+        std::size_t n = 0;
+        for (std::int64_t i = 0; i < d; ++i) {
+            if (i % 256 == 0) run.checkpoint();
+            if (between.size() < n + at(d)) between.resize(2 * n + at(d));
+            double* to = between.data();
+            for (std::int64_t j = i + 1; j < d; ++j) {  // without a branch, which would be mispredicted
+                const double value = D2[i * d + j];
+                below += value < low;
+                at_low += value == low;
+                at_high += value == high;
+                to[n] = value;
+                n += (value > low) & (value < high);
+            }
+        }
+        between.resize(n);
+    }
+
+    // The value of a rank, counted from 0 among all entries, or nothing if that lies outside.
+    std::optional<double> operator()(std::int64_t rank) {
+        const auto inside = static_cast<std::int64_t>(between.size());
+        if ((rank -= below) < 0) return {};
+        if (rank < at_low) return low;
+        if ((rank -= at_low) < inside) {
+            const auto nth = between.begin() + rank;
+            std::nth_element(between.begin(), nth, between.end());
+            return *nth;
+        }
+        if (low < high && rank - inside < at_high) return high;
+        return {};
+    }
+};
+
 // Percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m squared
-// distances above the diagonal counts twice. The value of a rank is found 16 bits at a time, counting those that share
-// the bits found so far: nothing is copied.
+// distances above the diagonal counts twice. Random pairs say where the value of a rank may lie, so that one pass over
+// all finds it among few; too narrow a guess is widened.
 double percentile_distance(const double* D2, std::int64_t d, double percentile, bool positive, Run& run) {
+    constexpr std::int64_t kGuessed = 4096, kMargin = 128;  // 4 standard deviations of a median
     std::int64_t zeros = 0;
     if (positive) for_pairs(D2, d, run, [&](double d2) { zeros += d2 == 0; });
-    const std::int64_t m = d * (d - 1) / 2 - zeros;
+    const std::int64_t all = d * (d - 1) / 2, m = all - zeros;
     const double t = percentile / 100 * static_cast<double>(2 * m - 1);
     const auto a = static_cast<std::int64_t>(t);
-    std::int64_t rank = zeros + a / 2;
-    const bool next = std::min(a + 1, 2 * m - 1) / 2 > a / 2;
+    const std::int64_t rank = zeros + a / 2, next = zeros + std::min(a + 1, 2 * m - 1) / 2;
 
-    constexpr int kBits = 16;
-    std::uint64_t found = 0;
-    std::int64_t equal = 0;
-    for (int shift = 64 - kBits; shift >= 0; shift -= kBits) {
-        std::vector<std::int64_t> counts(std::size_t{1} << kBits);
-        for_pairs(D2, d, run, [&](double d2) {
-            const std::uint64_t bits = std::bit_cast<std::uint64_t>(d2) >> shift;
-            if (bits >> kBits == found) ++counts[bits & ((1u << kBits) - 1)];
-        });
-        std::uint64_t bin = 0;
-        for (; rank >= counts[bin]; ++bin) rank -= counts[bin];
-        found = found << kBits | bin;
-        equal = counts[bin];
+    Random random(0);
+    std::vector<double> guessed;
+    const auto below = [&](std::int64_t n) {
+        return static_cast<std::int64_t>(random.uniform() * static_cast<double>(n));
+    };
+    for (std::int64_t g = 0; g < kGuessed; ++g) {
+        const std::int64_t i = below(d), j = (i + 1 + below(d - 1)) % d;
+        guessed.push_back(D2[std::min(i, j) * d + std::max(i, j)]);
     }
-    const double value = std::bit_cast<double>(found);
-    double above = value;
-    if (next && rank + 1 >= equal) {
-        above = std::numeric_limits<double>::infinity();
-        for_pairs(D2, d, run, [&](double d2) { above = d2 > value ? std::min(above, d2) : above; });
+    std::sort(guessed.begin(), guessed.end());
+    const auto middle =
+        static_cast<std::int64_t>(static_cast<double>(rank) / static_cast<double>(all) * static_cast<double>(kGuessed));
+    for (std::int64_t margin = kMargin;; margin *= 4) {
+        const bool lowest = middle < margin, highest = middle + margin >= kGuessed;
+        Window window(D2, d, lowest ? 0 : guessed[at(middle - margin)],
+                      highest ? std::numeric_limits<double>::infinity() : guessed[at(middle + margin)], run);
+        const std::optional<double> value = window(rank), above = window(next);
+        if (value && above)
+            return std::sqrt(*value) + (t - static_cast<double>(a)) * (std::sqrt(*above) - std::sqrt(*value));
     }
-    return std::sqrt(value) + (t - static_cast<double>(a)) * (std::sqrt(above) - std::sqrt(value));
 }
 
 }  // namespace

@@ -352,7 +352,7 @@ std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t fac
     const std::int64_t G = 8 * d * rank;
     const std::int64_t joint = G + sum_over_rows_memory(d, rank * rank) + 16 * run.n_threads() * kTile * rank;
     const std::int64_t n = excerpt_size(d, rank), sampled = std::min(d, kSampled);
-    return G + factor + std::max(features + 8 * sampled * sampled, joint) + 8 * 40 * rank * rank + 8 * 8 * n * n;
+    return G + factor + std::max(features + 9 * sampled * sampled, joint) + 8 * 40 * rank * rank + 8 * 8 * n * n;
 }
 
 }  // namespace fastfs::core
