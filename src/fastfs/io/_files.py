@@ -28,8 +28,10 @@ def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None
         raise ValueError(f"Cannot write '{path}': its name must end in {any_of(endings)}")
     if not folder.is_dir():
         raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise ValueError(f"Cannot write '{path}': {'it is a directory' if path.is_dir() else 'no permission'}")
+    if path.is_dir():
+        raise ValueError(f"Cannot write '{path}': it is a directory")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"Cannot write '{path}': you may not write in '{folder}'")
 
 
 @contextmanager
