@@ -194,6 +194,26 @@ def by_lists(report: Report, n: int, N: int, *, exact: bool) -> None:
         report.row("largest change of a significance", float(change), at_most=0.03)
 
 
+def residuals(report: Report, n: int, N: int) -> None:
+    """What rough eigenvectors of graphs of lists change, against residuals of 1e-12 on the same graphs."""
+    noise = [np.random.default_rng(seed).standard_normal((N, n), dtype="f") for seed in (0, 1)]
+    alike = [modules(n, N, seed) for seed in (0, 1)]
+    best = min(2000, n // 10)
+    for name, sets, d in (("modules", alike, 7), ("modules", alike, 20), ("noise", noise, 20)):
+        report.heading(f"eigenvectors of graphs of lists, {name}, two sets of n = {n}, N = {N}, n_components = {d}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastfs.DataWarning)
+            rough = fastfs.disc(sets, graph="lists", n_components=d, n_threads=2)
+            exact = fastfs.disc(graphs=rough.graphs, n_components=d, n_threads=2)
+        gaps = ", ".join(f"{gap:.1e}" for gap in exact.gap)
+        change = float(np.abs(rough.significance - exact.significance).max())
+        report.row("largest change of a significance", change, at_most=1e-4, note=f"gaps {gaps}")
+        for ours, theirs in zip(rough.set_scores, exact.set_scores, strict=True):
+            shared = len({*np.argsort(-ours)[:best]} & {*np.argsort(-theirs)[:best]}) / best
+            note = f"scores correlate to 1 - {1 - np.corrcoef(ours, theirs)[0, 1]:.0e}"
+            report.row(f"share of the best {best} features of a set that stay", shared, at_least=0.99, note=note)
+
+
 TIMED = f"""
 import time
 import numpy as np
@@ -255,6 +275,8 @@ def main() -> int:
     large(report, args.large, args.samples)
     for n in args.lists:
         by_lists(report, n, args.samples, exact=n <= 100_000)
+        if n <= 100_000:
+            residuals(report, n, args.samples)
     return report.finish()
 
 
