@@ -93,9 +93,9 @@ constexpr std::int64_t kPairTile = 256, kFeatureChunk = 256;
 
 // Bytes of a step in the space of m pairs, and of one in that of A features.
 std::int64_t pair_step_memory(std::int64_t m, std::int64_t A, int n_threads) {
-    return 8 * (6 * m * m + m * A + n_threads * kFeatureChunk * (m + 2 * kPairTile)) + vectors_memory(m, n_threads);
+    return 8 * (6 * m * m + m * A + n_threads * kFeatureChunk * (m + 2 * kPairTile));
 }
-std::int64_t dense_step_memory(std::int64_t A, int n_threads) { return 8 * 6 * A * A + vectors_memory(A, n_threads); }
+std::int64_t dense_step_memory(std::int64_t A) { return 8 * 6 * A * A; }
 
 // Sigma = E G E', E with a column |x_i - x_j| for each of m active pairs, G their weights. With E'E = V diag(k) V',
 // Q = E V k^(-1/2) has orthonormal columns, and Sigma = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m.
@@ -216,7 +216,7 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         for (double& w : weights.diagonal) w /= largest * std::sqrt(sum);
         return weights;
     }
-    run.require_memory(dense_step_memory(n, run.n_threads()), "a W of " + std::to_string(n) + " features", kAdvice);
+    run.require_memory(dense_step_memory(n), "a W of " + std::to_string(n) + " features", kAdvice);
     weights.W = Buffer<double>(n * n);
     for (std::int64_t a = 0; a < n; ++a) {
         run.checkpoint();
@@ -293,8 +293,7 @@ void finish(Weights& weights, bool only_factors, double cut, const Margin& margi
             W = dense(n, weights.rank(), weights.values.data(), weights.vectors.data(), run);
         } else {
             if (W.size() == 0) {
-                run.require_memory(dense_step_memory(n, run.n_threads()), "a W of " + std::to_string(n) + " features",
-                                   kAdvice);
+                run.require_memory(dense_step_memory(n), "a W of " + std::to_string(n) + " features", kAdvice);
                 W = Buffer<double>(n * n);
                 std::fill_n(W.data(), n * n, 0.0);
                 for (std::int64_t a = 0; a < n; ++a) W[a * n + a] = weights.diagonal[at(a)];
@@ -334,7 +333,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         options.smallest == double{FASTFS_SMALLEST_AUTO} ? 1 / static_cast<double>(A) : options.smallest;
     const bool whole = options.clip || smallest > 0;  // W has to be had entry by entry
     const std::int64_t packed = PackedSamples<T>::memory(n, A) + 32 * margin.X().n_cols();
-    const std::int64_t by_features = packed + dense_step_memory(A, run.n_threads()) + forms_memory(A, run.n_threads());
+    const std::int64_t by_features = packed + dense_step_memory(A) + forms_memory(A, run.n_threads());
     if (whole && !run.is_question()) {
         run.require_memory(by_features, "a W of " + std::to_string(A) + " features",
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
