@@ -22,29 +22,6 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kVectorBlock = 96;
 constexpr std::int64_t kSlab = 512;
 
-// Tiles of a product, and how much of its inner size one BLAS call takes: a cancel is seen after each, 0.05 s at most.
-constexpr std::int64_t kProductSide = 512;
-constexpr std::int64_t kStep = 4096;
-
-// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and
-// for all steps of the inner size k in order.
-template <class F>
-void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-    for (std::int64_t j = 0; j < n; j += kProductSide) {
-        for (std::int64_t i = lower ? j : 0; i < m; i += kProductSide) tiles.emplace_back(i, j);
-    }
-    parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t t, int) {
-        const auto [i, j] = tiles[at(t)];
-        std::int64_t k0 = 0;
-        do {  // once even for k = 0, to set the result
-            run.checkpoint();
-            product(i, std::min(kProductSide, m - i), j, std::min(kProductSide, n - j), k0, std::min(kStep, k - k0));
-            k0 += kStep;
-        } while (k0 < k);
-    });
-}
-
 // Largest column sum of |A|; both triangles stored.
 double norm1(std::int64_t n, const double* A) {
     double largest = 0;
@@ -84,7 +61,7 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
     std::vector<double> diagonal(at(n));
     for (std::int64_t i = 0; i < n; ++i) diagonal[at(i)] = S[i * n + i];
     const double norm = norm1(n, S);
-    if (!potrf_lower(n, S) || pocon_lower(n, S, norm) < static_cast<double>(n) * kEps) {
+    if (!cholesky(n, S, run) || pocon_lower(n, S, norm) < static_cast<double>(n) * kEps) {
         for (std::int64_t j = 0; j < n; ++j) {
             S[j * n + j] = diagonal[at(j)];
             for (std::int64_t i = j + 1; i < n; ++i) S[j * n + i] = S[i * n + j];
@@ -92,7 +69,7 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
         return false;
     }
     run.checkpoint(0.05);
-    sygst_lower(n, D, S);
+    divide_by_factor(n, D, S, run);
     run.checkpoint(0.2);
     SymmetricEigen eigen(n, D, run);
     run.checkpoint(0.6);
@@ -148,17 +125,6 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
 
 }  // namespace
 
-void mirror_lower(std::int64_t n, double* A) {
-    constexpr std::int64_t kSquare = 32;
-    for (std::int64_t j0 = 0; j0 < n; j0 += kSquare) {
-        for (std::int64_t i0 = j0; i0 < n; i0 += kSquare) {
-            for (std::int64_t j = j0; j < std::min(j0 + kSquare, n); ++j) {
-                for (std::int64_t i = std::max(i0, j); i < std::min(i0 + kSquare, n); ++i) A[i * n + j] = A[j * n + i];
-            }
-        }
-    }
-}
-
 void require_symmetric(std::int64_t n, const double* K, const char* name) {
     double largest = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -177,7 +143,7 @@ void require_symmetric(std::int64_t n, const double* K, const char* name) {
     }
 }
 
-void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name) {
+void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run) {
     double trace = 0, largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
         trace += K[j * n + j];
@@ -188,24 +154,19 @@ void require_semidefinite(std::int64_t n, const double* K, double* T, const char
     }
     if (largest == 0) return;
     for (std::int64_t i = 0; i < n; ++i) T[i * n + i] += 1e-8 * trace;
-    if (trace > 0 && potrf_lower(n, T)) return;
+    if (trace > 0 && cholesky(n, T, run)) return;
     throw NumericError({name,
                         " is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its trace; "
                         "choose a kernel that has none, such as the Gaussian or the Laplacian"});
 }
 
-SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z)
+SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z, std::int64_t whole)
     : n_(n), reflectors_(A), w_(at(n)), tau_(at(n)), Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
+    const Run::Part silent(run, 0, 0);  // only callers know what share of theirs this is
     const double unit = scale_to_one(n, A);
-    if (n <= kLargestDivideAndConquer) {
-        std::vector<double> off_diagonal(at(n));
-        sytrd_lower(n, A, w_.data(), off_diagonal.data(), tau_.data());
-        run.checkpoint();
-        stedc(n, w_.data(), off_diagonal.data(), Z_.data());
-    } else {
-        eigh_range_lower(n, A, 0, n - 1, w_.data(), Z_.data());
-        reflectors_ = nullptr;
-    }
+    std::vector<double> off_diagonal(at(n));
+    reduce_to_tridiagonal(n, A, w_.data(), off_diagonal.data(), tau_.data(), whole, run);
+    tridiagonal_.emplace(n, w_.data(), off_diagonal.data(), Z_.data(), whole, run);
     for (double& w : w_) {
         w *= unit;
         require(std::isfinite(w), "the matrix is too large: its eigenvalues overflow float64; divide it by a constant");
@@ -217,9 +178,10 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
 // is I - V T V', where the inverse of T holds 1 / tau_i on its diagonal and v_i' v_j above: Z - V T (V' Z) is two GEMM
 // and a small triangular solve.
 void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& run) {
-    if (!reflectors_ || last <= first || n_ < 2) return;
+    if (last <= first || n_ < 2) return;
     const std::int64_t n = n_, blocks = ceil_div(n - 1, kVectorBlock), slabs = ceil_div(last - first, kSlab);
-    auto panels = buffers<double>(run.n_threads(), kVectorBlock * (n + kSlab));  // V and V' Z
+    auto panels = buffers<double>(run.n_threads(), std::max(kVectorBlock * (n + kSlab),  // V and V' Z
+                                                            tridiagonal_->scratch_size(kSlab)));
     Buffer<double> T_inverse(blocks * kVectorBlock * kVectorBlock);
 
     auto copy_reflectors = [&](std::int64_t j0, std::int64_t columns, double* V) {
@@ -250,6 +212,7 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
     parallel_for(run, slabs, [&](std::int64_t slab, int slot) {
         double *V = panels[at(slot)].data(), *VtZ = V + kVectorBlock * n;
         const std::int64_t begin = first + slab * kSlab, vectors = std::min(kSlab, last - begin);
+        tridiagonal_->make_vectors(begin, begin + vectors, Z_.data(), V, run);
         for (std::int64_t block = blocks - 1; block >= 0; --block) {
             run.checkpoint();
             const std::int64_t j0 = block * kVectorBlock, columns = std::min(kVectorBlock, n - 1 - j0),
@@ -264,50 +227,9 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
     });
 }
 
-void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run) {
-    for_tiles(run, n, n, k, true,
-              [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns, std::int64_t k0,
-                  std::int64_t step) {
-                  const double *Ai = A + k0 * n + i, *Aj = A + k0 * n + j;
-                  const double b = k0 == 0 ? beta : 1;
-                  if (i == j) {
-                      syrk_lower('N', rows, step, alpha, Ai, n, b, C + j * n + i, n);
-                  } else {
-                      gemm('N', 'T', rows, columns, step, alpha, Ai, n, Aj, n, b, C + j * n + i, n);
-                  }
-              });
-}
-
-void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
-              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run) {
-    for_tiles(run, m, n, k, false,
-              [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns, std::int64_t k0,
-                  std::int64_t step) {
-                  const double* Ai = ta == 'N' ? A + k0 * lda + i : A + i * lda + k0;
-                  gemm(ta, 'N', rows, columns, step, 1.0, Ai, lda, B + j * ldb + k0, ldb, k0 == 0 ? 0.0 : 1.0,
-                       C + j * ldc + i, ldc);
-              });
-}
-
-// Blocks of rows from the bottom up: each needs those above it as they were.
-void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
-    parallel_for(run, ceil_div(m, kSlab), [&](std::int64_t slab, int) {
-        const std::int64_t columns = std::min(kSlab, m - slab * kSlab);
-        double* slab_of_B = B + slab * kSlab * n;
-        for (std::int64_t i = (n - 1) / kSlab * kSlab; i >= 0; i -= kSlab) {
-            const std::int64_t rows = std::min(kSlab, n - i);
-            trmm_lower(rows, columns, L + i * n + i, n, slab_of_B + i, n);
-            for (std::int64_t k0 = 0; k0 < i; k0 += kStep) {
-                run.checkpoint();
-                gemm('N', 'N', rows, columns, std::min(kStep, i - k0), 1.0, L + k0 * n + i, n, slab_of_B + k0, n, 1.0,
-                     slab_of_B + i, n);
-            }
-        }
-    });
-}
-
 std::int64_t vectors_memory(std::int64_t n, int n_threads) {
-    return 8 * kVectorBlock * (n_threads * (n + kSlab) + n + kVectorBlock);
+    const std::int64_t width = n > kWholeProblem ? kSlab : kVectorBlock;
+    return 8 * (n_threads * width * (n + kSlab) + kVectorBlock * (n + kVectorBlock));
 }
 
 void fix_sign(std::int64_t n, double* v) {
@@ -338,7 +260,8 @@ Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
 }
 
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run) {
-    run.require_memory(24 * n * n, {"the pencil of two matrices with ", n, " rows"});
+    run.require_memory(24 * n * n + vectors_memory(n, run.n_threads()),
+                       {"the pencil of two matrices with ", n, " rows"});
     run.step("pencil", 1.0);
     const SingleThreadedBlas held;
     Buffer<double> S(n * n);
@@ -351,8 +274,8 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
         refuse({"K1 or K2 contains NaN or infinity: first at ", Name::row(i), ", ", Name::column(j)});
     });
-    require_semidefinite(n, K1, S.data(), "K1");
-    require_semidefinite(n, K2, S.data(), "K2");
+    require_semidefinite(n, K1, S.data(), "K1", run);
+    require_semidefinite(n, K2, S.data(), "K2", run);
     for_lower([&](std::int64_t, std::int64_t, std::int64_t e) {
         const double sum = K1[e] + K2[e], difference = K1[e] - K2[e];
         K1[e] = difference;
@@ -366,7 +289,8 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
 }
 
 void eigh(std::int64_t n, double* A, double* w, Run& run) {
-    run.require_memory(16 * n * n, {"the eigenvalues of a matrix with ", n, " rows"});
+    run.require_memory(16 * n * n + vectors_memory(n, run.n_threads()),
+                       {"the eigenvalues of a matrix with ", n, " rows"});
     run.step("eigenvalues", 1.0);
     const SingleThreadedBlas held;
     SymmetricEigen eigen(n, A, run);

@@ -1,53 +1,50 @@
-// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. LAPACK reduces
-// to tridiagonal form and solves that; the way back is ours, on our threads, in blocks that GEMM likes and for no more
-// vectors than are wanted.
-// Everything gives the same bits for any number of threads, if the caller holds BLAS at one (SingleThreadedBlas).
+// Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. They are reduced
+// to tridiagonal form and solved there (tridiagonal.hpp); the way back is in blocks that GEMM likes, for no more
+// vectors than are wanted. Everything gives the same bits for any number of threads, if the caller holds BLAS at one
+// (SingleThreadedBlas).
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
+#include "engines/products.hpp"
+#include "engines/tridiagonal.hpp"
 #include "support/buffer.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// A = V diag(w) V', w ascending. Takes 2 n^2 doubles while it is made, n^2 afterwards.
+// A = V diag(w) V', w ascending. Takes 2 n^2 doubles, n^2 once the vectors are taken.
 class SymmetricEigen {
   public:
     // A (lower triangle) is destroyed and holds the reflectors, so it must outlive the calls of make_vectors. Z: room
     // for the vectors, n x n, if there is any: fresh pages cost as much as a pass over them.
-    SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {});
+    SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {}, std::int64_t whole = kWholeProblem);
 
     const std::vector<double>& values() const { return w_; }
 
     // Completes the eigenvectors first..last - 1; each column must be completed once before it is read.
     void make_vectors(std::int64_t first, std::int64_t last, Run& run);
     double* vector(std::int64_t i) { return Z_.data() + i * n_; }
-    Buffer<double> take_vectors() { return std::move(Z_); }
+    Buffer<double> take_vectors() {
+        tridiagonal_.reset();
+        return std::move(Z_);
+    }
 
   private:
     std::int64_t n_;
-    const double* reflectors_;  // null: the vectors are complete already
+    const double* reflectors_;
     std::vector<double> w_, tau_;
     Buffer<double> Z_;
+    std::optional<TridiagonalEigen> tridiagonal_;
 };
 
 // The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign. Z: room for n x n, if
 // there is any; it comes back.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z = {});
-
-// Products on the threads of the run, in tiles: lower triangle of C (n x n) = alpha A A' + beta C, A n x k;
-// C (m x n) = op(A) B, op 'N' or 'T', k the inner size; B (n x m) = L B, L lower triangular.
-void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run);
-void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
-              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
-void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
-
-// Copies the lower triangle to the upper one.
-void mirror_lower(std::int64_t n, double* A);
 
 // Makes the entry of largest magnitude positive (ties: the first).
 void fix_sign(std::int64_t n, double* v);
@@ -57,7 +54,7 @@ void require_symmetric(std::int64_t n, const double* K, const char* name);
 
 // Throws NumericError if K has an eigenvalue below -1e-8 tr K: none is negative but for rounding, then. T: n x n
 // scratch.
-void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name);
+void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps

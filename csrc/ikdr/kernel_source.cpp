@@ -37,7 +37,7 @@ void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit
     Buffer<double> factor(n * n);
     std::copy_n(K, n * n, factor.data());
     for (std::int64_t i = 0; i < n; ++i) factor[i * n + i] += 1e-8 * trace;
-    require(trace > 0 && potrf_lower(n, factor.data()), name,
+    require(trace > 0 && potrf_lower(n, factor.data(), n), name,
             " must be positive semidefinite, but has a negative eigenvalue (or is zero): add a number to "
             "its diagonal, or take another kernel");
 }

@@ -61,7 +61,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
                             .user = options.user};
         custom_kernel_upper(custom, norms, unit, run, K);
         Buffer<double> scratch(d * d);
-        require_semidefinite(d, K, scratch.data(), "a kernel");
+        require_semidefinite(d, K, scratch.data(), "a kernel", run);
     }
     if (scale.normalize > 0) normalize(K, d, scale.normalize, run);
 }
@@ -129,7 +129,7 @@ std::int32_t manifest_kernels(std::int64_t d, const double* K1, const double* K2
         require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
         diagonal = std::max(diagonal, largest);
         K[l] = Buffer<double>(d * d);
-        require_semidefinite(d, given, K[l].data(), name);
+        require_semidefinite(d, given, K[l].data(), name, run);
         std::copy_n(given, d * d, K[l].data());
     }
     Outcome outcome;

@@ -403,7 +403,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
         for (std::int64_t j = 0; j < p; ++j) {
             for (std::int64_t i = j; i < p; ++i) C[j * p + i] = (C[j * p + i] + C[i * p + j]) / 2;
         }
-        if (potrf_lower(p, C.data())) break;
+        if (potrf_lower(p, C.data(), p)) break;
         if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
         if (share > 1e3 * kShare) {
             throw NumericError(

@@ -127,7 +127,7 @@ void normalize(double* K, std::int64_t d, int times, Run& run) {
     std::vector<double> g(at(d), 1.0), Kg(at(d));
     for (int t = 0; t < times; ++t) {
         run.checkpoint();
-        symv_lower(d, K, g.data(), Kg.data());
+        symv_lower(d, K, d, g.data(), Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) {
             if (!(Kg[i] > 0)) {
                 throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,

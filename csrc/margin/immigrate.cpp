@@ -179,7 +179,8 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
     }
     require(sum > 0, "smallest = " + text(smallest) + " leaves nothing of W, whose largest entry is " + text(largest) +
                          ": set it lower");
-    for (std::int64_t k = 0; k < n * n; ++k) W[k] /= std::sqrt(sum);
+    const double norm = std::sqrt(sum);
+    for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
 // Callers know it by another name.
@@ -218,6 +219,7 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     run.require_memory(dense_step_memory(n), "a W of " + std::to_string(n) + " features", kAdvice);
     weights.W = Buffer<double>(n * n);
     for (std::int64_t a = 0; a < n; ++a) {
+        run.checkpoint();
         for (std::int64_t b = 0; b < n; ++b) {
             const double w = options.start_matrix[used_position(a) * given + used_position(b)];
             require(std::isfinite(w), Message() << kStartMatrix << " contains NaN or infinity: first at row "
@@ -229,6 +231,7 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     }
     require(largest > 0, Message() << kStartMatrix << " is zero, but needs a positive entry to start from");
     for (std::int64_t a = 0; a < n; ++a) {
+        run.checkpoint();
         for (std::int64_t b = 0; b <= a; ++b) {
             const double w = weights.W[a * n + b] / largest, mirrored = weights.W[b * n + a] / largest;
             require(std::abs(w - mirrored) <= 1e-10, Message() << kStartMatrix << " must be symmetric, but row "
@@ -239,7 +242,8 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
             sum += (a == b ? 1 : 2) * weights.W[a * n + b] * weights.W[a * n + b];
         }
     }
-    for (std::int64_t k = 0; k < n * n; ++k) weights.W[k] /= std::sqrt(sum);
+    const double norm = std::sqrt(sum);
+    for (std::int64_t k = 0; k < n * n; ++k) weights.W[k] /= norm;
     if (!options.clip) {
         Buffer<double> copy(n * n);
         std::copy_n(weights.W.data(), n * n, copy.data());

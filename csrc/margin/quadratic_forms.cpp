@@ -105,11 +105,12 @@ QuadraticForm<T>::QuadraticForm(std::int64_t n, const double* W) : triangle_(tru
 }
 
 Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
-    Buffer<double> transposed(n * rank), W(n * n);
+    Buffer<double> scaled(n * rank), W(n * n);
     for (std::int64_t k = 0; k < rank; ++k) {
-        for (std::int64_t a = 0; a < n; ++a) transposed[a * rank + k] = values[k] * vectors[k * n + a];
+        for (std::int64_t a = 0; a < n; ++a) scaled[k * n + a] = -values[k] * vectors[k * n + a];
     }
-    multiply('N', n, n, rank, vectors, n, transposed.data(), std::max<std::int64_t>(rank, 1), W.data(), n, run);
+    std::fill_n(W.data(), n * n, 0.0);
+    update_lower(n, rank, scaled.data(), vectors, n, W.data(), n, run);
     mirror_lower(n, W.data());
     return W;
 }

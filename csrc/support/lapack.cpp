@@ -113,10 +113,10 @@ void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const dou
     blas().dsyrk("L", &ta, &n_, &k_, &alpha, A, &lda_, &beta, C, &ldc_);
 }
 
-void symv_lower(std::int64_t n, const double* A, const double* x, double* y) {
-    const blas_int n_ = narrow(n), one = 1;
+void symv_lower(std::int64_t n, const double* A, std::int64_t lda, const double* x, double* y) {
+    const blas_int n_ = narrow(n), lda_ = narrow(lda), one = 1;
     const double alpha = 1, beta = 0;
-    blas().dsymv("L", &n_, &alpha, A, &n_, x, &one, &beta, y, &one);
+    blas().dsymv("L", &n_, &alpha, A, &lda_, x, &one, &beta, y, &one);
 }
 
 void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
@@ -125,10 +125,10 @@ void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ld
     blas().dtrmm("L", "L", "N", "N", &n_, &m_, &alpha, L, &ldl_, B, &ldb_);
 }
 
-bool potrf_lower(std::int64_t n, double* A) {
-    const blas_int n_ = narrow(n);
+bool potrf_lower(std::int64_t n, double* A, std::int64_t lda) {
+    const blas_int n_ = narrow(n), lda_ = narrow(lda);
     blas_int info = 0;
-    blas().dpotrf("L", &n_, A, &n_, &info);
+    blas().dpotrf("L", &n_, A, &lda_, &info);
     if (info < 0) check(info, "dpotrf");
     return info == 0;
 }
@@ -144,10 +144,10 @@ double pocon_lower(std::int64_t n, const double* L, double norm1) {
     return rcond;
 }
 
-void sygst_lower(std::int64_t n, double* A, const double* L) {
-    const blas_int n_ = narrow(n), itype = 1;
+void sygst_lower(std::int64_t n, double* A, const double* L, std::int64_t ld) {
+    const blas_int n_ = narrow(n), ld_ = narrow(ld), itype = 1;
     blas_int info = 0;
-    blas().dsygst(&itype, "L", &n_, A, &n_, L, &n_, &info);
+    blas().dsygst(&itype, "L", &n_, A, &ld_, L, &ld_, &info);
     check(info, "dsygst");
 }
 
@@ -158,29 +158,35 @@ void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::i
     blas().dtrsm("L", &triangle, "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
 }
 
-void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau) {
-    const blas_int n_ = narrow(n);
+void trsm_right(std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
+    const blas_int m_ = narrow(m), n_ = narrow(n), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
+    const double alpha = 1;
+    blas().dtrsm("R", "L", "T", "N", &m_, &n_, &alpha, L, &ldl_, B, &ldb_);
+}
+
+void sytrd_lower(std::int64_t n, double* A, std::int64_t lda, double* d, double* e, double* tau) {
+    const blas_int n_ = narrow(n), lda_ = narrow(lda);
     with_workspace([&](double* work, const blas_int* lwork) {
         blas_int info = 0;
-        blas().dsytrd("L", &n_, A, &n_, d, e, tau, work, lwork, &info);
+        blas().dsytrd("L", &n_, A, &lda_, d, e, tau, work, lwork, &info);
         check(info, "dsytrd");
     });
 }
 
-void stedc(std::int64_t n, double* d, double* e, double* Z) {
-    const blas_int n_ = narrow(n);
+void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz) {
+    const blas_int n_ = narrow(n), ldz_ = narrow(ldz);
     // LAPACK's documented minima.
     const blas_int lwork = narrow(1 + 4 * n + n * n), liwork = narrow(3 + 5 * n);
     Buffer<double> work(lwork);
     Buffer<blas_int> iwork(liwork);
     const std::vector<double> diagonal(d, d + n), off_diagonal(e, e + n - 1);
     blas_int info = 0;
-    blas().dstedc("I", &n_, d, e, Z, &n_, work.data(), &lwork, iwork.data(), &liwork, &info);
+    blas().dstedc("I", &n_, d, e, Z, &ldz_, work.data(), &lwork, iwork.data(), &liwork, &info);
     // A secular equation that didn't converge, among clustered eigenvalues: QR iteration is slow but sure.
     if (info > 0) {
         std::copy(diagonal.begin(), diagonal.end(), d);
         std::copy(off_diagonal.begin(), off_diagonal.end(), e);
-        blas().dsteqr("I", &n_, d, e, Z, &n_, work.data(), &info);
+        blas().dsteqr("I", &n_, d, e, Z, &ldz_, work.data(), &info);
         check(info, "dsteqr");
     }
     check(info, "dstedc");

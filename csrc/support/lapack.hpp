@@ -22,32 +22,34 @@ void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const dou
                 double* C, std::int64_t ldc);
 
 // y = A x, A symmetric with its lower triangle stored.
-void symv_lower(std::int64_t n, const double* A, const double* x, double* y);
+void symv_lower(std::int64_t n, const double* A, std::int64_t lda, const double* x, double* y);
 
 // B (n x m) = L B, L lower triangular.
 void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
 
 // Lower Cholesky factor in place of the lower triangle; false if A isn't positive definite.
-bool potrf_lower(std::int64_t n, double* A);
+bool potrf_lower(std::int64_t n, double* A, std::int64_t lda);
 
 // Reciprocal condition number of L L' in the 1-norm; norm1 is that of the matrix itself.
 double pocon_lower(std::int64_t n, const double* L, double norm1);
 
-// Lower triangle of A = L^-1 A L^-T.
-void sygst_lower(std::int64_t n, double* A, const double* L);
+// Lower triangle of A = L^-1 A L^-T; ld is that of both.
+void sygst_lower(std::int64_t n, double* A, const double* L, std::int64_t ld);
 
 // B (n x m) = T^-1 B, T triangular: 'L' for lower, 'U' for upper.
 void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B,
           std::int64_t ldb);
 
+// B (m x n) = B L^-T, L lower triangular.
+void trsm_right(std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
+
 // Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
 // reflectors of Q.
-void sytrd_lower(std::int64_t n, double* A, double* d, double* e, double* tau);
+void sytrd_lower(std::int64_t n, double* A, std::int64_t lda, double* d, double* e, double* tau);
 
 // Eigenvalues, ascending, of the symmetric tridiagonal matrix (d, e), into d, and its eigenvectors Z (n x n), by divide
-// and conquer. e is destroyed. Beyond the size given, the workspace overflows the integers of BLAS.
-constexpr std::int64_t kLargestDivideAndConquer = sizeof(fastfs_blas_int) == 4 ? 46000 : 3000000000;
-void stedc(std::int64_t n, double* d, double* e, double* Z);
+// and conquer. e is destroyed.
+void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz);
 
 // By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is
 // destroyed, V is n x (last - first + 1).

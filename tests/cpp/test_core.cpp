@@ -277,7 +277,6 @@ void test_spectral() {
     }
 }
 
-// The generator is the published one, and draws no number twice.
 // H diag(w) H with a Householder reflection H = I - 2 u u': every spectrum, and its eigenvectors are the columns of H.
 struct Reflected {
     std::vector<double> w, u;
@@ -301,6 +300,65 @@ struct Reflected {
         }
     }
 };
+
+// Problems cut where a cancel can be seen, down to the size `whole`: every size about a cut, and spectra from which
+// much or nothing is left after the halves, against the eigenvalues they are made of and LAPACK's one call.
+void test_cut_problems() {
+    namespace core = fastfs::core;
+    const std::function<double(double, double)> spectra[] = {
+        [](double i, double n) { return std::sin(7 * i) - i / n; },                     // spread
+        [](double, double) { return -3.0; },                                            // one value
+        [](double i, double) { return std::fmod(i, 3) - 1; },                           // three
+        [](double i, double n) { return i < n / 2 ? 1 + 1e-15 * i : 1 - 1e-7 * i; },    // clusters
+        [](double i, double n) { return std::pow(10, -16 * i / n); },                   // graded
+        [](double i, double n) { return i < n / 4 ? 1 + i : 0; },                       // of low rank
+        [](double i, double n) { return 1e-160 * (i < n / 4 ? 1 + i : 1e-150 / n); }};  // whose squares vanish
+    for (const auto& spectrum : spectra) {
+        for (const std::int64_t n : {1, 2, 3, 31, 32, 33, 66, 200}) {
+            std::vector<double> w(static_cast<std::size_t>(n));
+            for (std::int64_t i = 0; i < n; ++i) w[static_cast<std::size_t>(i)] = spectrum(double(i), double(n));
+            const Reflected reflected(w);
+            std::sort(w.begin(), w.end());
+            const double largest = std::max(std::abs(w.front()), std::abs(w.back()));
+            std::vector<double> A(static_cast<std::size_t>(n * n));
+            for (std::int64_t j = 0; j < n; ++j) {
+                double* column = A.data() + j * n;
+                column[j] = 1;
+                reflected.reflect(column, 1);
+                for (std::int64_t i = 0; i < n; ++i) column[i] *= reflected.w[static_cast<std::size_t>(i)];
+                reflected.reflect(column, 1);
+            }
+            for (const std::int64_t whole : {2, 3, 16, 50, 1000}) {
+                const double allowed = 8 * 2.3e-16 * double(n);
+                auto first = A, second = A;
+                core::Run one(threads(1)), two(threads(2));
+                core::SymmetricEigen eigen(n, first.data(), one, {}, whole), again(n, second.data(), two, {}, whole);
+                for (auto [made, run] : {std::pair(&eigen, &one), std::pair(&again, &two)}) {
+                    made->make_vectors(n / 3, n, *run);
+                    made->make_vectors(0, n / 3, *run);
+                }
+                CHECK(eigen.values() == again.values());
+                CHECK(std::equal(eigen.vector(0), eigen.vector(n), again.vector(0)));
+                double values = 0, residual = 0, product = 0;
+                for (std::int64_t k = 0; k < n; ++k) {
+                    const double *v = eigen.vector(k), value = eigen.values()[static_cast<std::size_t>(k)];
+                    CHECK(k == 0 || value >= eigen.values()[static_cast<std::size_t>(k - 1)]);
+                    values = std::max(values, std::abs(value - w[static_cast<std::size_t>(k)]));
+                    for (std::int64_t i = 0; i < n; ++i) {
+                        double sum = -value * v[i], dot = i == k ? -1 : 0;
+                        for (std::int64_t j = 0; j < n; ++j) {
+                            sum += A[static_cast<std::size_t>(j * n + i)] * v[j];
+                            dot += eigen.vector(i)[j] * v[j];
+                        }
+                        residual = std::max(residual, std::abs(sum));
+                        product = std::max(product, std::abs(dot));
+                    }
+                }
+                CHECK(values <= allowed * largest && residual <= allowed * largest && product <= allowed);
+            }
+        }
+    }
+}
 
 void test_leading_pairs() {
     namespace core = fastfs::core;
@@ -429,6 +487,7 @@ void test_block_products() {
     }
 }
 
+// The generator is the published one, and draws no number twice.
 void test_random() {
     fastfs::core::Random random(0);
     for (std::uint64_t expected : {5987356902031041503u, 7051070477665621255u, 6633766593972829180u}) {
@@ -1231,6 +1290,7 @@ int main() {
     test_sparse_and_chunks();
     test_spectral();
     test_block_products();
+    test_cut_problems();
     test_leading_pairs();
     test_random();
     test_shared_offset();

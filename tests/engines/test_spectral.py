@@ -5,6 +5,8 @@ multiple. The pencil of K1 and K2 passes through the factor of S = K1 + K2, whic
 of S.
 """
 
+import time
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -14,7 +16,7 @@ from reference import manifest as oracle
 
 EPS = np.finfo(float).eps
 SAFETY = 8
-SIZES = [1, 2, 3, 10, 65, 300]
+SIZES = [1, 2, 3, 10, 65, 300, 700]  # the last is cut in two
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,25 @@ def test_eigh_reads_the_lower_triangle_only(core):
     A = positive(20)
     w, _ = eigh(core, np.tril(A) + np.triu(np.full((20, 20), np.nan), 1))
     assert np.abs(w - np.linalg.eigvalsh(A)).max() <= SAFETY * 20 * EPS * norm(A)
+
+
+def test_eigh_has_the_same_bits_for_any_number_of_threads(core):
+    A = np.random.default_rng(0).normal(size=(1300, 1300))
+    for one, three in zip(eigh(core, A + A.T), eigh(core, A + A.T, 3), strict=True):
+        assert one.tobytes() == three.tobytes()
+
+
+def test_eigh_is_never_deaf_for_long(core):
+    """A cancel is seen at a report, and no part of the work between two of them is long."""
+    A = fresh(positive(2000))
+    times = [time.process_time()]
+
+    def progress(step, share):
+        times.append(time.process_time())
+
+    core.eigh(A, run.Run(1, progress=progress))
+    times.append(time.process_time())
+    assert np.diff(times).max() <= 0.15 * (times[-1] - times[0])
 
 
 @pytest.mark.parametrize("value", [0.0, -3.0, 1e300, 1e-300])

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -489,6 +490,19 @@ def test_a_long_call_reports_and_stops(call, memory):
 
     with pytest.raises(Stop):
         CALLS[call](long, np.arange(4000) % 2, progress=stop, n_threads=1, max_memory=memory)
+
+
+def test_immigrate_is_never_deaf_for_long():
+    """A cancel is seen at a report; without a filter, much of the time is an eigenproblem of all features."""
+    wide = np.random.default_rng(0).normal(size=(60, 1800))
+    times = [time.process_time()]
+
+    def progress(step, share):
+        times.append(time.process_time())
+
+    fastfs.immigrate(wide, np.arange(60) % 2, prefilter=None, max_iter=1, n_threads=1, progress=progress)
+    times.append(time.process_time())
+    assert np.diff(times).max() <= 0.15 * (times[-1] - times[0])
 
 
 def test_a_stopped_fit_changes_nothing():
