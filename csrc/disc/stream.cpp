@@ -4,8 +4,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
+#include "engines/isa/shared_rows.hpp"
+#include "engines/isa/tiles.hpp"
 #include "engines/neighbors.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
@@ -20,12 +23,14 @@ constexpr std::int64_t kBucketsOfRow = 4, kPart = DiscStream::kBuckets / kBucket
 // Candidates of each feature: of 120, .997 of the nearest 30 are among them (2500 features, 4000 rows).
 constexpr std::int64_t kCandidates = 120, kCandidatesPerNeighbor = 4;
 
-// Rows that are multiplied at once, a bit each of a word; batches of them that are sorted at once.
-constexpr std::int64_t kRowsOfWord = 64, kBatches = 8;
+// Batches of kRowsOfBits sparse rows that are sorted at once; dense rows that are multiplied at once.
+constexpr std::int64_t kBatches = 8, kDenseAtOnce = 64;
 
-// Features of a task, and of one that multiplies: so many that a batch of 20,000 features, which takes 0.4 MB, pays for
-// its way into an L2 cache. With 128 of them a pass took 1.5 times as long (Zen 4).
-constexpr std::int64_t kFeaturesOfTask = 128, kMultiplied = 1024;
+constexpr std::int64_t kFeaturesOfTask = 128;
+
+// Second features of a block of pairs, a task: what a batch has of them, 0.16 MB if they have a value in 3 % of the
+// rows, stays in an L2 cache. Zen 4: 2048 of them are as fast, 4096 take 1.4 times as long, all 20,000 four times.
+constexpr std::int64_t kSecond = 1024;
 
 // Candidates that are compared: kBuckets sketched rows, and a row of means.
 Samples sketched_rows(const float* values, std::int64_t n_cols) {
@@ -56,52 +61,60 @@ struct Batch {
     std::int64_t sketch, begin, end;
 };
 
-// Some rows of a CSR matrix, sorted by column.
+// Up to kRowsOfBits rows of a CSR matrix, sorted by column.
 template <class V>
-struct SortedRows {
-    std::vector<std::uint64_t> has;  // of each column: which rows have a value there, a bit each
-    std::vector<std::int32_t> begins;
-    std::vector<std::uint8_t> rows;
-    std::vector<V> values;
-
-    // Adds the product of a column, whose values own has by row, with column j. Mostly they share no row, or one.
-    void add_product(const double* own, std::uint64_t own_has, std::int64_t j, double& to) const {
-        const std::uint64_t both = own_has & has[at(j)];
-        if (both == 0) return;
-        const std::int32_t begin = begins[at(j)];
-        if ((both & (both - 1)) == 0) {
-            const int before = std::popcount(has[at(j)] & (both - 1));
-            to += own[std::countr_zero(both)] * static_cast<double>(values[at(begin + before)]);
-            return;
-        }
-        double sum = 0;
-        for (std::int32_t e = begin; e < begins[at(j + 1)]; ++e) {
-            sum += own[rows[at(e)]] * static_cast<double>(values[at(e)]);
-        }
-        to += sum;
+class SortedRows {
+  public:
+    // Bytes of up to n_values values.
+    static std::int64_t memory(std::int64_t n_cols, std::int64_t n_values) {
+        return n_cols * (12 * kRowWords + 4) + std::int64_t{sizeof(V)} * n_values;
     }
 
     template <class P, class I>
     void assign(const V* from, const P* indptr, const I* indices, const std::int64_t* which, std::int64_t n_rows,
                 std::int64_t n_cols) {
-        has.assign(at(n_cols), 0);
-        begins.assign(at(n_cols + 2), 0);
-        for (std::int64_t r = 0; r < n_rows; ++r) {
-            for (std::int64_t e = indptr[which[r]]; e < indptr[which[r] + 1]; ++e) ++begins[at(indices[e]) + 2];
+        if (bits_.size() == 0) {
+            bits_ = Buffer<std::uint64_t>(n_cols * kRowWords);
+            begins_ = Buffer<std::int32_t>(n_cols * kRowWords);
         }
-        for (std::size_t j = 2; j < begins.size(); ++j) begins[j] += begins[j - 1];
-        rows.resize(at(begins.back()));
-        values.resize(rows.size());
+        std::fill_n(bits_.data(), bits_.size(), 0);
         for (std::int64_t r = 0; r < n_rows; ++r) {
             for (std::int64_t e = indptr[which[r]]; e < indptr[which[r] + 1]; ++e) {
-                const auto to = at(begins[at(indices[e]) + 1]++);
-                has[at(indices[e])] |= std::uint64_t{1} << r;
-                rows[to] = static_cast<std::uint8_t>(r);
-                values[to] = from[e];
+                bits_[indices[e] * kRowWords + r / 64] |= std::uint64_t{1} << (r % 64);
+            }
+        }
+        std::int32_t n_values = 0;
+        next_.clear();
+        for (std::int64_t word = 0; word < bits_.size(); ++word) {
+            if (word % kRowWords == 0) next_.push_back(n_values);
+            begins_[word] = n_values;
+            n_values += std::popcount(bits_[word]);
+        }
+        if (values_.size() < n_values) values_ = Buffer<V>(n_values);
+        for (std::int64_t r = 0; r < n_rows; ++r) {
+            for (std::int64_t e = indptr[which[r]]; e < indptr[which[r] + 1]; ++e) {
+                values_[next_[at(indices[e])]++] = from[e];
             }
         }
     }
+
+    ColumnsOfRows<V> columns() const { return {bits_.data(), begins_.data(), values_.data()}; }
+
+  private:
+    Buffer<std::uint64_t> bits_;
+    Buffer<std::int32_t> begins_;
+    std::vector<std::int32_t> next_;
+    Buffer<V> values_;
 };
+
+template <class V>
+AddProducts<V> add_products_of_rows() {
+    if constexpr (sizeof(V) == sizeof(float)) {
+        return isa().shared->f32;
+    } else {
+        return isa().shared->f64;
+    }
+}
 
 }  // namespace
 
@@ -300,10 +313,10 @@ std::int64_t DiscStream::memory_of_next(const Run& run) const {
         // Of the sketches only the shape matters.
         const Samples rows = sketched_rows(reinterpret_cast<const float*>(sketches_.front().data()), p);
         return kept_rows_.memory() + 4 * (kBuckets + 1) * p + nearest_features_memory(rows, k, run.n_threads()) +
-               12 * p * k * plan_->n_sketches + 32 * p * k;
+               16 * p * k * plan_->n_sketches + 32 * p * k;
     }
     std::int64_t most = 0;
-    for (const Ragged& pairs : search_->pairs) most = std::max(most, std::ssize(pairs.numbers));
+    for (const Pairs& pairs : search_->pairs) most = std::max(most, pairs.size());
     return 16 * p * plan_->n_neighbors * plan_->n_sketches + 2 * std::int64_t{sizeof(Near)} * most + 24 * p;
 }
 
@@ -317,7 +330,7 @@ void DiscStream::next(Run& run) {
             if (sketch >= 0) {
                 search->pairs.push_back(candidates(g, run));
                 sketches_[at(sketch)] = {};
-                products_.push_back(numbers(std::ssize(search->pairs.back().numbers)));
+                products_.push_back(numbers(search->pairs.back().size()));
             } else if (!sums_.is_whole()) {
                 KeptRows rows = kept_rows_;
                 std::vector<std::int64_t> own;
@@ -345,7 +358,7 @@ void DiscStream::next(Run& run) {
 // Sketched columns get the norm that they would have without the sketch, so that only the angles between them are
 // estimated. Their means are known, so columns are sketched as if they were centred, and the difference of two means
 // makes a row of its own.
-Ragged DiscStream::candidates(std::int64_t group, Run& run) const {
+DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
     const FeatureSums::Total total = sums_.total({group}, Name::set(group));
@@ -369,48 +382,59 @@ Ragged DiscStream::candidates(std::int64_t group, Run& run) const {
     Buffer<std::int64_t> neighbors(p * k);
     Buffer<double> distances(p * k);
     nearest_features(sketched_rows(columns.data(), p), k, run, neighbors.data(), distances.data());
-    // A pair belongs to the feature of smaller norm, which as a rule has fewer values: rows without one cost nothing.
+    // Either feature of a pair may be the first one: every other time it is the lower one, so that blocks are of a
+    // size.
     std::vector<std::vector<std::int32_t>> others(at(p));
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * k; e < (i + 1) * k; ++e) {
-            const std::pair own{total.norms[at(i)], i}, other{total.norms[at(neighbors[e])], neighbors[e]};
-            others[at(std::min(own, other).second)].push_back(static_cast<std::int32_t>(std::max(own, other).second));
+            const auto [low, high] = std::minmax(i, neighbors[e]);
+            const bool is_low = (low + high) % 2 == 0;
+            others[at(is_low ? low : high)].push_back(static_cast<std::int32_t>(is_low ? high : low));
         }
     }
-    Ragged pairs{{0}, {}};
+    Pairs pairs;
+    pairs.begins.assign(at(ceil_div(p, kSecond) + 1), 0);
     for (std::vector<std::int32_t>& of : others) {
         std::sort(of.begin(), of.end());
         of.erase(std::unique(of.begin(), of.end()), of.end());
-        pairs.numbers.insert(pairs.numbers.end(), of.begin(), of.end());
-        pairs.begins.push_back(std::ssize(pairs.numbers));
+        for (const std::int32_t j : of) ++pairs.begins[at(j / kSecond + 1)];
+    }
+    std::partial_sum(pairs.begins.begin(), pairs.begins.end(), pairs.begins.begin());
+    pairs.first.resize(at(pairs.begins.back()));
+    pairs.second.resize(pairs.first.size());
+    std::vector<std::int64_t> next = pairs.begins;
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (const std::int32_t j : others[at(i)]) {
+            const std::int64_t to = next[at(j / kSecond)]++;
+            pairs.first[at(to)] = static_cast<std::int32_t>(i);
+            pairs.second[at(to)] = j;
+        }
     }
     return pairs;
 }
 
 // Each product is of one task, in the order of the rows.
 void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run) {
-    const std::int64_t p = n_cols(), n = X.n_rows();
+    const std::int64_t p = n_cols(), n = X.n_rows(), rows_at_once = X.is_sparse() ? kRowsOfBits : kDenseAtOnce;
     const std::int64_t* groups = plan_->labels.data() + first_row;
-    run.require_memory(24 * n + (X.is_sparse() ? kBatches * (12 * p + 9 * kRowsOfWord * p / 8) : 8 * kRowsOfWord * p),
-                       {"the products of ", n, " rows"}, kHint);
+    const std::int64_t n_values = X.is_sparse() ? std::min(X.n_stored(), kBatches * kRowsOfBits * p) : 0;
+    run.require_memory(
+        24 * n + (X.is_sparse() ? SortedRows<double>::memory(kBatches * p, n_values) : 8 * kDenseAtOnce * p),
+        {"the products of ", n, " rows"}, kHint);
     const std::vector<std::int64_t> order = by_group(groups, n, n_groups());
     std::vector<Batch> batches;
     for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
         const std::int64_t group = groups[order[at(begin)]], sketch = plan_->sketch_of[at(group)];
-        while (end < n && end < begin + kRowsOfWord && groups[order[at(end)]] == group) ++end;
+        while (end < n && end < begin + rows_at_once && groups[order[at(end)]] == group) ++end;
         if (sketch >= 0) batches.push_back({sketch, begin, end});
     }
-    // Calls product(i, j, to) for each pair of a sketch, after start(i), which tells whether feature i has any.
-    const auto for_pairs = [&](std::int64_t sketch, std::int64_t task, auto&& start, auto&& product) {
-        const Ragged& pairs = search_->pairs[at(sketch)];
-        double* products = products_[at(sketch)].data();
-        for (std::int64_t i = task * kMultiplied; i < std::min((task + 1) * kMultiplied, p); ++i) {
-            if (!start(i)) continue;
-            double* to = products + pairs.begins[at(i)];
-            for (const std::int32_t *j = pairs.begin_of(i), *end = pairs.end_of(i); j < end; ++j) product(i, *j, *to++);
-        }
+    // Calls add(first, second, n, products) with the pairs of a block.
+    const auto for_block = [&](std::int64_t sketch, std::int64_t block, auto&& add) {
+        const Pairs& pairs = search_->pairs[at(sketch)];
+        const std::int64_t begin = pairs.begins[at(block)], end = pairs.begins[at(block + 1)];
+        add(pairs.first.data() + begin, pairs.second.data() + begin, end - begin, products_[at(sketch)].data() + begin);
     };
-    const std::int64_t n_tasks = ceil_div(p, kMultiplied);
+    const std::int64_t n_blocks = ceil_div(p, kSecond);
     if (X.is_sparse()) {
         with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
             using V = std::remove_cvref_t<decltype(*values)>;
@@ -422,22 +446,10 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
                     sorted[at(b)].assign(values, indptr, indices, order.data() + batch.begin, batch.end - batch.begin,
                                          p);
                 });
-                parallel_for(run, n_tasks, [&](std::int64_t task, int) {
-                    double own[kRowsOfWord];
+                parallel_for(run, n_blocks, [&](std::int64_t block, int) {
                     for (std::int64_t b = 0; b < count; ++b) {
-                        const SortedRows<V>& rows = sorted[at(b)];
-                        std::uint64_t has = 0;
-                        const auto start = [&](std::int64_t i) {
-                            has = rows.has[at(i)];
-                            if (has == 0) return false;
-                            std::fill_n(own, kRowsOfWord, 0.0);
-                            for (auto e = at(rows.begins[at(i)]); e < at(rows.begins[at(i + 1)]); ++e) {
-                                own[rows.rows[e]] = static_cast<double>(rows.values[e]);
-                            }
-                            return true;
-                        };
-                        for_pairs(batches[at(first + b)].sketch, task, start,
-                                  [&](std::int64_t, std::int32_t j, double& to) { rows.add_product(own, has, j, to); });
+                        for_block(batches[at(first + b)].sketch, block,
+                                  [&](auto... pairs) { add_products_of_rows<V>()(sorted[at(b)].columns(), pairs...); });
                     }
                 });
             }
@@ -445,13 +457,13 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
         return;
     }
     const Numbers offsets = row_offsets(X, run);
-    Buffer<double> columns(p * kRowsOfWord);
+    Buffer<double> columns(p * kDenseAtOnce);
     visit_values(X.description(), [&]<class T>(const Values<T>& x) {
         auto room = buffers<T>(run.n_threads(), 0);  // of genotypes
         for (const Batch& batch : batches) {
             const std::int64_t m = batch.end - batch.begin;
-            parallel_for(run, n_tasks, [&](std::int64_t task, int slot) {
-                const std::int64_t i0 = task * kMultiplied, i1 = std::min(i0 + kMultiplied, p);
+            parallel_for(run, n_blocks, [&](std::int64_t task, int slot) {
+                const std::int64_t i0 = task * kSecond, i1 = std::min(i0 + kSecond, p);
                 for (std::int64_t r = 0; r < m; ++r) {
                     const std::int64_t row = order[at(batch.begin + r)];
                     const auto [values, rs, cs] = x.block(row, row + 1, i0, i1, room[at(slot)]);
@@ -460,15 +472,15 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
                     }
                 }
             });
-            parallel_for(run, n_tasks, [&](std::int64_t task, int) {
-                for_pairs(
-                    batch.sketch, task, [](std::int64_t) { return true; },
-                    [&](std::int64_t i, std::int32_t j, double& to) {
-                        const double *a = columns.data() + i * m, *b = columns.data() + j * m;
-                        double sum = 0;
-                        for (std::int64_t r = 0; r < m; ++r) sum += a[r] * b[r];
-                        to += sum;
-                    });
+            parallel_for(run, n_blocks, [&](std::int64_t block, int) {
+                for_block(batch.sketch, block, [&](const auto* i, const auto* j, std::int64_t n_pairs, double* to) {
+                    for (std::int64_t e = 0; e < n_pairs; ++e) {
+                        const double *a = columns.data() + i[e] * m, *b = columns.data() + j[e] * m;
+                        double product = 0;
+                        row_kernels<double>().dots(&a, 1, b, m, &product);
+                        to[e] += product;
+                    }
+                });
             });
         }
     });
@@ -478,17 +490,15 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
 DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;
     const auto sketch = at(plan_->sketch_of[at(group)]);
-    const Ragged& pairs = search_->pairs[sketch];
+    const Pairs& pairs = search_->pairs[sketch];
     const FeatureSums::Total total = sums_.total({group}, Name::set(group));
     std::vector<std::vector<Near>> near(at(p));
     std::uint8_t lost = 0;
-    for (std::int64_t i = 0; i < p; ++i) {
-        for (std::int64_t e = pairs.begins[at(i)]; e < pairs.begins[at(i + 1)]; ++e) {
-            const std::int64_t j = pairs.numbers[at(e)];
-            const double squared = total.distance(i, j, products_[sketch][at(e)], lost);
-            near[at(i)].push_back({squared, j});
-            near[at(j)].push_back({squared, i});
-        }
+    for (std::size_t e = 0; e < pairs.first.size(); ++e) {
+        const std::int64_t i = pairs.first[e], j = pairs.second[e];
+        const double squared = total.distance(i, j, products_[sketch][e], lost);
+        near[at(i)].push_back({squared, j});
+        near[at(j)].push_back({squared, i});
     }
     Found found{Buffer<std::int64_t>(p * k), Buffer<double>(p * k), lost != 0};
     parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {

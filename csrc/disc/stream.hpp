@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "disc/graph.hpp"
-#include "engines/feature_lists.hpp"
 #include "engines/feature_sums.hpp"
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
@@ -71,9 +70,16 @@ class DiscStream {
         std::int64_t n_neighbors, n_candidates;
         std::uint64_t seed;
     };
+    // Each pair of a feature and a candidate, once, by blocks of second features.
+    struct Pairs {
+        std::vector<std::int32_t> first, second;
+        std::vector<std::int64_t> begins;  // of the blocks
+
+        std::int64_t size() const { return std::ssize(first); }
+    };
     // What the second pass needs to know.
     struct Search {
-        std::vector<Ragged> pairs;      // of each sketch: each pair of a feature and a candidate, once
+        std::vector<Pairs> pairs;       // of each sketch
         std::vector<OwnedMatrix> kept;  // the rows of each group without one
     };
     struct Found {
@@ -87,7 +93,7 @@ class DiscStream {
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);
     std::int64_t memory_of_next(const Run& run) const;
-    Ragged candidates(std::int64_t group, Run& run) const;
+    Pairs candidates(std::int64_t group, Run& run) const;
     Found nearest(std::int64_t group, Run& run) const;
 
     std::shared_ptr<const Plan> plan_;

@@ -423,6 +423,7 @@ extern const MarginIsa FASTFS_GLUE(margin_, FASTFS_ISA_NAME);       // in margin
 extern const RowIsa FASTFS_GLUE(rows_, FASTFS_ISA_NAME);            // in row_products.cpp
 extern const FormIsa FASTFS_GLUE(forms_, FASTFS_ISA_NAME);          // in form_tiles.cpp
 extern const SampleIsa FASTFS_GLUE(samples_, FASTFS_ISA_NAME);      // in sample_tiles.cpp
+extern const SharedIsa FASTFS_GLUE(shared_, FASTFS_ISA_NAME);       // in shared_rows.cpp
 extern const GenotypeIsa FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME);  // in genotype_bits.cpp
 extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);        // in genotype_tables.cpp
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
@@ -441,6 +442,7 @@ constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     &FASTFS_GLUE(rows_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(forms_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(samples_, FASTFS_ISA_NAME),
+    &FASTFS_GLUE(shared_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(genotypes_, FASTFS_ISA_NAME),
     &FASTFS_GLUE(tables_, FASTFS_ISA_NAME),
 };

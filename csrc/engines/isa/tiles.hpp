@@ -173,6 +173,7 @@ struct SampleIsa {
 };
 
 struct FormIsa;      // in form_tiles.hpp
+struct SharedIsa;    // in shared_rows.hpp
 struct GenotypeIsa;  // in genotype_bits.hpp
 struct TableIsa;     // in genotype_tables.hpp
 
@@ -190,6 +191,7 @@ struct Isa {
     const RowIsa* rows;
     const FormIsa* forms;
     const SampleIsa* samples;
+    const SharedIsa* shared;
     const GenotypeIsa* genotypes;
     const TableIsa* tables;
 };
