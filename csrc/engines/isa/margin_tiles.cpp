@@ -179,7 +179,7 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
     }
     for (int j = 0; j < kPairSide; ++j) b[j] = right[j];
     for (std::int64_t k = 0; k < n; k += Vector<T>::kLanes) {
-        V sum[2] = {};  // one is bound by the latency of an FMA, four by their additions
+        V sum[2] = {load(sums + k)};  // one is bound by the latency of an FMA, four by their additions
         V x[kRows];
         for (int i = 0; i < kRows; ++i) x[i] = load(a[i] + k);
         for (int j = 0; j < kPairSide; ++j) {
@@ -188,7 +188,7 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
                 sum[j % 2] += term_of<T, kTerm>(x[i], y, parameters, k) * weight[i][j];
             }
         }
-        store(sums + k, load(sums + k) + (sum[0] + sum[1]));
+        store(sums + k, sum[0] + sum[1]);
     }
 }
 
