@@ -47,10 +47,7 @@ void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, 
 template <class P, class I>
 bool ascending_rows(std::int64_t r0, std::int64_t r1, const P* indptr, const I* indices) {
     for (std::int64_t r = r0; r < r1; ++r) {
-        // Of indices that aren't negative, the sign of the difference less 1 says which is the larger one.
-        I signs = 0;
-        for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) signs |= indices[e] - indices[e - 1] - 1;
-        if (signs < 0) return false;
+        if (!ascends(indices + indptr[r], indptr[r + 1] - indptr[r])) return false;
     }
     return true;
 }
