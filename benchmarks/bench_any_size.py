@@ -7,8 +7,8 @@
 uncompressed H5AD file with ten groups, 4.8 GB; ``--keep`` writes it there and takes it from there the next time. Then,
 in turns on this file:
 
-* an empty pass over all blocks, against `adata.X[begin:end]` of anndata over a tenth of the rows, in stored bytes a CPU
-  second;
+* an empty pass over all blocks, and one in blocks of 64 MB, against `adata.X[begin:end]` of anndata over a tenth of the
+  rows, in stored bytes a CPU second;
 * `fastfs.tl.projse` on backed AnnData with two groups against an empty pass, and with ten groups against two;
 * a pass of ManiFeSt's sums with ``accuracy="fast"`` against an empty one, and the fit from these sums;
 * the two passes of DiSC with two groups, and the search of candidates between them, against an empty pass, and the fit;
@@ -87,7 +87,8 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     import fastfs
     from fastfs._functions.disc import GroupsInBlocks
     from fastfs._functions.manifest import SumsStage
-    from fastfs._inputs.source import Source
+    from fastfs._inputs.source import BLOCK_BYTES, Source
+    from fastfs._inputs.streams import LARGE_BLOCK_BYTES
 
     warnings.simplefilter("ignore")
     adata = anndata.read_h5ad(path, backed="r")
@@ -113,8 +114,8 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     def fit(of_groups: SumsStage, n: int) -> None:
         clone(model)._fit_groups(of_groups, np.arange(n), np.arange(n))
 
-    def blocks() -> None:
-        for _ in Source.of(adata.X).blocks():
+    def blocks(n_bytes: int = BLOCK_BYTES) -> None:
+        for _ in Source.of(adata.X).blocks(n_bytes=n_bytes):
             pass
 
     tall = fastfs.DiSC(max_memory="2G")
@@ -128,6 +129,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
             "anew": anew,
             "slices": slices,
             "blocks": blocks,
+            "large blocks": lambda: blocks(LARGE_BLOCK_BYTES),
             "two": lambda: fastfs.tl.projse(adata, "two"),
             "ten": lambda: fastfs.tl.projse(adata, "ten"),
             "manifest": lambda: sums("two"),
@@ -151,6 +153,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         ("adata.X[begin:end], 2048 rows", "anew", 0.1),
         ("X = adata.X, then X[begin:end]", "slices", 0.1),
         ("an empty pass", "blocks", 1.0),
+        ("an empty pass in blocks of 64 MB", "large blocks", 1.0),
     ):
         speed = share * n_bytes / min(times[name].cpu) / 1e6
         report.row(what, speed, unit=" MB/CPU s", note=f"{times[name].text()}, {times[name].text('wall')} wall")

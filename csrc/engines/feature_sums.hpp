@@ -118,8 +118,8 @@ void with_ascending_columns(const Matrix& X, F&& f) {
     visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         bool ascending = true;
-        for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-            for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) ascending &= indices[e - 1] < indices[e];
+        for (std::int64_t r = 0; r < X.n_rows() && ascending; ++r) {
+            ascending = ascends(indices + indptr[r], indptr[r + 1] - indptr[r]);
         }
         if (ascending) return f(values, indptr, indices);
         SparseLine<V> line;

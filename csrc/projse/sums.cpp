@@ -47,10 +47,7 @@ void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, 
 template <class P, class I>
 bool ascending_rows(std::int64_t r0, std::int64_t r1, const P* indptr, const I* indices) {
     for (std::int64_t r = r0; r < r1; ++r) {
-        // Of indices that aren't negative, the sign of the difference less 1 says which is the larger one.
-        I signs = 0;
-        for (std::int64_t e = indptr[r] + 1; e < indptr[r + 1]; ++e) signs |= indices[e] - indices[e - 1] - 1;
-        if (signs < 0) return false;
+        if (!ascends(indices + indptr[r], indptr[r + 1] - indptr[r])) return false;
     }
     return true;
 }
@@ -527,17 +524,17 @@ void ProjseSums::add_groups(const Matrix& X, std::int64_t r0, std::int64_t r1, c
     const std::int64_t n_x = X.n_cols();
     std::vector<std::int64_t> counts(to.size(), 0);
     for (std::int64_t r = r0; r < r1; ++r) ++counts[at(groups[r])];
-    for (std::size_t g = 0; g < to.size(); ++g) {
-        if (counts[g] == 0) continue;
+    parallel_for(run, std::ssize(to), [&](std::int64_t g, int) {
+        if (counts[at(g)] == 0) return;
         ProjseSums sums(0, n_x, false);
-        sums.n_rows_ = counts[g];
+        sums.n_rows_ = counts[at(g)];
         for (std::int64_t j = 0; j < n_x; ++j) {
-            const std::int64_t k = static_cast<std::int64_t>(g) * n_x + j;
-            sums.side_[kX].set(j, counts[g], shift ? shift[k] : 0.0, moments[2 * k], moments[2 * k + 1]);
+            const std::int64_t k = g * n_x + j;
+            sums.side_[kX].set(j, sums.n_rows_, shift ? shift[k] : 0.0, moments[2 * k], moments[2 * k + 1]);
         }
         sums.require_finite({X, nullptr, groups}, r0, r1);
-        to[g].merge(sums.as_class(1, 0), run);
-    }
+        to[at(g)].merge(sums.as_class(1, 0), run);
+    });
 }
 
 void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
@@ -547,11 +544,11 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
     if (run.is_question()) {
         const std::int64_t sorted = 16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x + 8 * m;
         run.require_memory(
-            n_groups * (2 * memory(1, n_x, false) + (X.is_sparse() ? 16 : 24) * n_x) + (X.is_sparse() ? sorted : 0),
+            n_groups * (3 * memory(1, n_x, false) + (X.is_sparse() ? 16 : 24) * n_x) + (X.is_sparse() ? sorted : 0),
             {"the sums of ", n_groups, " groups of rows"});
     }
-    std::vector<ProjseSums> total;
-    for (const ProjseSums* one : sums) total.push_back(one->copy());
+    std::vector<ProjseSums> total(sums.size());
+    parallel_for(run, n_groups, [&](std::int64_t g, int) { total[at(g)] = sums[at(g)]->copy(); });
     Buffer<double> moments(2 * n_groups * n_x);
     auto clear = [&] { std::fill_n(moments.data(), moments.size(), 0.0); };
     // Columns first .. first + width - 1 of `n_tasks` ranges; each is summed in the order of the rows.

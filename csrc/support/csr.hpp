@@ -11,6 +11,14 @@
 
 namespace fastfs::core {
 
+// Whether n indices, none of them negative, ascend without repeats.
+template <class I>
+bool ascends(const I* indices, std::int64_t n) {
+    I signs = 0;  // that of the difference less 1 says which is the larger one
+    for (std::int64_t e = 1; e < n; ++e) signs |= indices[e] - indices[e - 1] - 1;
+    return signs >= 0;
+}
+
 // A row of a CSR matrix or a column of a CSC one: calls f(indices, values, n) with indices ascending and entries at one
 // place added up.
 template <class V>
@@ -18,9 +26,7 @@ class SparseLine {
   public:
     template <class I, class F>
     void visit(const I* indices, const V* values, std::int64_t n, F&& f) {
-        bool ascending = true;
-        for (std::int64_t e = 1; e < n; ++e) ascending &= indices[e - 1] < indices[e];
-        if (ascending) return f(indices, values, n);
+        if (ascends(indices, n)) return f(indices, values, n);
         sort(indices, values, n);
         f(indices_.data(), values_.data(), static_cast<std::int64_t>(indices_.size()));
     }

@@ -114,25 +114,47 @@ std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, co
     return maxima;
 }
 
+// Of a CSR matrix.
 template <class T, class I>
-std::vector<double> sparse_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
-                                      const Name& name, std::int64_t first_row, Run& run) {
+std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
+                                   const Name& name, std::int64_t first_row, Run& run) {
+    std::vector<double> maxima(at(m.n_rows));
+    parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
+        for (std::int64_t r = task * kRowsPerTask; r < std::min((task + 1) * kRowsPerTask, m.n_rows); ++r) {
+            T largest = 0, sum = 0;
+            const std::int64_t n = indptr[r + 1] - indptr[r];
+            add_maxima(Block<T>{values + indptr[r], n, 1}, 1, n, &largest, &sum);
+            maxima[at(r)] = static_cast<double>(largest + sum);
+        }
+    });
+    for (std::int64_t r = 0; r < m.n_rows; ++r) {
+        if (!std::isnan(maxima[at(r)])) continue;
+        std::int64_t column = m.n_cols;
+        for (std::int64_t e = indptr[r]; e < indptr[r + 1]; ++e) {
+            if (!std::isfinite(values[e])) column = std::min(column, std::int64_t{indices[e]});
+        }
+        refuse_not_finite(name, first_row + r, column);
+    }
+    return maxima;
+}
+
+template <class T, class I>
+std::vector<double> csc_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
+                                   const Name& name, std::int64_t first_row, Run& run) {
     std::vector<double> maxima(at(m.n_rows), 0.0);
-    const bool csr = m.storage == FASTFS_CSR;
-    const std::int64_t outer = csr ? m.n_rows : m.n_cols;
     std::int64_t bad_row = std::numeric_limits<std::int64_t>::max(), bad_column = bad_row;
     std::int64_t since = 0;
-    for (std::int64_t o = 0; o < outer; ++o) {
-        since += indptr[o + 1] - indptr[o] + 1;
-        if (since > (std::int64_t{1} << 20)) {  // rows may have none or a million of them
+    for (std::int64_t c = 0; c < m.n_cols; ++c) {
+        since += indptr[c + 1] - indptr[c] + 1;
+        if (since > (std::int64_t{1} << 20)) {  // columns may have none or a million of them
             run.checkpoint();
             since = 0;
         }
-        for (std::int64_t e = indptr[o]; e < indptr[o + 1]; ++e) {
-            const std::int64_t r = csr ? o : std::int64_t{indices[e]}, c = csr ? std::int64_t{indices[e]} : o;
+        for (std::int64_t e = indptr[c]; e < indptr[c + 1]; ++e) {
+            const std::int64_t r = indices[e];
             double& largest = maxima[at(r)];
             largest = std::max(largest, std::abs(static_cast<double>(values[e])));
-            if (!std::isfinite(values[e]) && (r < bad_row || (r == bad_row && c < bad_column))) {
+            if (!std::isfinite(values[e]) && r < bad_row) {
                 bad_row = r;
                 bad_column = c;
             }
@@ -272,7 +294,8 @@ std::int64_t Matrix::n_stored() const {
 std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     if (is_sparse()) {
         return visit_sparse(m_, [&](auto* values, auto* indptr, auto* indices) {
-            return sparse_row_maxima(m_, values, indptr, indices, name_, first_row, run);
+            return is_csr() ? csr_row_maxima(m_, values, indptr, indices, name_, first_row, run)
+                            : csc_row_maxima(m_, values, indptr, indices, name_, first_row, run);
         });
     }
     return visit_values(m_, [&](const auto& x) { return row_maxima_of(m_, x, name_, first_row, run); });

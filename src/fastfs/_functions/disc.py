@@ -14,7 +14,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.matrix import as_matrix, column_names, decoded
 from fastfs._inputs.source import Source
-from fastfs._inputs.streams import Passes
+from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -261,7 +261,9 @@ class GroupsInBlocks:
                 found = on_workers.run(self._core).found
                 self._core.next(kept, found if self.n_passes > 1 else None)
             return
-        passes = Passes(source, run, "DiSC", self.n_passes, rows=rows, columns=columns, see=see)
+        passes = Passes(
+            source, run, "DiSC", self.n_passes, rows=rows, columns=columns, see=see, block_bytes=LARGE_BLOCK_BYTES
+        )
 
         def update(first: int, block: Any, own: Run) -> None:
             self._core.update(_by_rows(block, own), first, own)

@@ -19,7 +19,7 @@ from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kerne
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
 from fastfs._inputs.source import Source, chosen, is_dask, stack
-from fastfs._inputs.streams import Passes, as_chunks, classes_in_blocks, merge_pairwise
+from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -416,7 +416,7 @@ class SumsStage(Stage):
         self._run, self._n_groups, self._options = run, n_groups, options
         self._n_components = as_int("n_components", n_components)
         self._core: Any = None
-        passes = Passes(X, run, "ManiFeSt", rows=rows, columns=columns, see=check)
+        passes = Passes(X, run, "ManiFeSt", rows=rows, columns=columns, see=check, block_bytes=LARGE_BLOCK_BYTES)
         width = passes.source.shape[1] if columns is None else len(columns)
         if width is not None:
             self._start(width)

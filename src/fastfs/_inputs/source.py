@@ -14,7 +14,7 @@ from fastfs._machine.run import Run
 from fastfs._types import Array, Integers
 
 # Stored bytes of a block: few enough for four of them, enough for the calls that read one not to matter.
-BLOCK_BYTES = 1 << 26
+BLOCK_BYTES = 1 << 24
 # Rows that aren't wanted are read along if they take no more: less time than another call.
 _GAP_BYTES = 1 << 18
 

@@ -29,6 +29,8 @@ from fastfs._machine.errors import in_rows, within
 from fastfs._machine.run import Run, inside_joblib
 from fastfs._types import Array, Integers
 
+# Stored bytes of a block for a method that goes through tens of MB of sums once a block.
+LARGE_BLOCK_BYTES = 1 << 26
 # Blocks that are read beside the one that is worked on.
 _AHEAD = 2
 
@@ -126,8 +128,12 @@ class Passes:
         columns: Array | None = None,
         names: Any = None,
         see: Callable[[Any], Any] | None = None,
+        block_bytes: int | None = None,
     ) -> None:
-        """`method` reads X; `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is."""
+        """`method` reads X; `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is.
+
+        `block_bytes` are the stored bytes of a block, if the budget allows them; default: those of `Source`.
+        """
         source = Source.of(X)
         if n_passes > 1 and not source.can_repeat:
             times = "twice" if n_passes == 2 else f"{n_passes} times"
@@ -142,7 +148,7 @@ class Passes:
         self._run.progress = None
         self._progress = run.progress
         # Four blocks are there at a time, and copies of some.
-        self._block_bytes = min(BLOCK_BYTES, max(1 << 20, run.available() // 16))
+        self._block_bytes = min(block_bytes or BLOCK_BYTES, max(1 << 20, run.available() // 16))
         self._done = 0
         self._first_pass: tuple[int, ...] = ()  # rows and checksums
 
