@@ -454,7 +454,7 @@ fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigr
                  .features = f.features.data(),
                  .values = f.values.data(),
                  .vectors = f.vectors.data(),
-                 .W = f.W.empty() ? nullptr : f.W.data(),
+                 .W = f.W.data(),
                  .scores = f.scores.data(),
                  .cost = f.cost.data(),
                  .objective = f.objective.data(),

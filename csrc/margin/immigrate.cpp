@@ -302,10 +302,11 @@ void finish(Weights& weights, bool only_factors, double cut, const Margin& margi
             std::copy_n(W.data(), n * n, copy.data());
             factorise(weights, std::move(copy), cut, run);
         }
-        result.W.assign(W.data(), W.data() + n * n);
+        result.W = std::move(W);
     }
     result.scores.assign(at(margin.X().n_cols()), 0.0);
     for (std::int64_t k = 0; k < weights.rank(); ++k) {
+        run.checkpoint();
         double* v = weights.vectors.data() + k * n;
         fix_sign(n, v);
         const double value = weights.values[at(k)];
@@ -316,6 +317,7 @@ void finish(Weights& weights, bool only_factors, double cut, const Margin& margi
     result.values = std::move(weights.values);
     result.vectors.assign(weights.vectors.data(),
                           weights.vectors.data() + static_cast<std::int64_t>(result.values.size()) * n);
+    run.checkpoint();
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include "fastfs/fastfs.h"
 #include "margin/margin.hpp"
+#include "support/buffer.hpp"
 #include "support/classes.hpp"
 
 namespace fastfs::core {
@@ -16,7 +17,8 @@ struct Immigrate {
     bool stored = false, converged = false;
     double sigma = 0;
     std::vector<std::int64_t> features;
-    std::vector<double> values, vectors, W, scores, cost, objective, prefilter_weights;
+    std::vector<double> values, vectors, scores, cost, objective, prefilter_weights;
+    Buffer<double> W;  // or nothing
 };
 
 Immigrate immigrate(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run);
