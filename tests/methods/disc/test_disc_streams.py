@@ -170,25 +170,85 @@ def graph_of(found):
     return sp.csr_matrix((found["weights"], found["indices"], found["indptr"]), shape=(n, n))
 
 
+def squared_distances(columns):
+    """Of all pairs of columns; infinite from one to itself."""
+    gram = columns.T @ columns
+    norms = np.diag(gram)
+    D2 = norms[:, None] + norms - 2 * gram
+    np.fill_diagonal(D2, np.inf)
+    return D2
+
+
+def assert_fifth_nearest(bandwidths, D2):
+    """They are distances to the fifth of the nearest that were found."""
+    ratio = bandwidths / np.sqrt(np.partition(D2, 4, axis=1)[:, 4])
+    assert np.isclose(ratio, 1, rtol=0, atol=1e-9).mean() > 0.99
+    assert ratio.min() > 1 - 1e-9
+
+
 def test_candidates_hold_the_nearest(sketched):
     """Neighbours of the oracle, from all differences, against those among the candidates, whose distances are exact."""
     table, labels, state = sketched
     assert (state.n_passes, state.sketches) == (2, True)
     found = fit(state)
     for g in (0, 1):
-        columns = table[labels == g].toarray()
-        gram = columns.T @ columns
-        norms = np.diag(gram)
-        D2 = norms[:, None] + norms - 2 * gram
-        np.fill_diagonal(D2, np.inf)
+        D2 = squared_distances(table[labels == g].toarray())
         nearest = np.argpartition(D2, 8, axis=1)[:, :8]
         graph = graph_of(found[g])
         hit = [np.isin(nearest[i], graph.indices[graph.indptr[i] : graph.indptr[i + 1]]) for i in range(WIDE)]
         assert np.mean(hit) > 0.99
-        fifth = np.sqrt(np.partition(D2, 4, axis=1)[:, 4])
-        ratio = found[g]["bandwidths"] / fifth
-        assert np.isclose(ratio, 1, rtol=0, atol=1e-9).mean() > 0.99
-        assert ratio.min() > 1 - 1e-9
+        assert_fifth_nearest(found[g]["bandwidths"], D2)
+
+
+SHARED_ROWS = """
+import sys
+import numpy as np
+import scipy.sparse as sp
+from fastfs._machine.run import Run, core
+
+table, groups = sp.load_npz(sys.argv[1]), np.load(sys.argv[2])
+options = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
+for dtype in ("float32", "float64"):
+    stream = core().DiscStream(groups, 2, table.shape[1], options | {"seed": 3}, Run(1))
+    for _ in range(2):
+        stream.update(table.astype(dtype), 0, Run(2))
+        stream.next(Run(2))
+    sets = [{"stream": stream, "group": g, "n_components": 3, "kernel": 0} for g in range(2)]
+    np.save(f"{sys.argv[3]}.{dtype}.npy", [found["bandwidths"] for found in core().disc(sets, options, Run(1))])
+"""
+
+
+@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
+def test_each_instruction_set_multiplies_rows(tmp_path, isa, isas, python):
+    """Groups of more rows than have room for a bit in a cache line, and of less."""
+    if isa not in isas:
+        pytest.skip(f"this machine has no {isa}")
+    rng = np.random.default_rng(6)
+    groups = np.repeat([0, 1], [1100, 300])[rng.permutation(1400)]
+    table = rng.normal(size=(1400, WIDE // 15)).repeat(15, axis=1) + rng.normal(size=(1400, WIDE))
+    table[rng.random(table.shape) > rng.choice([0.02, 0.2, 0.9], WIDE)] = 0
+    table = sp.csr_matrix(table.astype(np.float32))
+    sp.save_npz(tmp_path / "table.npz", table)
+    np.save(tmp_path / "groups.npy", groups.astype(np.int64))
+    finished = python(SHARED_ROWS, tmp_path / "table.npz", tmp_path / "groups.npy", tmp_path / "found", FASTFS_ISA=isa)
+    assert finished.returncode == 0, finished.stderr
+    single, double = (np.load(tmp_path / f"found.{dtype}.npy") for dtype in ("float32", "float64"))
+    np.testing.assert_array_equal(single, double)
+    for g in (0, 1):
+        assert_fifth_nearest(double[g], squared_distances(table[groups == g].toarray().astype(float)))
+
+
+def test_equal_columns_with_any_number_of_threads(sketched):
+    """More columns are as far from each other than there are candidates."""
+    table, labels, _ = sketched
+    table = table.toarray()
+    table[:, ::3] = 0
+    table[:, 1::6] = table[:, 7:8]
+    table = sp.csr_matrix(table)
+    one, three = (fit(read(stream(table, labels), table, (ROWS,), n)) for n in (1, 3))
+    assert_equal_fits(one, three)
+    for here, there in zip(one, three, strict=True):
+        np.testing.assert_array_equal(here["indices"], there["indices"])
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
