@@ -303,7 +303,7 @@ std::int64_t DiscStream::memory_of_next(const Run& run) const {
                12 * p * k * plan_->n_sketches + 32 * p * k;
     }
     std::int64_t most = 0;
-    for (const Ragged& pairs : search_->pairs) most = std::max(most, std::ssize(pairs.numbers));
+    for (const Ragged& pairs : search_->pairs) most = std::max<std::int64_t>(most, std::ssize(pairs.numbers));
     return 16 * p * plan_->n_neighbors * plan_->n_sketches + 2 * std::int64_t{sizeof(Near)} * most + 24 * p;
 }
 
@@ -416,7 +416,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
             using V = std::remove_cvref_t<decltype(*values)>;
             std::array<SortedRows<V>, kBatches> sorted;
             for (std::int64_t first = 0; first < std::ssize(batches); first += kBatches) {
-                const std::int64_t count = std::min(kBatches, std::ssize(batches) - first);
+                const std::int64_t count = std::min<std::int64_t>(kBatches, std::ssize(batches) - first);
                 parallel_for(run, count, [&](std::int64_t b, int) {
                     const Batch& batch = batches[at(first + b)];
                     sorted[at(b)].assign(values, indptr, indices, order.data() + batch.begin, batch.end - batch.begin,
