@@ -147,8 +147,9 @@ fastfs::disc fit(const fastfs::disc_stream& stream, const fastfs::disc_options& 
     return fastfs::disc(sets, options, threads(n_threads));
 }
 
-// A fit of thousands of features takes minutes under the thread sanitizer, and one shows the races.
-#ifdef __SANITIZE_THREAD__
+// A fit of thousands of features takes minutes under the thread sanitizer and in an emulator. One shows the races, and
+// that the kernels are good for so many features.
+#if defined(__SANITIZE_THREAD__) || defined(FASTFS_EMULATED)
 constexpr bool kSlow = true;
 #else
 constexpr bool kSlow = false;
