@@ -121,11 +121,11 @@ def build(sdist: Path, interpreter: str, compilers: dict[str, str], folder: Path
     return next(folder.glob("*.whl"))
 
 
-def repair(wheel: Path, tools: Path, output: Path) -> Path:
+def repair(wheel: Path, tools: Path, output: Path, *others: object) -> Path:
     """The wheel with the oldest tag that its symbols allow; auditwheel finds nothing to put into it."""
     folder = wheel.parent / "repaired"
     path = f"{tools.parent}{os.pathsep}{os.environ['PATH']}"
-    options = ["--plat", "auto", "--zip-compression-level", "9"]
+    options = ["--plat", "auto", "--zip-compression-level", "9", *others]
     command = [tools, "-m", "auditwheel", "repair", *options, "--wheel-dir", folder, wheel]
     run(*command, env={**os.environ, "PATH": path})
     return Path(shutil.copy(next(folder.glob("*.whl")), output))

@@ -100,7 +100,8 @@ def build_musl(folder: Path, compiler: str) -> Path:
         *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),  # in Zig's musl, not in Debian's, which is older
         f"CPPFLAGS=-I{root / 'usr/include'}",
         f"LDFLAGS=-L{root / 'usr/lib'} -dynamic -Wl,-dynamic-linker,{loader}",
-        CFLAGS="-Wno-date-time",
+        # Not Zig's default: copies of musl's variables in the program would lie in one place.
+        CFLAGS="-fPIC -Wno-date-time",
         PKG_CONFIG_LIBDIR=str(root / "usr/lib/pkgconfig"),
     )
     (root / "complete").touch()
