@@ -81,7 +81,9 @@ def build_musl(folder: Path, compiler: str) -> Path:
 
     def make(pattern: str, *options: object, **variables: str) -> None:
         (source,) = sources.glob(pattern)
-        run("./configure", prefix, *options, cwd=source, env={**os.environ, "CC": compiler, **variables})
+        # -fPIC: copies of musl's variables in a program of Zig's lie in one place.
+        chosen = {"CC": compiler, "CFLAGS": "-O2 -fPIC -Wno-date-time", **variables}
+        run("./configure", prefix, *options, cwd=source, env={**os.environ, **chosen})
         run("make", "-j2", "install", cwd=source)
 
     make("zlib-*/", "--static")
@@ -100,8 +102,6 @@ def build_musl(folder: Path, compiler: str) -> Path:
         *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),  # in Zig's musl, not in Debian's, which is older
         f"CPPFLAGS=-I{root / 'usr/include'}",
         f"LDFLAGS=-L{root / 'usr/lib'} -dynamic -Wl,-dynamic-linker,{loader}",
-        # Not Zig's default: copies of musl's variables in the program would lie in one place.
-        CFLAGS="-fPIC -Wno-date-time",
         PKG_CONFIG_LIBDIR=str(root / "usr/lib/pkgconfig"),
     )
     (root / "complete").touch()
