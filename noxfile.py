@@ -110,11 +110,8 @@ def oldest(session: nox.Session) -> None:
 
 @nox.session
 def arm(session: nox.Session) -> None:
-    """NEON in an emulator and by llvm-mca: `nox -s arm`; the wheel in an emulated CPython: `nox -s arm -- wheel`."""
-    if "wheel" in session.posargs:
-        session.run("python", "wheels/arm.py")
-        return
-    session.run("python", "wheels/arm.py", "--root-only")
+    """The C++ tests for 64-bit ARM in an emulator, and the loops for NEON by llvm-mca."""
+    session.run("python", "wheels/cross.py", "arm", "--root-only")
     session.install("cmake", "ninja")
     blas = Path(session.create_tmp())
     options = ["--platform", "manylinux2014_aarch64", "--only-binary=:all:", "--no-deps", "--dest", str(blas)]
@@ -153,6 +150,12 @@ def interface(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """The sdist and the wheels, built, repaired and checked: `nox -s wheels -- --glibc 2.17`."""
     session.run("python", "wheels/build.py", *session.posargs)
+
+
+@nox.session
+def cross(session: nox.Session) -> None:
+    """The wheel for another platform, used or checked as far as this machine can: `nox -s cross -- arm|musl|macos`."""
+    session.run("python", "wheels/cross.py", *session.posargs)
 
 
 @nox.session

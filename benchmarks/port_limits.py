@@ -27,13 +27,12 @@ TURNS = 1000
 
 
 class Tile(NamedTuple):
-    """A loop: its object and function, the instruction that counts its units of work, and the operations of a unit.
+    """A loop: its function, the instruction that counts its units of work, and the operations of a unit.
 
     `products` are those among them that multiply doubles.
     """
 
     name: str
-    source: str
     function: str
     unit: str
     operations: int
@@ -43,22 +42,22 @@ class Tile(NamedTuple):
 # exp: scale, 1 FMA and 1 subtraction for the power, 2 FMA for the rest r, 5 (11) for the polynomial q, r + r^2 q, 1 +,
 # 2 for the power's bits, the product, 2 for what is too small. RBF: besides, 3 for the distance and 5 for lost digits.
 TILES = [
-    Tile("inner products, float32", "tiles", r"gram_block<float, 8, 3>", "fmla", 1),
-    Tile("inner products, float64", "tiles", r"gram_block<double, 8, 3>", "fmla", 1, 1),
-    Tile("quadratic forms, float32", "form_tiles", r"::form<float>", "fmla", 1),
-    Tile("quadratic forms, float64", "form_tiles", r"::form<double>", "fmla", 1, 1),
-    Tile("sums of |differences|, float32", "margin_tiles", r"pair_tile<float, .*Term.0>", "fabd", 2),
-    Tile("sums of |differences|, float64", "margin_tiles", r"pair_tile<double, .*Term.0>", "fabd", 2),
-    Tile("sums of squared differences, float32", "margin_tiles", r"pair_tile<float, .*Term.1>", "fsub", 2),
-    Tile("sums of squared differences, float64", "margin_tiles", r"pair_tile<double, .*Term.1>", "fsub", 2, 1),
-    Tile("|differences| where both are known, float32", "margin_tiles", r"pair_tile<float, .*Term.2>", "fabd", 3),
-    Tile("weighted sums of features, float32", "margin_tiles", r"feature_sums<float, .*Term.0>", "fabd", 2),
-    Tile("weighted sums of features, float64", "margin_tiles", r"feature_sums<double, .*Term.0>", "fabd", 2, 1),
-    Tile("exponential, float32", "tiles", r"exp_neg<float>", "shl", 17),
-    Tile("exponential, float64", "tiles", r"exp_neg<double>", "shl", 23, 17),
-    Tile("RBF of inner products, float32", "tiles", r"rbf<float>", "shl", 25),
-    Tile("RBF of inner products, float64", "tiles", r"rbf<double>", "shl", 31, 19),
-    Tile("differing bits of genotypes", "genotype_bits", r"pair_sums<false>", "eor", 3),
+    Tile("inner products, float32", r"gram_block<float, 8, 3>", "fmla", 1),
+    Tile("inner products, float64", r"gram_block<double, 8, 3>", "fmla", 1, 1),
+    Tile("quadratic forms, float32", r"::form<float>", "fmla", 1),
+    Tile("quadratic forms, float64", r"::form<double>", "fmla", 1, 1),
+    Tile("sums of |differences|, float32", r"pair_tile<float, .*Term.0>", "fabd", 2),
+    Tile("sums of |differences|, float64", r"pair_tile<double, .*Term.0>", "fabd", 2),
+    Tile("sums of squared differences, float32", r"pair_tile<float, .*Term.1>", "fsub", 2),
+    Tile("sums of squared differences, float64", r"pair_tile<double, .*Term.1>", "fsub", 2, 1),
+    Tile("|differences| where both are known, float32", r"pair_tile<float, .*Term.2>", "fabd", 3),
+    Tile("weighted sums of features, float32", r"feature_sums<float, .*Term.0>", "fabd", 2),
+    Tile("weighted sums of features, float64", r"feature_sums<double, .*Term.0>", "fabd", 2, 1),
+    Tile("exponential, float32", r"exp_neg<float>", "shl", 17),
+    Tile("exponential, float64", r"exp_neg<double>", "shl", 23, 17),
+    Tile("RBF of inner products, float32", r"rbf<float>", "shl", 25),
+    Tile("RBF of inner products, float64", r"rbf<double>", "shl", 31, 19),
+    Tile("differing bits of genotypes", r"pair_sums<false>", "eor", 3),
 ]
 
 
@@ -115,19 +114,17 @@ def main(folder: str) -> None:
     """Print a table; exit with 1 if a loop misses the aim."""
     print(f"| cycles a turn / limit = ratio (aim: {AIM}) |" + "".join(f" {core} |" for core in PIPES))
     print("|---|" + "---|" * len(PIPES))
+    found: dict[str, list[tuple[int, str]]] = {}
+    for path in Path(folder).rglob("fastfs_isa_neon.dir/**/*.o"):
+        found |= functions(path)
     missed = 0
     for tile in TILES:
-        (path,) = Path(folder).rglob(f"fastfs_isa_neon.dir/csrc/engines/isa/{tile.source}.cpp.o*")
-        loops = [
-            loop
-            for name, instructions in functions(path).items()
-            if re.search(tile.function, name)
-            for loop in inner_loops(instructions)
-        ]
+        chosen = [instructions for name, instructions in found.items() if re.search(tile.function, name)]
+        loops = [loop for instructions in chosen for loop in inner_loops(instructions)]
         loop = max(loops, key=lambda one: mnemonics(one)[tile.unit], default=[])
         units = mnemonics(loop)[tile.unit]
         if units == 0:
-            sys.exit(f"{path} has no loop of {tile.function} with {tile.unit}")
+            sys.exit(f"{folder} has no loop of {tile.function} with {tile.unit}")
         cells = []
         for core, pipes in PIPES.items():
             limit = units * max(tile.operations / pipes, tile.products / PRODUCT_PIPES[core])

@@ -95,14 +95,15 @@ def without_network() -> list[str]:
     return []
 
 
-def zig_compilers(python: Path, glibc: str, folder: Path) -> dict[str, str]:
-    """The variables that make CMake compile with Zig's Clang for an older C library."""
+def zig_compilers(python: Path, target: str, folder: Path) -> dict[str, str]:
+    """The variables that make CMake compile with Zig's Clang for another system or an older C library."""
     folder.mkdir()
     variables = {}
     for variable, name in (("CC", "cc"), ("CXX", "c++")):
         compiler = folder / f"zig-{name}"
-        target = f"{os.uname().machine}-linux-gnu.{glibc}"
-        compiler.write_text(f'#!/bin/sh\nexec "{python}" -m ziglang {name} -target {target} "$@"\n')
+        # Zig ignores -bundle, with which macOS has modules linked.
+        arguments = 'for word; do shift; [ "$word" = -bundle ] && word=-dynamiclib; set -- "$@" "$word"; done'
+        compiler.write_text(f'#!/bin/sh\n{arguments}\nexec "{python}" -m ziglang {name} -target {target} "$@"\n')
         compiler.chmod(0o755)
         variables[variable] = str(compiler)
     return variables
@@ -120,11 +121,11 @@ def build(sdist: Path, interpreter: str, compilers: dict[str, str], folder: Path
     return next(folder.glob("*.whl"))
 
 
-def repair(wheel: Path, tools: Path, output: Path) -> Path:
+def repair(wheel: Path, tools: Path, output: Path, *others: object) -> Path:
     """The wheel with the oldest tag that its symbols allow; auditwheel finds nothing to put into it."""
     folder = wheel.parent / "repaired"
     path = f"{tools.parent}{os.pathsep}{os.environ['PATH']}"
-    options = ["--plat", "auto", "--zip-compression-level", "9"]
+    options = ["--plat", "auto", "--zip-compression-level", "9", *others]
     command = [tools, "-m", "auditwheel", "repair", *options, "--wheel-dir", folder, wheel]
     run(*command, env={**os.environ, "PATH": path})
     return Path(shutil.copy(next(folder.glob("*.whl")), output))
@@ -169,7 +170,8 @@ def main() -> None:
         folder = Path(name)
         tools = environment(sys.executable, folder / "tools")
         run(tools, "-m", "pip", "install", "--quiet", *TOOLS, *([ZIG] if args.glibc else []))
-        compilers = zig_compilers(tools, args.glibc, folder / "compilers") if args.glibc else {}
+        target = f"{os.uname().machine}-linux-gnu.{args.glibc}"
+        compilers = zig_compilers(tools, target, folder / "compilers") if args.glibc else {}
         run(tools, "-m", "build", "--sdist", "--outdir", folder / "sdist", ROOT)
         sdist = Path(shutil.copy(next((folder / "sdist").glob("*.tar.gz")), output))
         print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.2f} MB")

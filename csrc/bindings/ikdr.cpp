@@ -174,7 +174,7 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
     if (model.begins && model.begins[m] != c) {
         throw std::invalid_argument("begins must end with the number of features");
     }
-    py::array_t<double> out({X.view.n_rows(), k});
+    py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), static_cast<py::ssize_t>(k)});
     auto* values = out.mutable_data();
     Call call(run_);
     call([&](const fastfs::run& run) { fastfs::ikdr_embed(model, X.view, values, run); });

@@ -80,7 +80,7 @@ py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::in
     }
     const auto options = to_projse_options(options_);
     Call call(run_);
-    py::array_t<double> scores({labels.shape(0), X.view.n_cols()});
+    py::array_t<double> scores({labels.shape(0), static_cast<py::ssize_t>(X.view.n_cols())});
     const std::int64_t *given = labels.data(), n_labelings = labels.shape(0);
     double* out = scores.mutable_data();
     call([&](const fastfs::run& run) {

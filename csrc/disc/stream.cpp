@@ -440,7 +440,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
             using V = std::remove_cvref_t<decltype(*values)>;
             std::array<SortedRows<V>, kBatches> sorted;
             for (std::int64_t first = 0; first < std::ssize(batches); first += kBatches) {
-                const std::int64_t count = std::min(kBatches, std::ssize(batches) - first);
+                const std::int64_t count = std::min<std::int64_t>(kBatches, std::ssize(batches) - first);
                 parallel_for(run, count, [&](std::int64_t b, int) {
                     const Batch& batch = batches[at(first + b)];
                     sorted[at(b)].assign(values, indptr, indices, order.data() + batch.begin, batch.end - batch.begin,

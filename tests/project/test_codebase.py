@@ -72,6 +72,14 @@ def test_rooms_of_the_core(room):
         assert rooms <= set(MAY_INCLUDE[room]), path
 
 
+def test_sizes_meet_int64_by_name():
+    """std::ssize gives long where int64_t is long long (macOS): max and min of both must say which."""
+    mixed = re.compile(r"std::(max|min)\([^;{]*std::ssize")
+    assert mixed.search("std::max(most, std::ssize(pairs))")
+    for path in SOURCES:
+        assert not mixed.search(path.read_text(encoding="utf-8")), path
+
+
 def test_nobody_parses_messages():
     """Errors of the core carry the places that they name: see fastfs._machine.errors."""
     parsing = re.compile(r"re\.(sub|search|match|fullmatch)\([^)]*str\(|str\(error\)\.(replace|split)| in str\(error\)")
