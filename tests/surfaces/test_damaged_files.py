@@ -99,3 +99,8 @@ def test_codes_and_columns_of_r(copied):
     fewer = content[:begin] + struct.pack(">ii", 16, 7) + content[begin + 8 : last - 8] + content[last + 5 :]
     path.write_bytes(fewer)
     refused(path, "columns of its data.frame don't fit their names", label="condition")
+
+
+def test_names_of_several_lines(tmp_path):
+    np.savez(tmp_path / "t.npz", **{"X\nY": np.zeros((2, 2)), "y": [0, 1]})
+    refused(tmp_path / "t.npz", r"has no array 'X' \(it has X Y, y\)")
