@@ -360,6 +360,19 @@ void try_disc_stream(Input& in) {
             expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means",
                    fastfs_last_error());
     }
+    fastfs_disc_stream* copied = nullptr;
+    const auto release = [&] {
+        fastfs_disc_stream_free(copied);
+        copied = nullptr;
+    };
+    attempt(in, {"fastfs_disc_stream_copy", [&](const fastfs_run*) { return fastfs_disc_stream_copy(stream, &copied); },
+                 [&] {
+                     Bytes bytes;
+                     bytes.add(copied == nullptr);
+                     return bytes;
+                 },
+                 release, false, false});
+    release();
     if (alive || in.one_in(8)) {
         std::vector<fastfs_disc_set> sets;
         for (std::int64_t g = 0; g < G; ++g) {

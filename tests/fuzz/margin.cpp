@@ -404,6 +404,20 @@ void try_relief_stream(Input& in) {
             alive = status == FASTFS_OK;
         }
     }
+    fastfs_relief_stream* copied = nullptr;
+    const auto release = [&] {
+        fastfs_relief_stream_free(copied);
+        copied = nullptr;
+    };
+    attempt(in,
+            {"fastfs_relief_stream_copy", [&](const fastfs_run*) { return fastfs_relief_stream_copy(stream, &copied); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(copied == nullptr);
+                 return bytes;
+             },
+             release, false, false});
+    release();
     if (alive) {
         Scores scores(d);
         std::vector<std::int64_t> merged;
