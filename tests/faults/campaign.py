@@ -239,7 +239,7 @@ small = rng.normal(size=(20, 10)), np.arange(20) % 2
 def status(what):
     return next(1024 * int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(what))
 of = {"relieff": "ReliefF", "im4e": "IM4E", "projse": "ProjSe", "disc": "DiSC"}
-of |= {"ikdr": "IKDR", "immigrate": "IMMIGRATE"}
+of |= {"ikdr": "IKDR", "immigrate": "Immigrate"}
 more = {"projse": {"n_features_to_select": 10}, "ikdr": {"max_iter": 2}, "immigrate": {"max_iter": 2}}
 def call(X, y, max_memory=None):
     if name == "affinity":
