@@ -241,6 +241,7 @@ def status(what):
 of = {"relieff": "ReliefF", "im4e": "IM4E", "projse": "ProjSe", "disc": "DiSC"}
 of |= {"ikdr": "IKDR", "immigrate": "Immigrate"}
 more = {"projse": {"n_features_to_select": 10}, "ikdr": {"max_iter": 2}, "immigrate": {"max_iter": 2}}
+more |= {"disc": {"n_components": 3}}
 def call(X, y, max_memory=None):
     if name == "affinity":
         fastfs.affinity(X, sigma=10.0, n_threads=1, max_memory=max_memory)
