@@ -228,6 +228,9 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
 
 void DiscStream::merge(const DiscStream& other) {
     require(kept_rows_.fits(other.kept_rows_), kOneForm);
+    KeptRows rows = kept_rows_;  // which shares the rows themselves
+    rows.merge(other.kept_rows_);
+    // From here on nothing fails.
     n_seen_ += other.n_seen_;
     const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
         for (std::size_t s = 0; s < to.size(); ++s) {
@@ -236,7 +239,7 @@ void DiscStream::merge(const DiscStream& other) {
     };
     if (pass_ == 1) {
         sums_.merge(other.sums_);
-        kept_rows_.merge(other.kept_rows_);
+        kept_rows_ = std::move(rows);
         add(sketches_, other.sketches_);
     } else {
         add(products_, other.products_);
@@ -325,12 +328,11 @@ void DiscStream::next(Run& run) {
     if (pass_ == 1) {
         auto search = std::make_shared<Search>();
         search->kept.resize(at(n_groups()));
+        std::vector<Numbers> products;
         for (std::int64_t g = 0; g < n_groups(); ++g) {
-            const std::int64_t sketch = plan_->sketch_of[at(g)];
-            if (sketch >= 0) {
+            if (plan_->sketch_of[at(g)] >= 0) {
                 search->pairs.push_back(candidates(g, run));
-                sketches_[at(sketch)] = {};
-                products_.push_back(numbers(search->pairs.back().size()));
+                products.push_back(numbers(search->pairs.back().size()));
             } else if (!sums_.is_whole()) {
                 KeptRows rows = kept_rows_;
                 std::vector<std::int64_t> own;
@@ -341,7 +343,10 @@ void DiscStream::next(Run& run) {
                 search->kept[at(g)] = rows.matrix(n_cols());
             }
         }
+        // From here on nothing fails: a call that is canceled can be made again.
+        sketches_ = {};
         kept_rows_ = {};
+        products_ = std::move(products);
         search_ = std::move(search);
     } else {
         auto found = std::make_shared<std::vector<Found>>();

@@ -55,7 +55,6 @@ class Scores {
     Scores(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
         : margin_(margin),
           differences_(margin.differences()),
-          target_(target),
           options_(options),
           run_(run),
           n_(margin.X().n_rows()),
@@ -107,7 +106,6 @@ class Scores {
 
     const Margin& margin_;
     const Differences& differences_;
-    const Target& target_;
     const fastfs_relief_options& options_;
     Run& run_;
     std::int64_t n_;

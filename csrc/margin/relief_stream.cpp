@@ -92,8 +92,10 @@ void ReliefStream::next(Run& run) {
     if (!n_stored_.empty()) search->split = split_by_density(n_stored_, n_rows(), search->columns);
     search->targets = target_rows_.matrix(n_cols());
     search->differences.reset(new Differences(differences(*search->targets.matrix, *search, run)));
+    std::vector<Nearest> nearest(at(n_lists));
+    // From here on nothing fails.
     search_ = std::move(search);
-    nearest_.resize(at(n_lists));
+    nearest_ = std::move(nearest);
     n_seen_ = 0;
 }
 
@@ -149,24 +151,26 @@ void ReliefStream::keep_neighbors(const Matrix* X, std::int64_t first_row) {
 }
 
 void ReliefStream::merge(const ReliefStream& other) {
-    n_seen_ += other.n_seen_;
+    ReliefStream both = *this;  // which stays as it is if memory is missing
+    both.n_seen_ += other.n_seen_;
     if (!search_) {
-        scales_.merge(other.scales_);
-        target_rows_.merge(other.target_rows_);
-        n_stored_.resize(std::max(n_stored_.size(), other.n_stored_.size()));
-        for (std::size_t c = 0; c < other.n_stored_.size(); ++c) n_stored_[c] += other.n_stored_[c];
-        return;
+        both.scales_.merge(other.scales_);
+        both.target_rows_.merge(other.target_rows_);
+        both.n_stored_.resize(std::max(n_stored_.size(), other.n_stored_.size()));
+        for (std::size_t c = 0; c < other.n_stored_.size(); ++c) both.n_stored_[c] += other.n_stored_[c];
+    } else {
+        const std::size_t k = at(plan_->k());
+        for (std::size_t l = 0; l < nearest_.size(); ++l) {
+            Nearest& list = both.nearest_[l];
+            list.insert(list.end(), other.nearest_[l].begin(), other.nearest_[l].end());
+            std::sort(list.begin(), list.end());
+            if (list.size() > k) list.resize(k);
+            std::make_heap(list.begin(), list.end());
+        }
+        both.neighbors_.merge(other.neighbors_);
+        both.keep_neighbors(nullptr, 0);
     }
-    const std::size_t k = at(plan_->k());
-    for (std::size_t l = 0; l < nearest_.size(); ++l) {
-        Nearest& list = nearest_[l];
-        list.insert(list.end(), other.nearest_[l].begin(), other.nearest_[l].end());
-        std::sort(list.begin(), list.end());
-        if (list.size() > k) list.resize(k);
-        std::make_heap(list.begin(), list.end());
-    }
-    neighbors_.merge(other.neighbors_);
-    keep_neighbors(nullptr, 0);
+    *this = std::move(both);
 }
 
 ReliefStream ReliefStream::fresh() const {

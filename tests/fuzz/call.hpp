@@ -98,6 +98,7 @@ void try_ikdr(Input& in);
 void try_correlation(Input& in);
 void try_snps(Input& in);
 void try_machine(Input& in);
+void try_isa(Input& in);  // of no function, but of what they all call
 
 struct Group {
     const char* name;
@@ -113,6 +114,7 @@ inline constexpr Group kGroups[] = {
     {"disc", try_disc},         {"disc_stream", try_disc_stream},
     {"ikdr", try_ikdr},         {"correlation", try_correlation},
     {"snps", try_snps},         {"machine", try_machine},
+    {"isa", try_isa},
 };
 
 // BLAS is registered, and a call without a budget of its own may take half a gigabyte.

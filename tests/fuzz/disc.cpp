@@ -226,11 +226,18 @@ void try_disc(Input& in) {
 }
 
 void try_disc_stream(Input& in) {
-    const std::int64_t p = draw_size(in, 4), n = draw_size(in, 4), G = in.from(2, 3);
+    // Beyond the features of dense graphs, groups of rows are kept as they are or, if they are large, sketched.
+    const bool many = in.one_in(128);
+    const std::int64_t p = many ? FASTFS_DISC_MOST_DENSE + in.from(0, 1) : draw_size(in, 4);
+    const std::int64_t G = in.from(2, 3), n = many ? in.pick<std::int64_t>({6, 520}) : draw_size(in, 4);
     auto o = draw_options(in);
     if (!in.one_in(16)) {
         o.graph = in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO});
         o.scaling = 0;
+    }
+    if (many) {
+        o.graph = FASTFS_GRAPH_KNN;
+        o.n_neighbors = o.bandwidth_neighbors = 2;
     }
     const auto labels = draw_labels(in, n, G);
     fastfs_disc_stream *stream = nullptr, *kept = nullptr;
@@ -239,7 +246,7 @@ void try_disc_stream(Input& in) {
              [&](const fastfs_run* run) { return fastfs_disc_stream_new(n, p, labels.data(), G, &o, run, &stream); },
              [&] {
                  Bytes bytes;
-                 bytes.add(stream == nullptr);
+                 bytes.add(fastfs_disc_stream_size(stream));
                  return bytes;
              },
              [&] {
@@ -247,18 +254,26 @@ void try_disc_stream(Input& in) {
                  stream = nullptr;
              }});
     if (status != FASTFS_OK) return;
-    const auto keep = [&] {
-        fastfs_disc_stream_free(kept);
-        kept = nullptr;
-        expect(fastfs_disc_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+    const auto save = [&] {
+        std::vector<char> bytes(static_cast<std::size_t>(fastfs_disc_stream_size(stream)));
+        expect(fastfs_disc_stream_save(stream, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_disc_stream_save",
+               "it fails");
+        return bytes;
     };
-    const auto bring_back = [&] {
-        fastfs_disc_stream_free(stream);
-        stream = nullptr;
-        expect(fastfs_disc_stream_copy(kept, &stream) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+    std::int32_t n_passes = 0, sketches = 0, pass = 0;
+    expect(fastfs_disc_stream_plan(stream, &n_passes, &sketches) == FASTFS_OK, "fastfs_disc_stream_plan", "it fails");
+    const auto state = [&] {
+        Bytes bytes;
+        if (pass < n_passes) bytes.add(save());
+        return bytes;
     };
-    std::int32_t n_passes = 0, sketches = 0;
-    fastfs_disc_stream_plan(stream, &n_passes, &sketches);
+    const auto copy = [](const fastfs_disc_stream* of, fastfs_disc_stream*& to) {
+        fastfs_disc_stream_free(to);
+        to = nullptr;
+        expect(fastfs_disc_stream_copy(of, &to) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+    };
+    const auto keep = [&] { copy(stream, kept); };
+    const auto bring_back = [&] { copy(kept, stream); };
     bool alive = true;
     std::vector<std::unique_ptr<Table>> blocks;
     std::vector<std::int64_t> begins;
@@ -268,36 +283,52 @@ void try_disc_stream(Input& in) {
         begins.push_back(first);
         first += size;
     }
-    for (std::int32_t pass = 0; pass < n_passes && alive; ++pass) {
+    for (; pass < n_passes && alive; ++pass) {
+        const std::size_t lone = in.one_in(4) ? static_cast<std::size_t>(in.below(std::ssize(blocks))) : blocks.size();
         for (std::size_t k = 0; k < blocks.size() && alive; ++k) {
             const std::int64_t at = in.mostly(begins[k]);
             keep();
-            status = attempt(
-                in, {"fastfs_disc_stream_update",
-                     [&](const fastfs_run* run) { return fastfs_disc_stream_update(stream, &blocks[k]->m, at, run); },
-                     [] { return Bytes(); }, bring_back});
+            if (k == lone && at == begins[k]) {  // by a worker, whose copy is sent back
+                fastfs_disc_stream* worker = nullptr;
+                copy(stream, worker);
+                alive = fastfs_disc_stream_update(worker, &blocks[k]->m, at, nullptr) == FASTFS_OK;
+                if (alive) {
+                    status = attempt(in, {"fastfs_disc_stream_merge",
+                                          [&](const fastfs_run*) { return fastfs_disc_stream_merge(stream, worker); },
+                                          state, bring_back, true, false});
+                    alive = status == FASTFS_OK && k == 0;  // later copies bring rows that are there
+                }
+                fastfs_disc_stream_free(worker);
+                continue;
+            }
+            fastfs_status last = FASTFS_OK;
+            status = attempt(in, {"fastfs_disc_stream_update",
+                                  [&](const fastfs_run* run) {
+                                      const auto now = fastfs_disc_stream_update(stream, &blocks[k]->m, at, run);
+                                      if (!run->bytes_needed) last = now;  // a question leaves the stream alone
+                                      return now;
+                                  },
+                                  [&] { return last == FASTFS_OK ? state() : Bytes(); },
+                                  [&] {
+                                      bring_back();
+                                      last = FASTFS_OK;
+                                  }});
             expect(!blocks[k]->broken || status == FASTFS_EINVAL, "fastfs_disc_stream_update",
                    "a broken matrix is accepted");
             alive = status == FASTFS_OK;
         }
         if (!alive) break;
-        if (in.one_in(4)) {
-            fastfs_disc_stream* other = nullptr;
-            keep();
-            fastfs_disc_stream_copy(stream, &other);
-            attempt(in, {"fastfs_disc_stream_merge",
-                         [&](const fastfs_run*) { return fastfs_disc_stream_merge(stream, other); },
-                         [] { return Bytes(); }, bring_back, false, false});
-            fastfs_disc_stream_free(other);
-            if (!in.one_in(4)) bring_back();
-        }
         if (in.one_in(4)) {  // bytes of a stranger, or of another pass
-            std::vector<char> bytes(static_cast<std::size_t>(fastfs_disc_stream_size(stream)));
-            expect(fastfs_disc_stream_save(stream, bytes.data(), std::ssize(bytes)) == FASTFS_OK,
-                   "fastfs_disc_stream_save", "it fails");
+            std::vector<char> bytes = save();
             Random random(in.word());
             for (std::int64_t k = in.from(0, 6); k > 0 && !bytes.empty(); --k) {
-                bytes[static_cast<std::size_t>(random.below(std::ssize(bytes)))] = static_cast<char>(random.word());
+                const auto place = static_cast<std::size_t>(random.below(std::ssize(bytes)));
+                if (random.below(2) == 0) {
+                    bytes[place] = static_cast<char>(random.word());
+                } else if (place / 8 * 8 + 8 <= bytes.size()) {
+                    const std::int64_t word = in.pick<std::int64_t>({-1, 0, 1, kMost64, 1LL << 32, 1LL << 61, n, p});
+                    std::memcpy(bytes.data() + place / 8 * 8, &word, 8);
+                }
             }
             if (in.one_in(3)) bytes.resize(static_cast<std::size_t>(random.below(std::ssize(bytes) + 1)));
             bytes.shrink_to_fit();
@@ -306,20 +337,44 @@ void try_disc_stream(Input& in) {
                          [&](const fastfs_run*) {
                              return fastfs_disc_stream_load(stream, bytes.data(), std::ssize(bytes));
                          },
-                         [] { return Bytes(); }, bring_back, false, false});
-            bring_back();
+                         state, bring_back, true, false});
+            if (!in.one_in(4)) bring_back();  // else the stranger's rows stay
         }
         keep();
-        status = attempt(
-            in, {"fastfs_disc_stream_next", [&](const fastfs_run* run) { return fastfs_disc_stream_next(stream, run); },
-                 [] { return Bytes(); }, bring_back});
+        std::int32_t of_state = pass;
+        status = attempt(in, {"fastfs_disc_stream_next",
+                              [&](const fastfs_run* run) {
+                                  const auto now = fastfs_disc_stream_next(stream, run);
+                                  if (now == FASTFS_OK && !run->bytes_needed) of_state = pass + 1;
+                                  return now;
+                              },
+                              [&] { return of_state < n_passes ? state() : Bytes(); },
+                              [&] {
+                                  bring_back();
+                                  of_state = pass;
+                              },
+                              true});
         alive = status == FASTFS_OK;
         std::vector<double> means(static_cast<std::size_t>(G * p));
         if (alive)
             expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means",
                    fastfs_last_error());
     }
-    if (alive || in.one_in(8)) {
+    fastfs_disc_stream* copied = nullptr;
+    const auto release = [&] {
+        fastfs_disc_stream_free(copied);
+        copied = nullptr;
+    };
+    attempt(in, {"fastfs_disc_stream_copy", [&](const fastfs_run*) { return fastfs_disc_stream_copy(stream, &copied); },
+                 [&] {
+                     Bytes bytes;
+                     bytes.add(copied == nullptr);
+                     return bytes;
+                 },
+                 release, false, false});
+    release();
+    // Of a few rows, graphs of so many features fall into pieces, whose vectors take minutes.
+    if (many ? alive && sketches == 1 : alive || in.one_in(8)) {
         std::vector<fastfs_disc_set> sets;
         for (std::int64_t g = 0; g < G; ++g) {
             fastfs_disc_set set = FASTFS_DISC_SET_INIT;

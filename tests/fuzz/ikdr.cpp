@@ -174,6 +174,18 @@ void try_ikdr(Input& in) {
             expect_finite(r.A, r.n_samples * r.n_components, name, "entry of A");
             expect_finite(r.embedding, r.n_samples * r.n_components, name, "entry of B");
             expect_finite(r.weights, r.n_kernels, name, "weight");
+            for (std::int64_t c = 0; c < r.n_components; ++c) {
+                double sum = 0;
+                for (std::int64_t s = 0; s < r.n_samples; ++s) {
+                    const double share = r.A[s * r.n_components + c];
+                    expect(share >= 0, name, "a share of a sample is negative");
+                    sum += share;
+                }
+                expect_near(sum, 1, 1e-9, name, "the sum of a column of A");
+            }
+            double of_kernels = 0;
+            for (std::int64_t m = 0; m < r.n_kernels; ++m) of_kernels += r.weights[m];
+            expect_near(of_kernels, 1, 1e-9, name, "the sum of the weights");
         }
         return bytes;
     };

@@ -188,6 +188,20 @@ struct Scores {
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
 };
 
+// Of the same table as doubles in rows.
+std::vector<double> scores_of_numbers(const Table& X, const fastfs_margin_options& how,
+                                      const std::vector<std::int64_t>& labels, const Relief& relief) {
+    const fastfs_matrix dense = dense_of(X);
+    fastfs_margin* margin = nullptr;
+    expect(fastfs_margin_new(&dense, &how, nullptr, &margin) == FASTFS_OK, "fastfs_margin_new", fastfs_last_error());
+    Scores scores(X.d);
+    expect(fastfs_relief(margin, relief.n_classes > 0 ? labels.data() : nullptr, relief.n_classes, &relief.options,
+                         nullptr, &scores.result) == FASTFS_OK,
+           "fastfs_relief", fastfs_last_error());
+    fastfs_margin_free(margin);
+    return scores.scores;
+}
+
 }  // namespace
 
 void try_relief(Input& in) {
@@ -233,6 +247,14 @@ void try_relief(Input& in) {
                             "fastfs_relief", "a score of RELIEF");
             }
         }
+        if (stage->X->m.storage == FASTFS_GENOTYPE && relief.options.method == FASTFS_RELIEFF && !used &&
+            stage->options.missing == FASTFS_MISSING_ERROR && stage->options.scaling == FASTFS_SCALE_NONE) {
+            const auto wanted = scores_of_numbers(*stage->X, stage->options, labels, relief);
+            for (std::int64_t c = 0; c < d; ++c) {
+                expect_near(scores.scores[static_cast<std::size_t>(c)], wanted[static_cast<std::size_t>(c)], 1e-5,
+                            "fastfs_relief", "a score of genotypes");
+            }
+        }
     }
 }
 
@@ -244,6 +266,7 @@ void try_relief_stream(Input& in) {
         relief.options.method = relief.options.method == FASTFS_RELIEF ? FASTFS_RELIEF : FASTFS_RELIEFF;
         relief.options.closed_form &= relief.options.method == FASTFS_RELIEF;
         relief.options.target = FASTFS_TARGET_CLASS;
+        relief.n_classes = C;
     }
     const std::int32_t scaling = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(3)));
     const auto X = draw_table(in, n, d, kDense | kCsr);
@@ -306,7 +329,7 @@ void try_relief_stream(Input& in) {
         }
         return m;
     };
-    bool alive = true;
+    bool alive = true, strange = false;
     for (int pass = 1; pass <= 2 && alive; ++pass) {
         const std::int64_t cut = in.one_in(2) ? n : in.from(1, std::min<std::int64_t>(n, 200));
         for (std::int64_t first = 0; first < n && alive; first += cut) {
@@ -360,7 +383,8 @@ void try_relief_stream(Input& in) {
                              return fastfs_relief_stream_load(stream, bytes.data(), std::ssize(bytes));
                          },
                          state, bring_back, true, false});
-            if (!in.one_in(4)) bring_back();  // else the stranger's rows stay
+            strange = in.one_in(4);
+            if (!strange) bring_back();  // else the stranger's rows stay
         }
         if (in.one_in(4)) {
             fastfs_relief_stream* other = nullptr;
@@ -380,6 +404,20 @@ void try_relief_stream(Input& in) {
             alive = status == FASTFS_OK;
         }
     }
+    fastfs_relief_stream* copied = nullptr;
+    const auto release = [&] {
+        fastfs_relief_stream_free(copied);
+        copied = nullptr;
+    };
+    attempt(in,
+            {"fastfs_relief_stream_copy", [&](const fastfs_run*) { return fastfs_relief_stream_copy(stream, &copied); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(copied == nullptr);
+                 return bytes;
+             },
+             release, false, false});
+    release();
     if (alive) {
         Scores scores(d);
         std::vector<std::int64_t> merged;
@@ -395,12 +433,60 @@ void try_relief_stream(Input& in) {
         if (status == FASTFS_OK && is_moderate(X->kind)) {
             expect_finite(scores.scores.data(), d, "fastfs_relief_stream_scores", "score");
         }
+        if (status == FASTFS_OK && is_exact(X->kind) && scaling == FASTFS_SCALE_NONE && !strange && !merges) {
+            fastfs_margin_options how = FASTFS_MARGIN_OPTIONS_INIT;
+            how.scaling = scaling;
+            Relief same = relief;  // but for what a stream doesn't read
+            same.options.sigma = 20;
+            same.options.dead_band = same.options.radius = 0;
+            const auto wanted = scores_of_numbers(*X, how, labels, same);
+            for (std::int64_t c = 0; c < d; ++c) {
+                const double score = wanted[static_cast<std::size_t>(c)];
+                expect_near(scores.scores[static_cast<std::size_t>(c)], score, 1e-5 * (1 + std::abs(score)),
+                            "fastfs_relief_stream_scores", "a score");
+            }
+        }
     }
     fastfs_relief_stream_free(stream);
     fastfs_relief_stream_free(kept);
 }
 
 namespace {
+
+// The expected distance of row r of X to a class by weights of features, and how far rounding may move it.
+std::pair<double, double> textbook_distance(const Stage& stage, const std::vector<std::int64_t>& labels,
+                                            std::int64_t of, const double* weights, double sigma, const Table& X,
+                                            std::int64_t r) {
+    const std::int64_t d = X.d;
+    std::vector<double> shift(static_cast<std::size_t>(d)), factor(shift), all;
+    fastfs_margin_scaling(stage.margin, shift.data(), factor.data());
+    const auto scaled = [&](const Table& from, std::int64_t row, std::int64_t c) {
+        return (from.at(row, c) - shift[static_cast<std::size_t>(c)]) * factor[static_cast<std::size_t>(c)];
+    };
+    double most = 0;
+    for (std::int64_t j = 0; j < stage.X->n; ++j) {
+        if (labels[static_cast<std::size_t>(j)] != of) continue;
+        double f = 0, norm = 0;
+        for (std::int64_t c = 0; c < d; ++c) {
+            if (weights[c] == 0) continue;  // and a missing value is none
+            const double x = scaled(X, r, c), y = scaled(*stage.X, j, c);
+            f += weights[c] * std::abs(x - y);
+            norm += weights[c] * (std::abs(x) + std::abs(y));
+        }
+        all.push_back(f);
+        most = std::max(most, norm);
+    }
+    const auto [low, high] = std::minmax_element(all.begin(), all.end());
+    double total = 0, sum = 0;
+    for (const double f : all) {
+        const double p = std::exp((*low - f) / sigma);
+        total += p;
+        sum += p * f;
+    }
+    const double epsilon = stage.X->m.dtype == FASTFS_FLOAT32 ? 0x1p-23 : 0x1p-52;
+    const double of_f = epsilon * static_cast<double>(d + 64) * most;
+    return {sum / total, 4 * of_f * (1 + (*high - *low) / sigma)};
+}
 
 // Asks for distances and explanations by a metric that a fit may have found.
 void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& labels, std::int64_t C,
@@ -425,6 +511,14 @@ void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& 
                                         bytes, [&] { out.assign(out.size(), 0.0); }});
     const bool moderate = is_moderate(stage.X->kind) && is_moderate(X->kind);
     if (status == FASTFS_OK && moderate) expect_finite(out.data(), std::ssize(out), name, "distance");
+    const bool plain = metric.sigma > 1e-3 && metric.sigma < 1e3 &&
+                       (!metric.weights || *std::max_element(metric.weights, metric.weights + A) <= 1);
+    for (std::int64_t e = 0; status == FASTFS_OK && moderate && plain && metric.weights && e < n_new * C; ++e) {
+        const auto [wanted, tolerance] =
+            textbook_distance(stage, labels, e % C, metric.weights, metric.sigma, *X, e / C);
+        expect_near(out[static_cast<std::size_t>(e)], wanted, tolerance, name, "a distance");
+    }
+    const std::vector<double> distances = out;
     const std::int64_t parts = metric.weights ? A : A * A;
     if (parts > 6000) return;
     name = "fastfs_margin_explain";
@@ -436,7 +530,23 @@ void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& 
                                                            wanted.data(), run, out.data());
                           },
                           bytes, [&] { out.assign(out.size(), 0.0); }});
-    if (status == FASTFS_OK && moderate) expect_finite(out.data(), std::ssize(out), name, "part");
+    if (status != FASTFS_OK || !moderate) return;
+    expect_finite(out.data(), std::ssize(out), name, "part");
+    for (std::int64_t r = 0; plain && r < n_new; ++r) {
+        double own = 0, other = INFINITY, sum = 0, size = 0;
+        for (std::int64_t c = 0; c < C; ++c) {
+            const double e = distances[static_cast<std::size_t>(r * C + c)];
+            (c == wanted[static_cast<std::size_t>(r)] ? own : other) =
+                c == wanted[static_cast<std::size_t>(r)] ? e : std::min(e, other);
+        }
+        for (std::int64_t k = 0; k < parts; ++k) {
+            sum += out[static_cast<std::size_t>(r * parts + k)];
+            size += std::abs(out[static_cast<std::size_t>(r * parts + k)]);
+        }
+        const double of_one = stage.X->m.dtype == FASTFS_FLOAT32 ? 1e-4 : 1e-9;
+        expect_near(sum, other - own, of_one * (size + std::abs(own) + std::abs(other)) * (1 + 1 / metric.sigma), name,
+                    "the sum of parts");
+    }
 }
 
 }  // namespace

@@ -73,6 +73,24 @@ class Choice {
         }
     }
 
+    // The score of a column for one target is the square of their cosine.
+    void expect_cosines(const Table& X, const Table& Y) const {
+        for (std::int64_t c = 0; c < X.d; ++c) {
+            double means[2] = {0, 0}, xx = 0, xy = 0, yy = 0;
+            for (std::int64_t r = 0; result.center && r < X.n; ++r) {
+                means[0] += X.at(r, c) / static_cast<double>(X.n);
+                means[1] += Y.at(r, 0) / static_cast<double>(X.n);
+            }
+            for (std::int64_t r = 0; r < X.n; ++r) {
+                const double x = X.at(r, c) - means[0], y = Y.at(r, 0) - means[1];
+                xx += x * x, xy += x * y, yy += y * y;
+            }
+            const double least = 1e-12 * static_cast<double>(X.n);  // constant, but for rounding of its mean
+            const double wanted = xx > least && yy > least ? xy * xy / (xx * yy) : 0;
+            expect_near(scores_[static_cast<std::size_t>(c)], wanted, 1e-5, "fastfs_projse", "a score");
+        }
+    }
+
     fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
 
   private:
@@ -131,6 +149,10 @@ void try_projse(Input& in) {
                      [&] { return choice.bytes(); }, [&] { choice.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse", "a broken matrix is accepted");
     if (status == FASTFS_OK) choice.check("fastfs_projse");
+    if (status == FASTFS_OK && targets == 1 && Y->d == 1 && o.kernel == FASTFS_LINEAR && !o.custom &&
+        o.normalize == 1 && is_exact(X->kind) && is_exact(Y->kind)) {
+        choice.expect_cosines(*X, *Y);
+    }
 
     if (in.one_in(3)) {
         const std::int64_t m = std::min<std::int64_t>(n_y, 40);

@@ -31,6 +31,55 @@ Classes draw_classes(Input& in, std::int64_t n, std::int64_t d) {
     return all;
 }
 
+// Pearson's, over the rows of a class.
+double correlation(const Table& X, const std::vector<std::int64_t>& labels, std::int64_t of, std::int64_t a,
+                   std::int64_t b) {
+    double n = 0, means[2] = {0, 0}, aa = 0, ab = 0, bb = 0;
+    for (std::int64_t r = 0; r < X.n; ++r) {
+        if (labels[static_cast<std::size_t>(r)] != of) continue;
+        n += 1, means[0] += X.at(r, a), means[1] += X.at(r, b);
+    }
+    for (std::int64_t r = 0; r < X.n; ++r) {
+        if (labels[static_cast<std::size_t>(r)] != of) continue;
+        const double x = X.at(r, a) - means[0] / n, y = X.at(r, b) - means[1] / n;
+        aa += x * x, ab += x * y, bb += y * y;
+    }
+    return ab / std::sqrt(aa * bb);
+}
+
+// Twice the difference of log-likelihoods of a table (3 x 3 x 2) and of the one that its margins of two fit, which
+// proportional fitting approaches from above; -1 while it's far.
+double likelihood_ratio(const std::int64_t* table) {
+    constexpr int kCells = 18, kMargins[3][2] = {{6, 2}, {6, 1}, {2, 1}};  // steps of the two that are kept
+    constexpr int kSizes[7] = {0, 2, 3, 0, 0, 0, 3};
+    double fitted[kCells], ratio = 0, before = 0;
+    std::fill(fitted, fitted + kCells, 1.0);
+    const auto add_up = [&](auto&& of, const int* steps, double* sums) {
+        std::fill(sums, sums + 9, 0.0);
+        for (int c = 0; c < kCells; ++c)
+            sums[c / steps[0] % kSizes[steps[0]] * 3 + c / steps[1] % kSizes[steps[1]]] += of(c);
+    };
+    for (int round = 0; round < 400; ++round) {
+        for (const auto& steps : kMargins) {
+            double wanted[9], found[9];
+            add_up([&](int c) { return static_cast<double>(table[c]); }, steps, wanted);
+            add_up([&](int c) { return fitted[c]; }, steps, found);
+            for (int c = 0; c < kCells; ++c) {
+                const int at = c / steps[0] % kSizes[steps[0]] * 3 + c / steps[1] % kSizes[steps[1]];
+                fitted[c] = wanted[at] > 0 ? fitted[c] * wanted[at] / found[at] : 0;
+            }
+        }
+        if (round != 299 && round != 399) continue;
+        before = ratio;
+        ratio = 0;
+        for (int c = 0; c < kCells; ++c) {
+            const auto n = static_cast<double>(table[c]);
+            if (n > 0) ratio += 2 * n * std::log(n / fitted[c]);
+        }
+    }
+    return before - ratio < 1e-10 ? ratio : -1;
+}
+
 }  // namespace
 
 void try_correlation(Input& in) {
@@ -89,6 +138,12 @@ void try_correlation(Input& in) {
                "no pair of columns");
         expect(k == 0 || std::abs(z[at - 1]) >= std::abs(z[at]), name, "the order of pairs");
         if (o.n_labelings > 0) expect(pvalues[at] > 0 && pvalues[at] <= 1, name, "a p-value");
+        if (o.correlation != FASTFS_PEARSON || !is_exact(X->kind) || k > 100) continue;
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const double wanted = correlation(*X, of.labels, c, pairs[2 * at], pairs[2 * at + 1]);
+            expect_near(correlations[2 * at + static_cast<std::size_t>(c)], wanted, 1e-12 * static_cast<double>(n + 8),
+                        name, "a correlation");
+        }
     }
 }
 
@@ -150,6 +205,8 @@ void try_snps(Input& in) {
                          static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
             }
             expect(std::equal(counts.begin(), counts.end(), tables.begin() + 18 * k), name, "a table of counts");
+            const double wanted = k < 20 ? likelihood_ratio(counts.data()) : -1;
+            if (wanted >= 0) expect_near(statistics[at], wanted, 1e-7 * (1 + wanted), name, "a statistic");
         }
         return;
     }
@@ -223,6 +280,8 @@ void try_snps(Input& in) {
 }
 
 void try_machine(Input& in) {
+    expect(fastfs_abi_version() == FASTFS_ABI_VERSION && std::strlen(fastfs_version()) >= 5, "fastfs_version",
+           "another version than that of the header");
     const auto threads = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(4)));
     const std::int32_t count = fastfs_thread_count(threads);
     expect((threads >= 0 && threads <= 1024) == (count > 0), "fastfs_thread_count", "no error, or one too many");

@@ -63,9 +63,9 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
             raise unknown("layer", wanted.layer, layers, path)
         name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
         with damage_of(path, kind):
-            obs, var = read_elem(group["obs"]), read_elem(group["var"])
+            obs, var = _frame(group["obs"]), _frame(group["var"])
             if common is not None:
-                obs = _joined(obs, read_elem(common))
+                obs = _joined(obs, _frame(common))
             X = loaded_or_source(group[name], wanted, read_elem) if name in group else None
         if X is None:
             found = f" (layers: {some_of(layers)})"
@@ -96,6 +96,16 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
     if wanted.mod not in modalities:
         raise unknown("modality", wanted.mod, modalities, path)
     return store["mod"][wanted.mod]
+
+
+def _frame(stored: Any) -> Any:
+    """The table of annotations that is stored there."""
+    from anndata.io import read_elem
+
+    found = read_elem(stored)
+    if not hasattr(found, "columns"):
+        raise ValueError(f"'{stored.name}' holds no table of annotations, but a {type(found).__name__}")
+    return found
 
 
 def _joined(obs: Any, common: Any) -> Any:

@@ -65,5 +65,5 @@ def one_line(error: Exception) -> str:
 
 
 def short(text: object, length: int = 40) -> str:
-    text = str(text)
+    text = " ".join(str(text).splitlines())
     return text if len(text) <= length else text[: length - 1] + "…"

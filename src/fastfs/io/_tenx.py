@@ -36,11 +36,13 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
                 names, ids, types = (_text(group["features"][part]) for part in ("name", "id", "feature_type"))
             else:
                 group = file[_chosen(genomes, "genome", wanted, path)]
-                names, ids, types = _text(group["gene_names"]), _text(group["genes"]), []
+                names, ids, types = _text(group["gene_names"]), _text(group["genes"]), None
             cells = _text(group["barcodes"])
             matrix = _Cells(group)
             X = loaded_or_source(matrix, wanted, lambda _: matrix.load(path))
-        if X.shape != (len(cells), len(names)) or len(ids) != len(names):
+        if X.shape != (len(cells), len(names)) or {len(of) for of in (names, ids, types) if of is not None} != {
+            len(names)
+        }:
             raise ValueError(
                 f"'{path}' is damaged: its matrix is {X.shape}, but it names {len(cells)} cells, {len(names)} features"
             )
@@ -48,8 +50,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
             stack.pop_all()  # it reads from the file later
     if not cells:
         raise ValueError(f"'{path}' has no samples")
-    kinds = list(dict.fromkeys(types))
-    kind = _chosen(kinds, "feature type", wanted, path) if types else None
+    kind = _chosen(list(dict.fromkeys(types)), "feature type", wanted, path) if types else None
     of_kind = [j for j in range(len(names)) if not types or types[j] == kind]
     named = features_by_name([names[j] for j in of_kind], [ids[j] for j in of_kind])
     keep = features_of(named, wanted.ignore, path, "feature")

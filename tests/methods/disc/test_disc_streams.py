@@ -509,6 +509,36 @@ def test_states_of_the_core():
         core().DiscStream(GROUPS, 3, P, {"graph": "knn"}, Run(1, 1 << 16))
 
 
+class Stop(Exception):
+    pass
+
+
+def test_a_pass_that_was_canceled_can_be_ended_again(sketched):
+    table, labels, _ = sketched
+    state = stream(table, labels)
+    state.update(table, 0, Run(1))
+    found, expected = state.save(), copy.copy(state)
+    expected.next(Run(1))
+    calls, last = 0, 1
+
+    def progress(step, share):
+        nonlocal calls
+        calls += 1
+        if calls == last:
+            raise Stop
+
+    while True:
+        calls = 0
+        try:
+            state.next(Run(1, progress=progress))
+            break
+        except Stop:
+            assert state.save() == found
+        last *= 2
+    assert last > 1
+    assert state.save() == expected.save()
+
+
 def test_lost_digits_are_told():
     close = X.copy()
     close[:, 1] = close[:, 0] * (1 + 1e-9)
