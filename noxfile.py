@@ -103,7 +103,8 @@ def oldest(session: nox.Session) -> None:
     project = nox.project.load_toml("pyproject.toml")["project"]
     listed = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
     pins = Path(session.create_tmp()) / "oldest.txt"
-    pins.write_text("".join(f"{re.sub('[[].*[]]', '', one).replace('>=', '==')}\n" for one in listed if ">=" in one))
+    extras = re.compile(r"\[.*\]")
+    pins.write_text("".join(f"{extras.sub('', one).replace('>=', '==')}\n" for one in listed if ">=" in one))
     session.install("--constraint", str(pins), ".[test]")
     session.run("python", "-m", "pytest", *session.posargs)
 

@@ -224,7 +224,7 @@ def test_other_tables_than_genotypes_are_refused():
     with pytest.raises(ValueError, match="numbers of copies of allele 1, not datetime64"):
         pack_genotypes(np.zeros((2, 2), "M8[s]"))
     with pytest.raises(TypeError, match="genotypes must be dense, but the table is sparse"):
-        pack_genotypes(scipy.sparse.eye_array(3, format="csr"))
+        pack_genotypes(scipy.sparse.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match=r"masked values: give X\.filled\(-1\)"):
         pack_genotypes(np.ma.masked_equal([[0, 1, 2]], 1))
     assert np.asarray(pack_genotypes(np.array([[-1, 2]], dtype=np.int8))).tolist() == [

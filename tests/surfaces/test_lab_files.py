@@ -65,6 +65,7 @@ def cells():
 # AnnData in Zarr
 
 
+@pytest.mark.skipif(anndata.__version__.startswith("0.11."), reason="anndata 0.11 writes Zarr's second format only")
 @pytest.mark.parametrize("version", [2, 3])
 def test_zarr(tmp_path, cells, version):
     path = tmp_path / "cells.zarr"

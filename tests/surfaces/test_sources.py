@@ -65,7 +65,7 @@ SOURCES = {
     "npy": npy,
     "HDF5": lambda folder: hdf5(folder, None),
     "chunked HDF5": lambda folder: hdf5(folder, (64, 5)),
-    "Zarr": lambda folder: zarr.create_array(store=str(folder / "X.zarr"), data=X, chunks=(64, 5)),
+    "Zarr": lambda folder: zarr.array(X, store=str(folder / "X.zarr"), chunks=(64, 5)),
     "h5ad, CSR": lambda folder: h5ad(folder, sp.csr_matrix),
     "h5ad, dense": lambda folder: h5ad(folder, np.asarray),
     "backed CSR": lambda folder: anndata.read_h5ad(h5ad(folder, sp.csr_matrix), backed="r").X,

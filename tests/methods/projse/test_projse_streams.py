@@ -365,7 +365,7 @@ def test_hdf5(tmp_path, chunks):
 
 def test_zarr(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "BLOCK_BYTES", 20_000)
-    array = zarr.create_array(store=str(tmp_path / "X.zarr"), shape=X.shape, chunks=(64, 20), dtype="f8")
+    array = zarr.open_array(str(tmp_path / "X.zarr"), mode="w", shape=X.shape, chunks=(64, 20), dtype="f8")
     array[:] = X
     assert_same(fastfs.projse(array, Y, center=True))
 
