@@ -29,15 +29,10 @@ from roots import build_musl, unpack_arm
 VERSION = f"{sys.version_info[0]}{sys.version_info[1]}"
 TESTS = [
     "engines/test_isa.py",
-    "engines/test_neighbors.py",
-    "engines/test_spectral.py",
     "methods/correlation/test_correlation.py",
     "methods/disc/test_disc.py",
-    "methods/margin/test_immigrate.py",
     "methods/margin/test_relief.py",
-    "methods/projse/test_agreement.py",
     "methods/snps/test_snp_pairs.py",
-    "surfaces/test_genotype_formats.py",
 ]
 WITH_SKLEARN = ["methods/ikdr/test_ikdr.py", "methods/manifest/test_manifest.py", "methods/projse/test_projse.py"]
 TEST_PACKAGES = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis>=6.100", "mpmath>=1.3", "threadpoolctl>=3.5"]

@@ -88,7 +88,8 @@ def build_musl(folder: Path, compiler: str) -> Path:
 
     make("zlib-*/", "--static")
     # musl has no temporary files for code.
-    make("libffi-*/", "--host=x86_64-linux-musl", "--disable-shared", "--disable-docs", "--disable-exec-static-tramp")
+    options = ["--disable-shared", "--with-pic", "--disable-docs", "--disable-exec-static-tramp"]
+    make("libffi-*/", "--host=x86_64-linux-musl", *options)
     (configure,) = sources.glob("Python-*/configure")
     text = configure.read_text(encoding="utf-8")
     # The suffix of modules that wheels for musl have, and Alpine's CPython.
