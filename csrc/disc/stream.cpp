@@ -316,7 +316,7 @@ std::int64_t DiscStream::memory_of_next(const Run& run) const {
         // Of the sketches only the shape matters.
         const Samples rows = sketched_rows(reinterpret_cast<const float*>(sketches_.front().data()), p);
         return kept_rows_.memory() + 4 * (kBuckets + 1) * p + nearest_features_memory(rows, k, run.n_threads()) +
-               16 * p * k * plan_->n_sketches + 32 * p * k;
+               16 * p * k * plan_->n_sketches + 24 * p * k;
     }
     std::int64_t most = 0;
     for (const Pairs& pairs : search_->pairs) most = std::max(most, pairs.size());
