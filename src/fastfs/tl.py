@@ -562,7 +562,7 @@ def _compare_pair(
 
 def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> dict[str, dict[str, Any]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted; without X they come from sums."""
-    names = np.unique(y).tolist()
+    names = sorted(set(y.tolist()))  # np.unique would sort all cells
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all = {"label_free": np.nan, "n_distinct": np.inf}
