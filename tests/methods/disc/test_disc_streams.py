@@ -457,7 +457,7 @@ def test_a_source_that_changes():
         rows = table if len(calls) < 3 else table[::-1]
         return iter([rows[:300], rows[300:]])
 
-    model = DiSC(max_memory="111M", **HOW)
+    model = DiSC(max_memory="106M", **HOW)
     with pytest.raises(ValueError, match="X changed between pass 1 and pass 2"):
         model.fit(changing, labels)
     assert not hasattr(model, "scores_")
