@@ -562,7 +562,7 @@ def _compare_pair(
 
 def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> dict[str, dict[str, Any]]:
     """Scores and p-values of each group of y, to which the estimator has been fitted; without X they come from sums."""
-    names = sorted(set(y.tolist()))  # np.unique would sort all cells
+    names = fitted.classes_.tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all = {"label_free": np.nan, "n_distinct": np.inf}
@@ -630,6 +630,7 @@ class _ByGroup:
 def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], params: dict[str, Any]) -> None:
     import pandas as pd
 
+    genes = np.asarray(source.names, dtype=object)
     base = adata.uns.get("log1p", {}).get("base")
     columns: dict[str, dict[str, Array]] = {
         name: {} for name in ("names", "scores", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
@@ -640,7 +641,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
             means = [mean if base is None else mean * np.log(base) for mean in (found["mean"], found["mean_rest"])]
             changes = np.log2((np.expm1(means[0]) + 1e-9) / (np.expm1(means[1]) + 1e-9))
         for name, values in (
-            ("names", np.asarray(source.names, dtype=object)),
+            ("names", genes),
             ("scores", found["scores"].astype(np.float32)),
             ("logfoldchanges", changes.astype(np.float32)),
             ("pvals", found["pvals"]),
@@ -649,9 +650,10 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
         ):
             columns[name][group] = values[order]
         columns["label_free"][group] = np.array([found["label_free"]])
-    results: dict[str, Any] = {
-        name: pd.DataFrame(by_group).to_records(index=False) for name, by_group in columns.items()
-    }
+    results: dict[str, Any] = {}
+    for name, by_group in columns.items():
+        fields = [(group, values.dtype) for group, values in by_group.items()]
+        results[name] = np.rec.fromarrays([*by_group.values()], dtype=fields)
     results["params"] = params
     whole = result["whole"]
     ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
