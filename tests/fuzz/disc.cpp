@@ -320,18 +320,7 @@ void try_disc_stream(Input& in) {
         if (!alive) break;
         if (in.one_in(4)) {  // bytes of a stranger, or of another pass
             std::vector<char> bytes = save();
-            Random random(in.word());
-            for (std::int64_t k = in.from(0, 6); k > 0 && !bytes.empty(); --k) {
-                const auto place = static_cast<std::size_t>(random.below(std::ssize(bytes)));
-                if (random.below(2) == 0) {
-                    bytes[place] = static_cast<char>(random.word());
-                } else if (place / 8 * 8 + 8 <= bytes.size()) {
-                    const std::int64_t word = in.pick<std::int64_t>({-1, 0, 1, kMost64, 1LL << 32, 1LL << 61, n, p});
-                    std::memcpy(bytes.data() + place / 8 * 8, &word, 8);
-                }
-            }
-            if (in.one_in(3)) bytes.resize(static_cast<std::size_t>(random.below(std::ssize(bytes) + 1)));
-            bytes.shrink_to_fit();
+            spoil(in, bytes, {n, p});
             keep();
             attempt(in, {"fastfs_disc_stream_load",
                          [&](const fastfs_run*) {

@@ -67,6 +67,24 @@ class Random {
     std::uint64_t state_;
 };
 
+// Saved state as a stranger may have sent it: with other bytes, other words (sizes among them), or a part of it.
+inline void spoil(Input& in, std::vector<char>& bytes, std::initializer_list<std::int64_t> sizes) {
+    std::vector<std::int64_t> words(sizes);
+    words.insert(words.end(), {-1, 0, 1, kMost64, 1LL << 32, 1LL << 61});
+    Random random(in.word());
+    for (std::int64_t k = in.from(0, 6); k > 0 && !bytes.empty(); --k) {
+        const auto place = static_cast<std::size_t>(random.below(std::ssize(bytes)));
+        if (random.below(2) == 0) {
+            bytes[place] = static_cast<char>(random.word());
+        } else if (place / 8 * 8 + 8 <= bytes.size()) {
+            const std::int64_t word = words[static_cast<std::size_t>(in.below(std::ssize(words)))];
+            std::memcpy(bytes.data() + place / 8 * 8, &word, 8);
+        }
+    }
+    if (in.one_in(3)) bytes.resize(static_cast<std::size_t>(random.below(std::ssize(bytes) + 1)));
+    bytes.shrink_to_fit();
+}
+
 enum class Values { kDigits, kQuarters, kScales, kEqual, kSpecial };
 
 // Sums of a few thousand products of these are exact in double.
