@@ -159,12 +159,12 @@ def stop(name: str, number: signal.Signals, after: float, folder: Path, overwrit
             return ["it doesn't end within two minutes"], True
     was_stopped = process.returncode != 0
     # Before the interpreter has come to us, it says what it likes.
-    is_ours = "Traceback" not in stderr or "fastfs" not in stderr
-    if was_stopped and number == signal.SIGINT and process.returncode not in (130, -2) and is_ours:
+    is_starting = "Traceback" in stderr and "fastfs" not in stderr
+    if was_stopped and number == signal.SIGINT and process.returncode not in (130, -2) and not is_starting:
         wrong.append(f"exit code {process.returncode}: {stderr[-2000:]}")
     if number == signal.SIGTERM and process.returncode not in (0, -15, 143):
         wrong.append(f"exit code {process.returncode}: {stderr[-2000:]}")
-    if number == signal.SIGINT and not is_ours:
+    if number == signal.SIGINT and "Traceback" in stderr and not is_starting:
         wrong.append(f"a traceback: {stderr[-3000:]}")
     for out in outs:
         path = folder / out
