@@ -124,6 +124,7 @@ class _Wrapper(_Selector):
         sklearn.utils.metadata_routing.MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping.add(caller="fit_transform", callee="fit")  # as pipelines of scikit-learn 1.6 ask
         return MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:

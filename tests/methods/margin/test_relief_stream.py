@@ -415,7 +415,7 @@ def test_samples_of_rows(method, lengths):
     expected = method(n_rows=60).fit(X, LABELS)
     found = method(n_rows=60).fit(blocks(X, lengths), LABELS)
     np.testing.assert_array_equal(found.scores_, expected.scores_)
-    by_dask = method(n_rows=60).fit(da.from_array(X, chunks=([n for n in lengths if n], 14)), LABELS)
+    by_dask = method(n_rows=60).fit(da.from_array(X, chunks=(tuple(n for n in lengths if n), 14)), LABELS)
     np.testing.assert_array_equal(by_dask.scores_, expected.scores_)
     once = method(n_rows=60).fit(blocks(X, lengths)(), LABELS)  # an iterator is read once
     np.testing.assert_array_equal(once.scores_, expected.scores_)
