@@ -1,5 +1,8 @@
 """``fastfs score`` on files that stay on disk."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas
 import pytest
@@ -88,6 +91,28 @@ def test_columns_become_rows(cells, inside):
     pandas.testing.assert_frame_equal(before.var, after.var)
     options = ["--label", "state", "--method", "projse", "--top", "1", "--max-memory", "2M"]
     assert inside("score", "rows.h5ad", *options, cwd=folder).returncode == 0
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
+from fastfs.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("size", [0, 4 << 10, 20 << 10, 100 << 10, 300 << 10])
+def test_a_full_disk_is_an_error(cells, size):
+    """HDF5 crashes if it can't write while it closes a file."""
+    folder, form = cells
+    if form != "csc":
+        pytest.skip("only CSC is converted")
+    others = {path.name for path in folder.iterdir()}
+    call = [sys.executable, "-c", LIMITED, str(size), "convert", "cells.h5ad", "--out", "full.h5ad"]
+    finished = subprocess.run(call, cwd=folder, capture_output=True, text=True)
+    assert finished.returncode == 2, finished.stderr
+    assert finished.stderr.strip().splitlines()[-1] == f"Error: Cannot use '{folder / 'full.h5ad'}': File too large."
+    assert {path.name for path in folder.iterdir()} == others
 
 
 def test_text_becomes_rows(tmp_path, inside):

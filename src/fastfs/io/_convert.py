@@ -1,5 +1,8 @@
 """Tables as H5AD files that can be read row by row."""
 
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> 
     """
     import h5py
 
-    with h5py.File(path, "r") as file, h5py.File(out, "w") as to:
+    with h5py.File(path, "r") as file, _new(out) as (disk, to):
         X = file.get("X")
         if X is None or not hasattr(X, "attrs") or X.attrs.get("encoding-type") != "csc_matrix":
             raise ValueError(f"X of '{path}' isn't stored by columns (CSC): it can be read by rows as it is")
@@ -45,8 +48,41 @@ def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> 
             for name, values in _rows(X, begin, end).items():
                 rows[name][written : written + len(values)] = values
             begin, written = end, int(ends[end - 1])
+            disk.check()
             if report is not None:
                 report("writing rows", written / n_entries)
+
+
+class _Disk(io.FileIO):
+    """A file that keeps its first error, or Ctrl-C, for `check`: HDF5 crashes if it can't write while it closes."""
+
+    error: BaseException | None = None
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data)
+        try:
+            while self.error is None and left:
+                left = left[super().write(left) :]
+        except BaseException as error:
+            self.error = error
+        return len(data)
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
+    """A new HDF5 file, and the disk that it is on."""
+    import h5py
+
+    with _Disk(path, "w+") as disk:
+        try:
+            with h5py.File(disk, "w") as file:
+                yield disk, file
+        finally:
+            disk.check()  # HDF5 may have stumbled over what it couldn't read back
 
 
 def _counts(indices: Any, n: int) -> np.ndarray:
@@ -74,7 +110,10 @@ def write_h5ad(table: Table, label: str, out: Path) -> None:
     """Write a table with its labels and annotations in `obs`."""
     import pandas
     from anndata import AnnData
+    from anndata.io import write_elem
 
     obs = pandas.DataFrame({label: table.y, **table.annotations})
     obs.index = obs.index.astype(str)
-    AnnData(table.X, obs=obs, var=pandas.DataFrame(index=table.feature_names)).write_h5ad(out)
+    adata = AnnData(table.X, obs=obs, var=pandas.DataFrame(index=table.feature_names))
+    with _new(out) as (_, file):
+        write_elem(file, "/", adata)
