@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -481,9 +482,8 @@ class _Watch:
 
 def wants_workers(n_jobs: int | None) -> bool:
     """Whether joblib is asked for: by n_jobs, or by ``joblib.parallel_config`` around the call."""
-    from joblib import effective_n_jobs
-
-    return n_jobs is not None or effective_n_jobs(None) > 1
+    joblib = sys.modules.get("joblib")  # whoever configures it has imported it
+    return n_jobs is not None or (joblib is not None and joblib.effective_n_jobs(None) > 1)
 
 
 def settle(model: Any, fitted: Any) -> Any:

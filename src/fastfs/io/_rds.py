@@ -1,15 +1,13 @@
 """RDS files, which R's saveRDS writes: matrices, data.frames and Bioconductor's experiments."""
 
-import bz2
 import contextlib
-import gzip
+import importlib
 import io
-import lzma
 import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +28,8 @@ from fastfs.io._layout import (
 )
 from fastfs.io._matrices import as_matrix, columns_of
 
-_OPENERS: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+# By the first bytes of a compressed file. Some builds of Python lack the last two modules.
+_MODULES = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 
 # R's missing integer, of which rds2py leaves some.
 _MISSING = np.iinfo(np.int32).min
@@ -74,10 +73,10 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
         plain = path
         with path.open("rb") as file:
             start = file.read(6)
-        opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
-        if opener is not None:
+        module = next((module for magic, module in _MODULES.items() if start.startswith(magic)), None)
+        if module is not None:
             plain = Path(folder, "expanded.rds")
-            with opener(path) as file, plain.open("wb") as to:
+            with importlib.import_module(module).open(path) as file, plain.open("wb") as to:
                 shutil.copyfileobj(io.BufferedReader(Bounded(file, path, budget), 1 << 18), to)
             with plain.open("rb") as file:
                 start = file.read(6)
