@@ -73,7 +73,7 @@ def run_fuzzers(session: nox.Session, program: str, *arguments: str) -> None:
     )
     session.run("cmake", "--build", "--preset", "fuzz", "--target", program)
     for isa in ("best", "base"):
-        # Inputs of their own: what AVX-512 takes seconds for, base takes a minute for, and it would start with all of them.
+        # Inputs of their own: base would start with all that AVX-512 has found, and take a minute for some.
         new = Path(session.create_tmp()) / isa
         new.mkdir(exist_ok=True)
         corpus = [str(new), "tests/fuzz/corpus"] if program == "fuzz" else []
