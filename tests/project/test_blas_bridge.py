@@ -93,6 +93,8 @@ import fastfs
 
 name = fastfs.info()["blas_threads_held_by"]
 libraries = [ctypes.CDLL(path) for path in (sys.argv[1], cython_blas.__file__)]  # the other one, and what SciPy links
+if not hasattr(libraries[0], name):
+    sys.exit("other names")
 for library in libraries:
     getattr(library, name)(2)
 seen = set()
@@ -116,6 +118,8 @@ def test_another_blas_that_all_of_the_process_sees(python, modules, tmp_path):
     """The threads that are held are those of the library that the linker has chosen for SciPy's calls."""
     other = openblas.library("scipy_openblas32")
     finished = python(HELD, other, *modules, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=tmp_path / "bindings")
+    if finished.stderr == "other names\n":
+        pytest.skip("SciPy's BLAS has other names")
     assert finished.returncode == 0, finished.stderr
     messages = "".join(path.read_text() for path in tmp_path.iterdir())
     bound = re.findall(r"binding file \S*cython_blas\S* \[\d+\] to (\S+) .*dgemm_", messages)
