@@ -62,6 +62,13 @@ def test_layers_are_no_group(copied, tmp_path, cells):
     refused(tmp_path / "t.h5mu", "no H5MU file, or a damaged one", label="condition", mod="rna")
 
 
+@pytest.mark.parametrize("member", ["obs", "mod/rna"])
+def test_names_that_lead_nowhere(tmp_path, cells, member):
+    mudata.MuData({"rna": cells}).write(tmp_path / "t.h5mu")
+    replace(tmp_path / "t.h5mu", member, h5py.SoftLink("/nowhere"))
+    refused(tmp_path / "t.h5mu", "no H5MU file, or a damaged one", label="condition", mod="rna")
+
+
 @pytest.mark.parametrize("member", ["obs", "var"])
 def test_annotations_are_no_table(tmp_path, cells, member):
     cells.write_h5ad(tmp_path / "t.h5ad")

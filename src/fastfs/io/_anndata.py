@@ -50,7 +50,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
             names = list(store)
         group, common = store, None
         if kind == "H5MU file":
-            group, common = _modality(store, names, wanted, path), store["obs"]
+            group, common = _modality(store, names, wanted, path)
         with damage_of(path, kind):
             missing = [part for part in ("obs", "var") if part not in group]
             is_old = "obs" in group and hasattr(group["obs"], "dtype")
@@ -84,8 +84,8 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
     return Content(columns_of(X, keep), [names[j] for j in keep], sample_names, of_samples)
 
 
-def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
-    """The group of the modality that is wanted."""
+def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple[Any, Any]:
+    """The group of the modality that is wanted, and the annotations that all share."""
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
     with damage_of(path, "H5MU file"):
@@ -95,7 +95,8 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> Any:
         raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), found)
     if wanted.mod not in modalities:
         raise unknown("modality", wanted.mod, modalities, path)
-    return store["mod"][wanted.mod]
+    with damage_of(path, "H5MU file"):
+        return store["mod"][wanted.mod], store["obs"]
 
 
 def _frame(stored: Any) -> Any:
