@@ -270,7 +270,7 @@ CONSUMERS = {
     "meson-python": {
         "pyproject.toml": """
             [build-system]
-            requires = ["meson-python", "pkgconf", "scikit-fastfs"]
+            requires = ["meson-python", "pkgconf>=2.5.1.post2", "scikit-fastfs"]
             build-backend = "mesonpy"
             [project]
             name = "consumer"
