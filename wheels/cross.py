@@ -229,7 +229,7 @@ def main() -> None:
     wheel = build(target, tools, compilers, include, folder)
     if root is not None:
         # musl's own library, or auditwheel takes this machine's libc.so for it.
-        wheel = repair(wheel, tools, folder, "--ldpaths", root / "lib/x86_64-linux-musl")
+        wheel = repair(wheel, tools, folder, "--ldpaths", root / "usr/lib/x86_64-linux-musl")
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB", flush=True)
     if root is None:
         check_macos(wheel, folder)

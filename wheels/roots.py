@@ -15,18 +15,18 @@ from build import run
 PACKAGES = ["python3", "python3-venv", "libpython3-dev", "libstdc++6", "zlib1g"]
 
 
-def apt(folder: Path, architecture: str) -> list[object]:
-    """apt-get of this Debian's archive, with a state of its own in which nothing is installed yet."""
+def apt(folder: Path, architecture: str, *, newer: str | None = None) -> list[object]:
+    """apt-get of this Debian's archive, with a state of its own in which nothing is installed yet; newer: and of that."""
     state = folder / "apt"
     for name in ("lists/partial", "archives/partial"):
         (state / name).mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
     source = "deb $(REPO_URI) $(CODENAME) $(COMPONENT)"
-    release = platform.freedesktop_os_release()[
-        "VERSION_CODENAME"
-    ]  # without updates: not every mirror has their sources
+    # Without updates: not every mirror has their sources.
+    release = platform.freedesktop_os_release()["VERSION_CODENAME"]
     listed = run("apt-get", "indextargets", "--format", source, "Created-By: Packages", f"Codename: {release}")
-    (state / "sources.list").write_text(listed + listed.replace("deb ", "deb-src "), encoding="utf-8")
+    listed += listed.replace("deb ", "deb-src ") + (listed.replace(f" {release} ", f" {newer} ") if newer else "")
+    (state / "sources.list").write_text(listed, encoding="utf-8")
     settings = {
         "APT::Architecture": architecture,
         "APT::Architectures": architecture,
@@ -64,11 +64,14 @@ def build_musl(folder: Path, compiler: str) -> Path:
     if (root / "complete").exists():
         return root
     shutil.rmtree(root, ignore_errors=True)
-    get = apt(folder, "amd64")
+    # NumPy's wheels have relocations (DT_RELR) that musl knows from 1.2.4 on.
+    get = apt(folder, "amd64", newer="trixie")
     run(*get, "--download-only", "--yes", "install", "musl")
     (package,) = (folder / "apt/archives").glob("musl_*.deb")
     run("dpkg-deb", "--extract", package, root)
     loader = root / "lib/ld-musl-x86_64.so.1"
+    loader.parent.mkdir()
+    shutil.copy(root / "usr/lib/x86_64-linux-musl/libc.so", loader)
     (root / "etc/ld-musl-x86_64.path").write_text(f"{root / 'lib'}\n", encoding="utf-8")  # not this machine's libraries
     sources = folder / "sources"
     shutil.rmtree(sources, ignore_errors=True)
@@ -90,17 +93,21 @@ def build_musl(folder: Path, compiler: str) -> Path:
     # musl has no temporary files for code.
     options = ["--disable-shared", "--with-pic", "--disable-docs", "--disable-exec-static-tramp"]
     make("libffi-*/", "--host=x86_64-linux-musl", *options)
-    (configure,) = sources.glob("Python-*/configure")
-    text = configure.read_text(encoding="utf-8")
-    # The suffix of modules that wheels for musl have, and Alpine's CPython.
-    configure.write_text(text.replace("        x86_64-linux-gnu\n", "        x86_64-linux-musl\n"), encoding="utf-8")
+    (python,) = sources.glob("Python-*")
+    for name, what, by in (
+        # The suffix of modules that wheels for musl have, and Alpine's CPython.
+        ("configure", "        x86_64-linux-gnu\n", "        x86_64-linux-musl\n"),
+        # Where Zig says that it looks for headers without a target: those of this machine.
+        ("setup.py", "            self.add_cross_compiling_paths()\n", "            pass\n"),
+    ):
+        text = (python / name).read_text(encoding="utf-8")
+        (python / name).write_text(text.replace(what, by), encoding="utf-8")
     make(
         "Python-*/",
         # As if for another machine: otherwise it looks for libraries of this one.
         *("--build=x86_64-linux-gnu", "--host=x86_64-linux-musl", f"--with-build-python={sys.executable}"),
         *("--disable-test-modules", "--without-ensurepip", f"READELF={shutil.which('readelf')}"),
         *("ac_cv_file__dev_ptmx=yes", "ac_cv_file__dev_ptc=no", "ac_cv_buggy_getaddrinfo=no"),
-        *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),  # in Zig's musl, not in Debian's, which is older
         f"CPPFLAGS=-I{root / 'usr/include'}",
         f"LDFLAGS=-L{root / 'usr/lib'} -dynamic -Wl,-dynamic-linker,{loader}",
         PKG_CONFIG_LIBDIR=str(root / "usr/lib/pkgconfig"),
