@@ -27,8 +27,13 @@ from build import ROOT, TOOLS, ZIG, environment, project, repair, run, zig_compi
 from roots import build_musl, unpack_arm
 
 VERSION = f"{sys.version_info[0]}{sys.version_info[1]}"
-# A minute and a half where they aren't emulated.
-TESTS = ["engines/test_isa.py", "methods/correlation/test_correlation.py", "methods/disc/test_disc.py"]
+# Of each method something: test_isa.py has IM4E and IMMIGRATE, and all that depends on the instruction set.
+TESTS = [
+    "engines/test_isa.py",
+    "methods/correlation/test_correlation.py",
+    "methods/disc/test_disc.py",
+    "methods/snps/test_snp_pairs.py",
+]
 WITH_SKLEARN = [
     "methods/ikdr/test_ikdr.py",
     "methods/manifest/test_manifest.py",
@@ -138,7 +143,9 @@ def install(wheel: Path, python: Path, pip: Path, folder: Path, target: Target) 
     tags += [f"--platform={platform}" for platform in target.public]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", house, *tags]
     run(*command, *required, *TEST_PACKAGES)
+    start = time.monotonic()
     run(python, f"{pip}/pip", "install", "--no-index", "--no-deps", "--no-compile", wheel, *house.glob("*.whl"))
+    print(f"  installed by its own pip ({time.monotonic() - start:.0f} s)", flush=True)
 
 
 def use(python: Path, folder: Path, target: Target) -> None:

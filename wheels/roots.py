@@ -1,7 +1,7 @@
 """CPython for other platforms, each in a folder of its own: nothing is installed on this machine.
 
 For 64-bit ARM, Debian's packages are unpacked. For musl, the C library of Alpine, there is no CPython in Debian: it
-is compiled by Zig from Debian's sources, and started by the loader in Debian's package of musl.
+is compiled by Zig from Debian's sources, and started by the loader in Debian 13's package of musl.
 """
 
 import os
@@ -16,7 +16,7 @@ PACKAGES = ["python3", "python3-venv", "libpython3-dev", "libstdc++6", "zlib1g"]
 
 
 def apt(folder: Path, architecture: str, *, newer: str | None = None) -> list[object]:
-    """apt-get of this Debian's archive, with a state of its own in which nothing is installed yet; newer: and of that."""
+    """apt-get of the archive of this Debian, and of a newer one, with a state of its own that has nothing installed."""
     state = folder / "apt"
     for name in ("lists/partial", "archives/partial"):
         (state / name).mkdir(parents=True, exist_ok=True)
