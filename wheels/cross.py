@@ -27,14 +27,15 @@ from build import ROOT, TOOLS, ZIG, environment, project, repair, run, zig_compi
 from roots import build_musl, unpack_arm
 
 VERSION = f"{sys.version_info[0]}{sys.version_info[1]}"
-# Of each method something: test_isa.py has IM4E, IMMIGRATE and I-KDR, and all that depends on the instruction set.
+# What needs no estimator; the tests that do are skipped where there is no scikit-learn.
 TESTS = [
-    "engines/test_isa.py",
     "methods/correlation/test_correlation.py",
     "methods/disc/test_disc.py",
+    "methods/margin/test_relief.py",
     "methods/snps/test_snp_pairs.py::test_definition",
 ]
-WITH_SKLEARN = ["methods/manifest/test_manifest.py", "methods/margin/test_relief.py", "methods/projse/test_projse.py"]
+# test_isa.py has IM4E, IMMIGRATE and I-KDR, too.
+WITH_SKLEARN = ["engines/test_isa.py", "methods/manifest/test_manifest.py", "methods/projse/test_projse.py"]
 TEST_PACKAGES = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis>=6.100", "mpmath>=1.3", "threadpoolctl>=3.5"]
 
 

@@ -235,6 +235,7 @@ def test_donors_move_as_wholes():
 
 
 def test_covariates_and_seeds():
+    pytest.importorskip("sklearn")
     X, labels = data()
     age = np.random.default_rng(0).normal(size=len(X)) + labels
     one = fastfs.differential_correlation(X, labels, covariates=age, n_permutations=19)

@@ -152,6 +152,7 @@ def test_across_tiles_and_chunks(method, shape):
 @pytest.mark.parametrize("method", METHODS)
 def test_by_blocks_of_rows(method, dtype):
     """Distances of 700 samples would take 3.9 MB."""
+    pytest.importorskip("sklearn")
     estimator = {"relief": fastfs.Relief, "closed form": fastfs.Relief, "multisurf": fastfs.MultiSURF}
     X, y = classes_that_differ(700, 5, 3, dtype=dtype)
     options = METHODS[method][1]
