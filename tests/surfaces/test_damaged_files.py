@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import fastfs
 from fastfs.io import read_table
 
 pytest.importorskip("rds2py")
@@ -67,6 +69,17 @@ def test_names_that_lead_nowhere(tmp_path, cells, member):
     mudata.MuData({"rna": cells}).write(tmp_path / "t.h5mu")
     replace(tmp_path / "t.h5mu", member, h5py.SoftLink("/nowhere"))
     refused(tmp_path / "t.h5mu", "no H5MU file, or a damaged one", label="condition", mod="rna")
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
+def test_parts_of_a_stored_matrix_are_no_numbers(tmp_path, cells, part):
+    cells.X = sp.csr_matrix(cells.X)
+    cells.write_h5ad(tmp_path / "t.h5ad")
+    with h5py.File(tmp_path / "t.h5ad", "a") as file:
+        records = np.zeros(file["X"][part].shape, [("a", "i8"), ("b", "f8")])
+    replace(tmp_path / "t.h5ad", f"X/{part}", records)
+    with pytest.raises(ValueError, match=rf"damaged sparse matrix: its {part} are of type \[\('a'"):
+        fastfs.ReliefF().fit(tmp_path / "t.h5ad", ["u", "v", "u"])
 
 
 @pytest.mark.parametrize("member", ["obs", "var"])

@@ -445,6 +445,9 @@ def _of_sparse_group(X: Any) -> Source:
     by_columns = _encoding(group) == "csc_matrix" if group is X else X.format == "csc"
     n, d = (int(size) for size in (group.attrs["shape"] if group is X else X.shape))
     data, indices, indptr = group["data"], group["indices"], np.asarray(group["indptr"][:])
+    for part, kinds in (("data", "biufc"), ("indices", "iu"), ("indptr", "iu")):
+        if group[part].dtype.kind not in kinds:
+            raise ValueError(f"X is a damaged sparse matrix: its {part} are of type {group[part].dtype}")
     outer = d if by_columns else n
     if len(indptr) != outer + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] > data.shape[0]:
         raise ValueError("X is a damaged sparse matrix: its indptr doesn't fit its shape and values")
