@@ -290,7 +290,7 @@ def _check(adata: Any, copy: bool) -> None:
 
 
 def _names(mapping: Any) -> str:
-    return ", ".join(repr(name) for name in mapping) or "none"
+    return ", ".join(repr(name) for name in mapping if name is not None) or "none"  # None is anndata 0.13's layer of X
 
 
 def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:

@@ -121,7 +121,7 @@ def test_text_becomes_rows(tmp_path, inside):
     pandas.DataFrame(X, columns=["a", "b", "c"]).assign(state=list("xyxyxy")).to_csv(tmp_path / "t.csv", index=False)
     finished = inside("convert", "t.csv", "--label", "state", "--out", "t.h5ad", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
-    assert finished.stderr == "Wrote t.h5ad.\n"
+    assert finished.stderr.splitlines()[-1] == "Wrote t.h5ad."  # behind what tests hear of anndata and pandas 3.1
     found = anndata.read_h5ad(tmp_path / "t.h5ad")
     np.testing.assert_allclose(found.X, X, rtol=1e-15)
     assert found.var_names.tolist() == ["a", "b", "c"]

@@ -3,6 +3,7 @@
 import gzip
 import io
 import re
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,12 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     try:
         *shape, _, _, field, _ = mminfo(path)
         if field in _REAL_FIELDS and max(shape) <= MOST_COLUMNS:
-            with open_expanded(path, wanted.budget) as file, io.BufferedReader(_Guarded(file)) as stream:
+            with (
+                open_expanded(path, wanted.budget) as file,
+                io.BufferedReader(_Guarded(file)) as stream,
+                warnings.catch_warnings(),
+            ):
+                warnings.simplefilter("ignore", DeprecationWarning)  # SciPy 1.18's, that it will return a sparse array
                 matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {one_line(error)}") from error

@@ -740,4 +740,4 @@ def test_docstring_names_every_parameter_and_attribute(method):
     doc = method.__doc__
     fitted = [name for name in vars(method().fit(pd.DataFrame(X, columns=NAMES), Y)) if re.fullmatch(r"[^_].*_", name)]
     for name in [*method().get_params(), *fitted]:
-        assert re.search(rf"\b{name}\b(.* : |[\w, ]*\n        As for :class:`fastfs.ReliefF`)", doc), name
+        assert re.search(rf"\b{name}\b(.* : |[\w, ]*\n +As for :class:`fastfs.ReliefF`)", doc), name
