@@ -34,8 +34,13 @@ TESTS = [
     "methods/margin/test_relief.py",
     "methods/snps/test_snp_pairs.py::test_definition",
 ]
-# test_isa.py has IM4E, IMMIGRATE and I-KDR, too.
-WITH_SKLEARN = ["engines/test_isa.py", "methods/manifest/test_manifest.py", "methods/projse/test_projse.py"]
+# test_isa.py has IM4E and IMMIGRATE, too.
+WITH_SKLEARN = [
+    "engines/test_isa.py",
+    "methods/ikdr/test_ikdr.py",
+    "methods/manifest/test_manifest.py",
+    "methods/projse/test_projse.py",
+]
 TEST_PACKAGES = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis>=6.100", "mpmath>=1.3", "threadpoolctl>=3.5"]
 
 
