@@ -251,6 +251,8 @@ class _Source:
             self.X, names = (adata.raw.X, adata.raw.var_names) if self.use_raw else (adata.X, adata.var_names)
         if self.X is None:
             raise ValueError("adata has no X: give a layer")
+        if not self.X.shape[1]:
+            raise ValueError("adata must have genes to compare, but has none")
         check_structure(self.X)
         if not names.is_unique:
             twice = names[names.duplicated()].unique()

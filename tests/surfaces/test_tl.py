@@ -765,6 +765,14 @@ def test_numbers_are_no_groups():
             tool(adata, "age")
 
 
+@pytest.mark.parametrize("word", ["projse", "relieff", "manifest", "disc"])
+def test_no_genes(word):
+    adata = anndata.AnnData(np.zeros((6, 0)), obs={"state": ["a", "b"] * 3})
+    with pytest.raises(ValueError, match="adata must have genes to compare, but has none"):
+        getattr(fastfs.tl, word)(adata, "state")
+    assert not adata.uns
+
+
 @pytest.mark.parametrize(
     "call, error, message",
     [
