@@ -158,8 +158,9 @@ def stop(name: str, number: signal.Signals, after: float, folder: Path, overwrit
             process.communicate()
             return ["it doesn't end within two minutes"], True
     was_stopped = process.returncode != 0
-    # Before the interpreter has imported our first module, it says what it likes.
-    is_starting = "Traceback" in stderr and ", in main" not in stderr
+    # Until `command` has called main, the interpreter says what it likes; nobody else does, such as a worker.
+    outermost = re.search(r'Traceback .*\n  File "<string>", line [12], in <module>\n', stderr)
+    is_starting = "Fatal Python error: init" in stderr or (outermost is not None and ", in main\n" not in stderr)
     if was_stopped and number == signal.SIGINT and process.returncode not in (130, -2) and not is_starting:
         wrong.append(f"exit code {process.returncode}: {stderr[-2000:]}")
     if number == signal.SIGTERM and process.returncode not in (0, -15, 143):
