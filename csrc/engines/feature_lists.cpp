@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -255,36 +256,49 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
     return lists;
 }
 
-Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors) {
-    const auto d = static_cast<std::int64_t>(lists.order.size());
+Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors,
+                          Run& run) {
+    constexpr std::int64_t kPlaces = 1024;
+    const std::int64_t d = std::ssize(lists.order), tasks = ceil_div(d, kPlaces);
+    // Calls f(place) for all of them, on the threads of the run.
+    auto for_places = [&](auto&& f) {
+        parallel_for(run, tasks, [&](std::int64_t task, int) {
+            for (std::int64_t a = task * kPlaces; a < std::min((task + 1) * kPlaces, d); ++a) f(a, task);
+        });
+    };
     std::vector<std::int32_t> place_of(at(d));
     for (std::int64_t a = 0; a < d; ++a) place_of[at(lists.order[at(a)])] = static_cast<std::int32_t>(a);
-    // Calls f(a, list) for each place a and each list that is new to it, some of them several times.
-    auto for_new = [&](auto&& f) {
-        for (std::int64_t a = 0; a < d; ++a) {
-            const std::int64_t* row = neighbors + lists.order[at(a)] * n_neighbors;
-            for (std::int64_t e = 0; e < n_neighbors; ++e) {
-                const std::int64_t b = place_of[at(row[e])];
-                if (!lists.probes.has(a, lists.list_of[at(b)])) f(a, lists.list_of[at(b)]);
-                if (!lists.probes.has(b, lists.list_of[at(a)])) f(b, lists.list_of[at(a)]);
+    Ragged near{std::vector<std::int64_t>(at(d + 1)), std::vector<std::int32_t>(at(d * n_neighbors))};
+    for_places([&](std::int64_t a, std::int64_t) {
+        near.begins[at(a + 1)] = (a + 1) * n_neighbors;
+        const std::int64_t* row = neighbors + lists.order[at(a)] * n_neighbors;
+        for (std::int64_t e = 0; e < n_neighbors; ++e) near.numbers[at(a * n_neighbors + e)] = place_of[at(row[e])];
+    });
+    Ragged near_to = inverse(near, d);
+    Ragged found{std::vector<std::int64_t>(at(d + 1)), {}};
+    std::vector<std::vector<std::int32_t>> parts(at(tasks));
+    for_places([&](std::int64_t a, std::int64_t task) {
+        auto& part = parts[at(task)];
+        const auto first = std::ssize(part);
+        for (const Ragged* places : std::initializer_list<const Ragged*>{&near, &near_to}) {
+            for (const std::int32_t* b = places->begin_of(a); b < places->end_of(a); ++b) {
+                part.push_back(lists.list_of[at(*b)]);
             }
         }
-    };
-    Ragged found{std::vector<std::int64_t>(at(d + 1)), {}};
-    for_new([&](std::int64_t a, std::int32_t) { ++found.begins[at(a + 1)]; });
+        std::sort(part.begin() + first, part.end());
+        part.erase(std::unique(part.begin() + first, part.end()), part.end());
+        part.erase(std::remove_if(part.begin() + first, part.end(),
+                                  [&](std::int32_t list) { return lists.probes.has(a, list); }),
+                   part.end());
+        found.begins[at(a + 1)] = std::ssize(part) - first;
+    });
+    near = near_to = {};
     std::partial_sum(found.begins.begin(), found.begins.end(), found.begins.begin());
-    found.numbers.resize(at(found.begins.back()));
-    std::vector<std::int64_t> next(found.begins.begin(), found.begins.end() - 1);
-    for_new([&](std::int64_t a, std::int32_t list) { found.numbers[at(next[at(a)]++)] = list; });
-    auto to = found.numbers.begin();
-    for (std::int64_t a = 0, from = 0; a < d; ++a) {
-        const auto begin = found.numbers.begin() + from, end = found.numbers.begin() + found.begins[at(a + 1)];
-        from = found.begins[at(a + 1)];
-        std::sort(begin, end);
-        to = std::unique_copy(begin, end, to);
-        found.begins[at(a + 1)] = to - found.numbers.begin();
+    found.numbers.reserve(at(found.begins.back()));
+    for (auto& part : parts) {
+        found.numbers.insert(found.numbers.end(), part.begin(), part.end());
+        part = {};
     }
-    found.numbers.erase(to, found.numbers.end());
     return found;
 }
 
@@ -304,8 +318,8 @@ Ragged inverse(const Ragged& numbers, std::int64_t count) {
 std::int64_t feature_lists_memory(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_neighbors,
                                   int n_threads) {
     const std::int64_t count = list_count(n_features), trained = trained_count(n_features);
-    // Nearest lists, lists to probe and their probers, and at most as many lists of neighbours as there are neighbours.
-    const std::int64_t of_each = 12 * probe_count(n_features) + 8 * n_neighbors + 64;
+    // Nearest lists, lists to probe and their probers; neighbours, whom they are of, and at most as many lists of both.
+    const std::int64_t of_each = 12 * probe_count(n_features) + 16 * n_neighbors + 80;
     return 4 * n_samples * (round_up(trained, kCentresWide) + 2 * round_up(count, kTile)) + 64 * count + 24 * trained +
            n_features * of_each +
            n_threads * (4 * kTile * (n_samples + kTile + probe_count(n_features)) + 16 * kTile * kTile);

@@ -37,7 +37,7 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
 
 // Of each place, the lists of its neighbours and of the features that it is a neighbour of, without those of
 // lists.probes. neighbors: n_neighbors of each column of X.
-Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors);
+Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors, Run& run);
 
 // The things that have each number, of which there are `count`.
 Ragged inverse(const Ragged& numbers, std::int64_t count);

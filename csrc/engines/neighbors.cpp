@@ -18,6 +18,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -310,6 +311,13 @@ std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     return result;
 }
 
+std::vector<float> in_order(const auto& values, const std::vector<std::int64_t>& order) {
+    std::vector<float> result;
+    result.reserve(order.size());
+    for (std::int64_t i : order) result.push_back(static_cast<float>(values[i]));
+    return result;
+}
+
 // Another feature, and its squared distance.
 struct Other {
     double sum = 0;
@@ -459,32 +467,121 @@ struct Bounds {
     float floors[kTile], limits[kTile];
 };
 
+// Features of which each block is multiplied with each.
+template <class T>
+class InBlocks {
+  public:
+    using Value = T;
+    using Some = Features<T>;
+
+    explicit InBlocks(const Features<T>& features) : features_(features) {}
+
+    const Features<T>& all() const { return features_; }
+    Features<T> some(const std::vector<std::int64_t>& places, Run& run) const { return {features_, places, run}; }
+
+    // The products of features i0.. of `left` with those from j0 on.
+    void multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
+                  Buffer<T>&, Run& run) const {
+        left.gram_tile(i0, ni, features_, j0, nj, tile, run);
+    }
+
+  private:
+    const Features<T>& features_;
+};
+
+// Dense features of which any few are multiplied with any others: the values of each stand side by side, so that
+// putting it into a panel reads no cache line of another one.
+class OneByOne {
+  public:
+    using Value = float;
+    using Some = Buffer<float>;
+
+    OneByOne(const Features<float>& features, const std::vector<std::int64_t>& order, Run& run)
+        : n_(features.n_samples()), values_(features.n_features() * n_) {
+        constexpr std::int64_t kWidth = kPanel<float>;
+        std::vector<std::int64_t> place_of(order.size());
+        for (std::int64_t place = 0; place < std::ssize(order); ++place) place_of[at(order[at(place)])] = place;
+        parallel_for(run, ceil_div(features.n_features(), kWidth), [&](std::int64_t panel, int) {
+            for (std::int64_t i = panel * kWidth; i < std::min((panel + 1) * kWidth, features.n_features()); ++i) {
+                const float* from = features.feature(i);
+                float* to = values_.data() + place_of[at(i)] * n_;
+                for (std::int64_t s = 0; s < n_; ++s) to[s] = from[s * kWidth];
+            }
+        });
+    }
+
+    std::int64_t n_samples() const { return n_; }
+
+    // Puts features into panels.
+    template <class Place>
+    void pack(const Place* places, std::int64_t all, float* panels) const {
+        constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
+        const auto fetch = [&](std::int64_t place) {
+            for (std::int64_t s = 0; s < n_; s += kInLine) __builtin_prefetch(values_.data() + place * n_ + s);
+        };
+        const float* from[kWidth];
+        for (std::int64_t first = 0; first < all; first += kWidth) {
+            const std::int64_t width = std::min(kWidth, all - first);
+            for (std::int64_t a = 0; a < width; ++a) from[a] = values_.data() + places[first + a] * n_;
+            for (std::int64_t a = first + width; a < std::min(first + width + kWidth, all); ++a) fetch(places[a]);
+            float* to = panels + first * n_;
+            for (std::int64_t s = 0; s < n_; ++s, to += kWidth) {
+                for (std::int64_t a = 0; a < width; ++a) to[a] = from[a][s];
+            }
+        }
+    }
+
+    Buffer<float> some(const std::vector<std::int64_t>& places, Run&) const {
+        const std::int64_t all = std::ssize(places);
+        Buffer<float> panels(round_up(all, kPanel<float>) * n_);
+        pack(places.data(), all, panels.data());
+        return panels;
+    }
+
+    void multiply(const Buffer<float>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                  float* tile, Buffer<float>& room, Run&) const {
+        std::int64_t places[kTile];
+        std::iota(places, places + nj, j0);
+        if (room.size() == 0) room = Buffer<float>(kTile * n_);
+        pack(places, nj, room.data());
+        multiply_panels(left.data() + i0 * n_, ni, room.data(), nj, tile);
+    }
+
+    void multiply_panels(const float* left, std::int64_t ni, const float* right, std::int64_t nj, float* tile) const {
+        tile_kernels<float>().gram(left, right, n_ * kPanel<float>, n_, false, tile, kTile, ni, nj);
+    }
+
+  private:
+    std::int64_t n_;
+    Buffer<float> values_;
+};
+
 constexpr std::int64_t kGathered = 2 * kTile;  // columns, for which the rows are packed once
 
-template <class T>
 struct Gathered {
     explicit Gathered(std::int64_t n_samples) : left(kTile * n_samples), right(kGathered * n_samples) {}
     std::vector<std::int64_t> rows, columns;
-    Buffer<T> left, right;
+    Buffer<float> left, right;
     Bounds row_bounds, column_bounds;
 };
 
 // Mutexes that guard the candidates of all features, when those of one tile are anywhere.
 constexpr std::int64_t kOwners = 1024;
 
-// features: the columns `ids` of X.
-template <class T>
+// source: the columns `ids` of X; norms: their squares.
+template <class Source>
 class Search {
+    using T = typename Source::Value;
+
   public:
-    Search(const Features<T>& features, const std::vector<std::int64_t>& ids, std::int64_t k, std::vector<float> errors,
-           Run& run)
-        : features_(features),
+    Search(const Source& source, const std::vector<std::int64_t>& ids, std::int64_t k, std::vector<float> norms,
+           std::vector<float> errors, Run& run)
+        : source_(source),
           ids_(ids),
-          d_(features.n_features()),
+          d_(std::ssize(ids)),
           k_(k),
           run_(run),
-          candidates_(d_, k, ids, std::vector<float>(features.squared_norms(), features.squared_norms() + d_),
-                      std::move(errors)) {
+          candidates_(d_, k, ids, std::move(norms), std::move(errors)) {
         for (int t = 0; t < run.n_threads(); ++t) {
             // Rows are searched up to the next multiple of a panel, beyond what is written.
             tiles_.emplace_back(kTile * kTile);
@@ -496,6 +593,7 @@ class Search {
             hits_.emplace_back(2 * kTile * kTile);
         }
         scratch_.resize(tiles_.size());
+        rooms_.resize(tiles_.size());
     }
 
     static std::int64_t memory(std::int64_t d, std::int64_t k, int n_threads) {
@@ -518,19 +616,19 @@ class Search {
         const FeatureLists& lists = probed.lists;
         const Ragged probers = inverse(*probed.rounds.back(), lists.n_lists());
         std::vector<std::mutex> owners(kOwners);
-        std::vector<Gathered<T>> gathered;
-        for (int t = 0; t < run_.n_threads(); ++t) gathered.emplace_back(features_.n_samples());
+        std::vector<Gathered> gathered;
+        for (int t = 0; t < run_.n_threads(); ++t) gathered.emplace_back(source_.n_samples());
         parallel_for(run_, lists.n_lists(), [&](std::int64_t list, int slot) {
-            Gathered<T>& own = gathered[at(slot)];
+            Gathered& own = gathered[at(slot)];
             const std::int64_t end = lists.begins[at(list + 1)];
             for (std::int64_t begin = lists.begins[at(list)]; begin < end; begin += kGathered) {
                 own.columns.clear();
                 for (std::int64_t j = begin; j < std::min(begin + kGathered, end); ++j) own.columns.push_back(j);
-                pack(own.columns, own.right);
+                source_.pack(own.columns.data(), std::ssize(own.columns), own.right.data());
                 for (const std::int32_t* q = probers.begin_of(list); q < probers.end_of(list); q += own.rows.size()) {
                     run_.checkpoint();
                     own.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
-                    pack(own.rows, own.left);
+                    source_.pack(own.rows.data(), std::ssize(own.rows), own.left.data());
                     search(own, probed, owners, slot);
                 }
             }
@@ -585,30 +683,16 @@ class Search {
 
   private:
     void collect(std::int64_t I, std::int64_t J, std::vector<std::mutex>& owners, int slot) {
-        const float* tile = multiply(features_, I * kTile, block_size(I), J, slot);
+        const float* tile = multiply(source_.all(), I * kTile, block_size(I), J, slot);
         std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
         if (I != J) second.lock();
         search(I, J, tile, slot);
     }
 
-    // Puts features side by side into panels: sample by sample, as neighbouring ones share cache lines.
-    void pack(const std::vector<std::int64_t>& places, Buffer<T>& panels) const {
-        const std::int64_t n = features_.n_samples(), all = std::ssize(places);
-        const T* from[kPanel<T>];
-        for (std::int64_t first = 0; first < all; first += kPanel<T>) {
-            const std::int64_t width = std::min(kPanel<T>, all - first);
-            for (std::int64_t a = 0; a < width; ++a) from[a] = features_.feature(places[at(first + a)]);
-            T* to = panels.data() + first * n;
-            for (std::int64_t s = 0; s < n * kPanel<T>; s += kPanel<T>) {
-                for (std::int64_t a = 0; a < width; ++a) to[s + a] = from[a][s];
-            }
-        }
-    }
-
-    void search(Gathered<T>& own, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
+    void search(Gathered& own, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
         const auto slot = at(slot_);
-        const std::int64_t n = features_.n_samples(), ni = std::ssize(own.rows);
-        T* tile = tiles_[slot].data();
+        const std::int64_t n = source_.n_samples(), ni = std::ssize(own.rows);
+        float* tile = tiles_[slot].data();
         Hit* hits = hits_[slot].data();
         auto offer = [&](const Hit& hit, std::int64_t first, bool to_row) {
             const std::int64_t i = own.rows[hit.row], j = own.columns[at(first + hit.col)];
@@ -620,8 +704,7 @@ class Search {
         const std::int64_t columns = std::ssize(own.columns);
         for (std::int64_t first = 0; first < columns; first += kTile) {
             const std::int64_t nj = std::min(kTile, columns - first);
-            tile_kernels<T>().gram(own.left.data(), own.right.data() + first * n, n * kPanel<T>, n, false, tile, kTile,
-                                   ni, nj);
+            source_.multiply_panels(own.left.data(), ni, own.right.data() + first * n, nj, tile);
             own.row_bounds.set(candidates_, own.rows.data(), ni);
             own.column_bounds.set(candidates_, own.columns.data() + first, nj);
             Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
@@ -641,11 +724,12 @@ class Search {
     }
 
     // The products of features i0.. of `left` with those of block J, in float.
-    const float* multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
+    template <class Left>
+    const float* multiply(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);
         const std::int64_t nj = block_size(J);
         T* tile = tiles_[slot].data();
-        left.gram_tile(i0, ni, features_, J * kTile, nj, tile, run_);
+        source_.multiply(left, i0, ni, J * kTile, nj, tile, rooms_[slot], run_);
         if constexpr (sizeof(T) == sizeof(float)) {
             return tile;
         } else {
@@ -690,7 +774,7 @@ class Search {
     void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                      std::int64_t* neighbors, double* distances) {
         const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());
-        const Features<T> left(features_, wanted, run_);
+        const typename Source::Some left = source_.some(wanted, run_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         std::vector<std::vector<Other>> parts(wanted.size() * at(blocks));
         parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
@@ -744,12 +828,12 @@ class Search {
 
     std::int64_t block_size(std::int64_t block) const { return std::min(kTile, d_ - block * kTile); }
 
-    const Features<T>& features_;
+    const Source& source_;
     const std::vector<std::int64_t>& ids_;
     const std::int64_t d_, k_;
     Run& run_;
     Candidates candidates_;
-    std::vector<Buffer<T>> tiles_;
+    std::vector<Buffer<T>> tiles_, rooms_;
     std::vector<Buffer<float>> singles_;
     std::vector<Buffer<Hit>> hits_;
     std::vector<Scratch> scratch_;
@@ -763,7 +847,9 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
-        Search<T> s(features, columns, n_neighbors, errors_of(features, grid_of(X, rows, features, run)), run);
+        const InBlocks<T> source(features);
+        Search<InBlocks<T>> s(source, columns, n_neighbors, in_order(features.squared_norms(), columns),
+                              errors_of(features, grid_of(X, rows, features, run)), run);
         run.step("nearest features", end);
         s.collect();
         s.decide(compare, nullptr, neighbors, distances);
@@ -782,15 +868,17 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neigh
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     run.step("nearest features", end);
     Features<float> features(X, rows, unit, Shift::kRow, run);
-    const Grid grid = grid_of(X, rows, features, run);
     FeatureLists lists = feature_lists(features, n_neighbors, seed, run);
-    features = Features<float>(features, lists.order, run);
-    Search<float> s(features, lists.order, n_neighbors, errors_of(features, grid), run);
+    std::vector<float> norms = in_order(features.squared_norms(), lists.order),
+                       errors = in_order(errors_of(features, grid_of(X, rows, features, run)).data(), lists.order);
+    const OneByOne source(features, lists.order, run);
+    features = {};
+    Search<OneByOne> s(source, lists.order, n_neighbors, std::move(norms), std::move(errors), run);
     Dense compare(X, rows, unit);
     Probed probed{lists, {&lists.probes}};
     s.collect(probed);
     s.decide(compare, &probed, neighbors, distances);
-    const Ragged more = lists_of_neighbors(lists, neighbors, n_neighbors);
+    const Ragged more = lists_of_neighbors(lists, neighbors, n_neighbors, run);
     probed.rounds.push_back(&more);
     s.collect(probed);
     s.decide(compare, &probed, neighbors, distances);
@@ -803,16 +891,16 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neigh
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
     const std::int64_t d = X.n_cols(), n = X.n_rows(), room = capacity(n_neighbors, d);
     const std::int64_t others = std::max(std::min(d * room, kCompared + room), d * 2 * kSearchedAgain);
-    const std::int64_t candidates =
-        Search<double>::memory(d, n_neighbors, n_threads) + 64 * d + static_cast<std::int64_t>(sizeof(Other)) * others;
+    const std::int64_t candidates = Search<InBlocks<double>>::memory(d, n_neighbors, n_threads) + 64 * d +
+                                    static_cast<std::int64_t>(sizeof(Other)) * others;
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
     return Features<float>::memory(X, n) + candidates + 8 * n + 8 * d * samples_compared(n, d);
 }
 
 std::int64_t nearest_features_by_lists_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
     const std::int64_t d = X.n_cols(), n = X.n_rows();
-    return nearest_features_memory(X, n_neighbors, n_threads) + Features<float>::memory(X, n) +
-           feature_lists_memory(d, n, n_neighbors, n_threads) + n_threads * 4 * n * (kTile + kGathered) +
+    return std::max(nearest_features_memory(X, n_neighbors, n_threads), 2 * Features<float>::memory(X, n)) +
+           feature_lists_memory(d, n, n_neighbors, n_threads) + n_threads * 4 * n * (2 * kTile + kGathered) +
            8 * kRecallSample * n_neighbors;
 }
 
