@@ -78,7 +78,15 @@ struct DiscStream : Stream<fastfs::disc_stream> {
 // dict has those that are needed.
 struct Set {
     explicit Set(const py::dict& given) {
-        if (given.contains("X")) core.X = samples.emplace(given["X"]).view.get();
+        if (given.contains("X")) {
+            Matrix& X = samples.emplace(given["X"]);
+            if (given.contains("rows")) {
+                rows = given["rows"].cast<py::array>();
+                const std::int64_t n = rows.size();
+                X.view = X.view.rows(data_or_null<std::int64_t>(rows, "rows", {n}), n);
+            }
+            core.X = X.view.get();
+        }
         if (given.contains("W")) core.W = graph.emplace(given["W"]).view.get();
         if (given.contains("neighbors")) {
             const auto neighbors = given["neighbors"].cast<py::array>(),
@@ -102,11 +110,12 @@ struct Set {
     Set& operator=(const Set&) = delete;
 
     std::optional<Matrix> samples, graph;
+    py::array rows;
     fastfs_disc_set core = FASTFS_DISC_SET_INIT;
 };
 
 py::dict to_dict(const fastfs::disc_result& r) {
-    const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components, stored = r.n_stored;
+    const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components;
     py::dict result;
     result["graph"] = word_of(r.graph, kGraphs);
     result["graph_reason"] = word_of(r.graph_reason, kReasons);
@@ -126,10 +135,20 @@ py::dict to_dict(const fastfs::disc_result& r) {
     result["mean"] = to_array(r.mean, {p});
     result["scale"] = to_array(r.scale, {p});
     result["graph_recall"] = r.graph_recall;
-    result["indptr"] = to_array(r.indptr, {p + 1});
-    result["indices"] = to_array(r.indices, {stored});
-    result["weights"] = to_array(r.weights, {stored});
     return result;
+}
+
+// The graph of a set, with indices as SciPy wants them.
+template <class Index>
+void put_graph(const fastfs::disc& fitted, std::int64_t set, const py::object& run_, py::dict& result) {
+    const fastfs::disc_result r = fitted.result(set);
+    py::array_t<Index> indptr(r.n_features + 1), indices(r.n_stored);
+    py::array_t<double> weights(r.n_stored);
+    auto *indptr_data = indptr.mutable_data(), *indices_data = indices.mutable_data();
+    auto* weights_data = weights.mutable_data();
+    Call call(run_);
+    call([&](const fastfs::run& run) { fitted.graph(set, indptr_data, indices_data, weights_data, run); });
+    result["graph_entries"] = py::make_tuple(weights, indices, indptr);
 }
 
 // Sets, and what the core reads of them.
@@ -157,13 +176,22 @@ py::tuple disc_scale(const py::list& given, const py::object& run_) {
     return py::make_tuple(mean, scale);
 }
 
-py::list disc(const py::list& given, const py::dict& options_, const py::object& run_) {
+py::list disc(const py::list& given, const py::dict& options_, const py::object& run_, bool with_graphs) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);
     Call call(run_);
     const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(sets.views, options, run); });
     py::list results;
-    for (std::int64_t s = 0; s < fitted.n_sets(); ++s) results.append(to_dict(fitted.result(s)));
+    for (std::int64_t s = 0; s < fitted.n_sets(); ++s) {
+        const std::int64_t n_stored = with_graphs ? fitted.result(s).n_stored : 0;
+        py::dict result = to_dict(fitted.result(s));
+        if (n_stored > INT32_MAX) {
+            put_graph<std::int64_t>(fitted, s, run_, result);
+        } else if (n_stored > 0) {
+            put_graph<std::int32_t>(fitted, s, run_, result);
+        }
+        results.append(result);
+    }
     return results;
 }
 
@@ -199,7 +227,7 @@ void bind_disc(py::module_& m) {
     m.attr("DISC_LOW_RECALL") = int{FASTFS_DISC_LOW_RECALL};
     m.attr("DISC_DIGITS") = int{FASTFS_DISC_DIGITS};
 
-    m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"));
+    m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"), py::arg("with_graphs") = true);
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
     m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
     py::class_<DiscStream>(m, "DiscStream")

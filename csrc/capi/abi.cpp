@@ -48,9 +48,9 @@ fastfs_status failure() noexcept {
     }
 }
 
-Matrix read_matrix(const fastfs_matrix* X, const Name& name) {
+Matrix read_matrix(const fastfs_matrix* X, const Name& name, bool dense_row_list) {
     require(X != nullptr, name, " is null");
-    return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name);
+    return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name, dense_row_list);
 }
 
 Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run")); }

@@ -78,7 +78,7 @@ const T* data_or_null(const std::vector<T>& values) {
     return values.empty() ? nullptr : values.data();
 }
 
-Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX);
+Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX, bool dense_row_list = false);
 Run read_run(const fastfs_run* run);
 
 }  // namespace fastfs::core

@@ -41,7 +41,7 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     if (given.stream && !given.W && !given.neighbors) {
         s = read_group(*given.stream, given.group, name);
     } else {
-        if (given.X) s.X.emplace(read_matrix(given.X, name));
+        if (given.X) s.X.emplace(read_matrix(given.X, name, true));
         if (given.W) s.W.emplace(read_matrix(given.W, name));
         s.neighbors = given.neighbors;
         s.distances = given.distances;
@@ -83,6 +83,13 @@ void require_scalable(const std::vector<DiscSet>& sets) {
         require(!sets[s].X->is_sparse(),
                 "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale it yourself");
     }
+}
+
+const DiscResult& result_of(const fastfs_disc* fitted, std::int64_t set) {
+    require(fitted != nullptr, "fitted is null");
+    require(set >= 0 && set < std::ssize(fitted->sets), "there are ", fitted->sets.size(), " sets, and none is number ",
+            set);
+    return fitted->sets[at(set)];
 }
 
 void require_count(std::int64_t value, const char* name) {
@@ -135,11 +142,8 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
 
 fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result) {
     return guarded([&] {
-        require(fitted != nullptr, "fitted is null");
-        require(set >= 0 && set < static_cast<int64_t>(fitted->sets.size()), "there are ", fitted->sets.size(),
-                " sets, and none is number ", set);
+        const DiscResult& f = result_of(fitted, set);
         require(result != nullptr, "result is null");
-        const DiscResult& f = fitted->sets[at(set)];
         fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,
@@ -158,10 +162,7 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .diffusion = f.diffusion.data(),
                  .bandwidths = data_or_null(f.bandwidths),
                  .scores = f.scores.data(),
-                 .n_stored = f.weights.size(),
-                 .indptr = f.indptr.data(),
-                 .indices = f.indices.data(),
-                 .weights = f.weights.data(),
+                 .n_stored = f.W.values.size(),
                  .graph = f.graph,
                  .graph_reason = f.graph_reason,
                  .dense_bytes = f.dense_bytes,
@@ -169,6 +170,25 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .scale = data_or_null(f.scale),
                  .graph_recall = f.graph_recall};
         });
+    });
+}
+
+fastfs_status fastfs_disc_graph(const fastfs_disc* fitted, int64_t set, int32_t index_bits, const fastfs_run* run_,
+                                void* indptr, void* indices, double* weights) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        const DiscResult& f = result_of(fitted, set);
+        require_output(run, indptr && indices && weights, "indptr, indices or weights are null");
+        require(f.W.n > 0, "the graph of ", Name::set(set), " is dense: it has no entries to write");
+        require(index_bits == 32 || index_bits == 64, "index_bits must be 32 or 64, not ", index_bits);
+        run.require_memory(8 * f.W.n, "writing the graph");
+        if (index_bits == 64) {
+            write_graph(f, run, static_cast<int64_t*>(indptr), static_cast<int64_t*>(indices), weights);
+            return;
+        }
+        require(f.W.values.size() <= INT32_MAX, "the graph has ", f.W.values.size(),
+                " entries, which 32 bits can't count: take index_bits = 64");
+        write_graph(f, run, static_cast<int32_t*>(indptr), static_cast<int32_t*>(indices), weights);
     });
 }
 

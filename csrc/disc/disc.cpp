@@ -31,6 +31,10 @@ constexpr Residuals kOfDiffusion{1e-12, 1e-5}, kOfDifferences{1e-12, 1e-6};
 // are so near to each other that vectors to 1e-12 would take twice the products.
 constexpr Residuals kOfLists{1e-5, 1e-4, kSmallGap};
 
+GraphProducts::Precision precision_of(const Graph& graph) {
+    return graph.is_of_lists() ? GraphProducts::Precision::kSingle : GraphProducts::Precision::kDouble;
+}
+
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
 // The largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2) z_j,
@@ -42,11 +46,8 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
         root[i] = std::sqrt(root[i]);
         factor[i] = graph.c[i] / root[i];
     }
-    Buffer<double> block(p * kBlock);
-    const BlockOperator S = [&](const double* X, double* Y) {
-        std::copy_n(X, p * kBlock, block.data());
-        graph.multiply(factor, block.data(), factor, Y, run);
-    };
+    GraphProducts products(graph, precision_of(graph));
+    const BlockOperator S = [&](const double* X, double* Y) { products.multiply(factor, X, factor, Y, run); };
     LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, graph.is_of_lists() ? kOfLists : kOfDiffusion, seed, run);
     if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
     result.gap = pairs.values[at(d)] - pairs.values[at(d + 1)];
@@ -120,17 +121,18 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     Numbers per_g = graph.c;
     for (std::size_t i = 0; i < per_g.size(); ++i) per_g[i] /= graph.g[i];
     Buffer<double> inside(p * kBlock), walked(p * kBlock);
+    GraphProducts products(graph, precision_of(graph));
     Numbers T = numbers(rank * kBlock), again = T;
     // walked = P (X - B T), T = B'X
     auto forward = [&](const double* X) {
         std::copy_n(X, p * kBlock, inside.data());
         inner_products(p, rank, B.data(), rank, X, T.data(), run);
         subtract_product(p, rank, B.data(), rank, T.data(), inside.data(), run);
-        graph.multiply(per_g, inside.data(), graph.c, walked.data(), run);
+        products.multiply(per_g, inside.data(), graph.c, walked.data(), run);
     };
     const BlockOperator AtA = [&](const double* X, double* Y) {
         forward(X);
-        graph.multiply(graph.c, walked.data(), per_g, Y, run);
+        products.multiply(graph.c, walked.data(), per_g, Y, run);
         inner_products(p, rank, B.data(), rank, Y, again.data(), run);
         for (std::size_t e = 0; e < T.size(); ++e) again[e] += T[e];
         subtract_product(p, rank, B.data(), rank, again.data(), Y, run);
@@ -202,45 +204,6 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     }
 }
 
-// The entries of a sparse W, by feature, in place of the graph.
-void hand_over_entries(Graph graph, Run& run, DiscResult& result) {
-    const std::int64_t p = graph.p;
-    SparseSymmetric& W = graph.sparse;
-    result.indices = Buffer<std::int64_t>(W.columns.size());
-    if (graph.features.empty()) {
-        std::copy_n(W.columns.data(), W.columns.size(), result.indices.data());
-        result.indptr = std::move(W.begins);
-        result.weights = std::move(W.values);
-        return;
-    }
-    result.weights = Buffer<double>(W.values.size());
-    result.indptr = Buffer<std::int64_t>(p + 1);
-    result.indptr[0] = 0;
-    std::vector<std::int64_t> row_of(at(p));
-    for (std::int64_t row = 0; row < p; ++row) row_of[at(graph.features[at(row)])] = row;
-    for (std::int64_t i = 0; i < p; ++i) {
-        const std::int64_t row = row_of[at(i)];
-        result.indptr[i + 1] = result.indptr[i] + W.begins[row + 1] - W.begins[row];
-    }
-    constexpr std::int64_t kRows = 1024;
-    parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
-        std::vector<std::pair<std::int64_t, double>> entries;
-        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
-            const std::int64_t row = row_of[at(i)];
-            entries.clear();
-            for (std::int64_t e = W.begins[row]; e < W.begins[row + 1]; ++e) {
-                entries.emplace_back(graph.features[at(W.columns[e])], W.values[e]);
-            }
-            std::sort(entries.begin(), entries.end());
-            std::int64_t to = result.indptr[i];
-            for (const auto& [column, weight] : entries) {
-                result.indices[to] = column;
-                result.weights[to++] = weight;
-            }
-        }
-    });
-}
-
 // ---- all of it ------------------------------------------------------------------------------------------------------
 
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
@@ -291,7 +254,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
         if (!is_dense(set, options)) least += graph;
-        passing = std::max({passing, making_memory(set, options, run), handing_over_memory(set, options)});
+        passing = std::max(passing, making_memory(set, options, run));
         const std::int64_t n_components = std::min(set.n_components, p);  // not checked yet if the graph is chosen
         vectors += 8 * p * (3 * n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, n_components);
@@ -408,12 +371,46 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);
-        Graph graph = std::move(graphs[s]);
+        result.W = std::move(graphs[s].sparse);
+        result.feature_of_row = std::move(graphs[s].features);
         graphs[s] = Graph();
-        if (graph.dense.n() == 0) hand_over_entries(std::move(graph), run, result);
     }
     return results;
 }
+
+template <class Index>
+void write_graph(const DiscResult& result, Run& run, Index* indptr, Index* indices, double* weights) {
+    const SparseSymmetric& W = result.W;
+    const std::vector<std::int64_t>& feature_of = result.feature_of_row;
+    std::vector<std::int64_t> row_of = up_to(W.n);
+    for (std::int64_t row = 0; row < std::ssize(feature_of); ++row) row_of[at(feature_of[at(row)])] = row;
+    indptr[0] = 0;
+    for (std::int64_t i = 0; i < W.n; ++i) {
+        const std::int64_t row = row_of[at(i)];
+        indptr[i + 1] = static_cast<Index>(indptr[i] + W.begins[row + 1] - W.begins[row]);
+    }
+    constexpr std::int64_t kRows = 1024;
+    parallel_for(run, ceil_div(W.n, kRows), [&](std::int64_t task, int) {
+        std::vector<std::pair<std::int64_t, double>> entries;
+        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, W.n); ++i) {
+            const std::int64_t row = row_of[at(i)];
+            entries.clear();
+            for (std::int64_t e = W.begins[row]; e < W.begins[row + 1]; ++e) {
+                const std::int64_t column = W.columns[e];
+                entries.emplace_back(feature_of.empty() ? column : feature_of[at(column)], W.values[e]);
+            }
+            if (!feature_of.empty()) std::sort(entries.begin(), entries.end());
+            auto to = static_cast<std::int64_t>(indptr[i]);
+            for (const auto& [column, weight] : entries) {
+                indices[to] = static_cast<Index>(column);
+                weights[to++] = weight;
+            }
+        }
+    });
+}
+
+template void write_graph(const DiscResult&, Run&, std::int32_t*, std::int32_t*, double*);
+template void write_graph(const DiscResult&, Run&, std::int64_t*, std::int64_t*, double*);
 
 void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& given, const std::int64_t* groups,
                std::int64_t n_groups, Run& run, double* cuts) {

@@ -21,11 +21,15 @@ struct DiscResult {
     double gap = 0, ratio = 0, graph_recall = 0;
     std::vector<double> significance, vectors, eigenvalues, diffusion, bandwidths, scores, mean, scale;
     std::vector<std::int32_t> trivial;
-    Buffer<std::int64_t> indptr, indices;
-    Buffer<double> weights;
+    SparseSymmetric W;  // the graph, with rows as in Graph; without entries if it is dense
+    std::vector<std::int64_t> feature_of_row;
 };
 
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);
+
+// W by feature; n + 1 offsets, and as many columns and weights as it has entries.
+template <class Index>
+void write_graph(const DiscResult& result, Run& run, Index* indptr, Index* indices, double* weights);
 
 // The normalised cut of each group (n_groups x p, of 0 and 1) in the graph of each set: cuts, n_groups x sets.
 void disc_cuts(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, const std::int64_t* groups,

@@ -21,10 +21,16 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 // Neighbours by lists of a lower recall change the largest significances by more than .01 to .03 (docs/disc.md).
 constexpr double kLowRecall = 0.9;
 
-void scale_rows(const Numbers& factors, double* X) {
-    for (double factor : factors) {
-        for (std::int64_t a = 0; a < kBlock; ++a) *X++ *= factor;
-    }
+// to = diag(factors) X for blocks, which may be the same.
+template <class T>
+void scale_rows(const Numbers& factors, const double* X, T* to, Run& run) {
+    constexpr std::int64_t kRows = 4096;
+    const std::int64_t n = std::ssize(factors);
+    parallel_for(run, ceil_div(n, kRows), [&](std::int64_t task, int) {
+        for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, n); ++i) {
+            for (std::int64_t e = i * kBlock; e < (i + 1) * kBlock; ++e) to[e] = static_cast<T>(factors[at(i)] * X[e]);
+        }
+    });
 }
 
 double median(Numbers values) {
@@ -487,24 +493,38 @@ Numbers Graph::by_row(Numbers of_features) const {
     return result;
 }
 
-void Graph::multiply(const Numbers& left, double* X, const Numbers& right, double* Y, Run& run) const {
-    scale_rows(right, X);
-    if (dense.n() > 0) {
-        dense.multiply(X, Y, run);
-    } else {
-        sparse.multiply(X, Y, run);
-    }
-    scale_rows(left, Y);
-}
-
 Numbers Graph::times(const Numbers& left, const Numbers& x, const Numbers& right, Run& run) const {
     Buffer<double> X(p * kBlock), Y(p * kBlock);
     std::fill_n(X.data(), p * kBlock, 0.0);
     Numbers y = x;
     for (std::size_t i = 0; i < x.size(); ++i) X[static_cast<std::int64_t>(i) * kBlock] = x[i];
-    multiply(left, X.data(), right, Y.data(), run);
+    GraphProducts(*this, GraphProducts::Precision::kDouble).multiply(left, X.data(), right, Y.data(), run);
     for (std::size_t i = 0; i < x.size(); ++i) y[i] = Y[static_cast<std::int64_t>(i) * kBlock];
     return y;
+}
+
+GraphProducts::GraphProducts(const Graph& graph, Precision precision) : graph_(graph) {
+    const std::int64_t size = graph.p * kBlock;
+    if (precision == Precision::kDouble) {
+        scaled_ = Buffer<double>(size);
+    } else {
+        single_ = Buffer<float>(size);
+    }
+}
+
+void GraphProducts::multiply(const Numbers& left, const double* X, const Numbers& right, double* Y, Run& run) {
+    if (single_.size() > 0) {
+        scale_rows(right, X, single_.data(), run);
+        graph_.sparse.multiply(single_.data(), Y, run);
+    } else {
+        scale_rows(right, X, scaled_.data(), run);
+        if (graph_.dense.n() > 0) {
+            graph_.dense.multiply(scaled_.data(), Y, run);
+        } else {
+            graph_.sparse.multiply(scaled_.data(), Y, run);
+        }
+    }
+    scale_rows(left, Y, Y, run);
 }
 
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const Name& name, double end, Run& run) {
@@ -568,12 +588,7 @@ std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options
     if (is_dense(set, options)) return 8 * p * p;
     if (set.W) return 64 * set.W->n_stored();
     const std::int64_t K = std::min(options.n_neighbors, p - 1);
-    return p * (16 * (2 * K + 1) + 40);
-}
-
-std::int64_t handing_over_memory(const DiscSet& set, const fastfs_disc_options& options) {
-    const std::int64_t p = set.n_features, K = std::min(options.n_neighbors, p - 1);
-    return set.W || is_dense(set, options) ? 0 : p * (12 * (2 * K + 1) + 8);
+    return p * (12 * (2 * K + 1) + 40);
 }
 
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run) {

@@ -50,11 +50,28 @@ struct Graph {
     Numbers by_feature(Numbers of_rows) const;
     Numbers by_row(Numbers of_features) const;
 
-    // Y = diag(left) W diag(right) X for a block X, which is destroyed.
-    void multiply(const Numbers& left, double* X, const Numbers& right, double* Y, Run& run) const;
-
     // diag(left) W diag(right) x
     Numbers times(const Numbers& left, const Numbers& x, const Numbers& right, Run& run) const;
+};
+
+// Products of a graph with blocks, for which it has room.
+class GraphProducts {
+  public:
+    enum class Precision {
+        kDouble,
+        kSingle  // of X alone. A sparse graph of many features reads its rows at random places, from L3 if they fit.
+    };
+    GraphProducts(const Graph& graph, Precision precision);
+
+    // Y = diag(left) W diag(right) X
+    void multiply(const Numbers& left, const double* X, const Numbers& right, double* Y, Run& run);
+
+    static std::int64_t memory(std::int64_t n_features);
+
+  private:
+    const Graph& graph_;
+    Buffer<double> scaled_;
+    Buffer<float> single_;
 };
 
 // options.graph is not FASTFS_GRAPH_AUTO; end: the share of the call that is finished afterwards.
@@ -66,9 +83,6 @@ bool is_dense(const DiscSet& set, const fastfs_disc_options& options);
 
 // Bytes of a set's graph, which becomes part of the result if it is sparse.
 std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options);
-
-// Bytes besides while it does.
-std::int64_t handing_over_memory(const DiscSet& set, const fastfs_disc_options& options);
 
 // Bytes besides while it is made.
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run);

@@ -225,7 +225,11 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
         for (; size + kBlock <= most; size += kBlock) {
             run.checkpoint();
-            for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
+            parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+                for (std::int64_t i = chunk * kChunk; i < std::min((chunk + 1) * kChunk, n); ++i) {
+                    std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
+                }
+            });
             apply(X.data(), W.data());
             std::copy_n(coupling.data(), size * kBlock, H.data());
             inner_products(n, kBlock, X.data(), kBlock, W.data(), &H[at(size * kBlock)], run);
@@ -280,6 +284,14 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
     }
 }
 
+void multiply_rows(const SparseSymmetric& A, auto product, const auto* X, double* Y, Run& run) {
+    parallel_for(run, ceil_div(A.n, kSparseRows), [&](std::int64_t task, int) {
+        const std::int64_t first = task * kSparseRows;
+        product(A.begins.data() + first, A.columns.data(), A.values.data(), std::min(kSparseRows, A.n - first), X,
+                Y + first * kBlock);
+    });
+}
+
 bool is_small(std::int64_t n, std::int64_t k) { return n <= kSmall || 2 * (basis_size(k) + kBlock) > n; }
 
 }  // namespace
@@ -311,12 +323,11 @@ std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k) {
 }
 
 void SparseSymmetric::multiply(const double* X, double* Y, Run& run) const {
-    const auto product = isa().blocks->multiply_sparse;
-    parallel_for(run, ceil_div(n, kSparseRows), [&](std::int64_t task, int) {
-        const std::int64_t first = task * kSparseRows;
-        product(begins.data() + first, columns.data(), values.data(), std::min(kSparseRows, n - first), X,
-                Y + first * kBlock);
-    });
+    multiply_rows(*this, isa().blocks->multiply_sparse, X, Y, run);
+}
+
+void SparseSymmetric::multiply(const float* X, double* Y, Run& run) const {
+    multiply_rows(*this, isa().blocks->multiply_sparse_single, X, Y, run);
 }
 
 DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)

@@ -46,6 +46,7 @@ struct SparseSymmetric {
     Buffer<std::int32_t> columns;  // ascending within a row
     Buffer<double> values;
     void multiply(const double* X, double* Y, Run& run) const;  // blocks
+    void multiply(const float* X, double* Y, Run& run) const;
 };
 
 // A symmetric dense matrix, and the same.

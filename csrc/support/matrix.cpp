@@ -258,13 +258,13 @@ void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column
             " (counted from 0); impute or drop it first"});
 }
 
-Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(description), name_(name) {
+Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool dense_row_list) : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
             "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not ", m_.dtype);
     require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is ", m_.reserved);
     require(m_.storage >= FASTFS_DENSE && m_.storage <= FASTFS_GENOTYPE,
             "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE, not ", m_.storage);
-    require(is_genotypes() || (!m_.row_list && !m_.col_list),
+    require(is_genotypes() || !(m_.col_list || (m_.row_list && !(is_dense() && dense_row_list))),
             "row_list and col_list select genotypes, but the storage of ", name, " is ", m_.storage);
     require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
             " x ", m_.n_cols);
@@ -279,8 +279,14 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name) : m_(descript
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };
-        require(reach(m_.n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "the strides of ", name,
-                ", ", m_.row_stride, " and ", m_.col_stride, " values, reach further than any memory");
+        std::int64_t n_rows = m_.n_rows;
+        for (std::int64_t r = 0; m_.row_list && r < m_.n_rows; ++r) {
+            require(m_.row_list[r] >= 0, "row_list of ", name, " has ", m_.row_list[r], " at position ", r,
+                    ", but places count from 0");
+            n_rows = std::max(n_rows, m_.row_list[r]);
+        }
+        require(reach(n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "the strides of ", name, ", ",
+                m_.row_stride, " and ", m_.col_stride, " values, reach further than any memory");
     }
 }
 

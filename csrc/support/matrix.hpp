@@ -27,8 +27,9 @@ inline const Name kY = Name::of_matrix(1, "Y");
 
 class Matrix {
   public:
-    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure).
-    explicit Matrix(const fastfs_matrix& description, const Name& name = kX);
+    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure). A dense matrix may
+    // have a row_list only where it is read by Values.
+    explicit Matrix(const fastfs_matrix& description, const Name& name = kX, bool dense_row_list = false);
 
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }
@@ -119,14 +120,15 @@ struct Block {
     std::int64_t row_stride, col_stride;
 };
 
-// The values of a matrix that isn't sparse: dense ones are read where they are, and genotypes are decoded.
+// The values of a matrix that isn't sparse: dense ones are read where they are, unless their rows are listed, and
+// genotypes are decoded.
 template <class T>
 class Values {
   public:
     explicit Values(const fastfs_matrix& m) : m_(&m) {}
 
     T operator()(std::int64_t r, std::int64_t c) const {
-        if (m_->storage == FASTFS_DENSE) return dense(r, c)[0];
+        if (m_->storage == FASTFS_DENSE) return dense(m_->row_list ? m_->row_list[r] : r, c)[0];
         T value;
         const unsigned char* of = snp(*m_, c);
         decode(*m_, r, r + 1, &of, 1, &value, 1);
@@ -135,9 +137,17 @@ class Values {
 
     // Rows r0..r1 - 1 of columns c0..c1 - 1: in X, or in `room` until its next use.
     Block<T> block(std::int64_t r0, std::int64_t r1, std::int64_t c0, std::int64_t c1, Buffer<T>& room) const {
-        if (m_->storage == FASTFS_DENSE) return {dense(r0, c0), m_->row_stride, m_->col_stride};
+        if (stay()) return {dense(r0, c0), m_->row_stride, m_->col_stride};
         const std::int64_t n = c1 - c0;
         if (room.size() < (r1 - r0) * n) room = Buffer<T>((r1 - r0) * n);
+        if (m_->storage == FASTFS_DENSE) {
+            for (std::int64_t r = r0; r < r1; ++r) {
+                const T* from = dense(m_->row_list[r], c0);
+                T* to = room.data() + (r - r0) * n;
+                for (std::int64_t c = 0; c < n; ++c) to[c] = from[c * m_->col_stride];
+            }
+            return {room.data(), n, 1};
+        }
         const unsigned char* snps[kSnps];
         for (std::int64_t k = 0; k < n; k += kSnps) {
             const std::int64_t size = std::min(kSnps, n - k);
@@ -147,14 +157,16 @@ class Values {
         return {room.data(), n, 1};
     }
 
-    // The rows that a block of so many columns may have, or the columns of so many rows: any number of a dense matrix,
-    // and so few genotypes that they stay in a cache.
+    // The rows that a block of so many columns may have, or the columns of so many rows: any number of values that stay
+    // where they are, and so few others that they fit a cache.
     std::int64_t most(std::int64_t across) const {
-        return m_->storage == FASTFS_DENSE ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
+        return stay() ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
     }
 
   private:
     static constexpr std::int64_t kSnps = 64, kDecoded = 1 << 14;
+
+    bool stay() const { return m_->storage == FASTFS_DENSE && !m_->row_list; }
 
     const T* dense(std::int64_t r, std::int64_t c) const {
         return static_cast<const T*>(m_->values) + r * m_->row_stride + c * m_->col_stride;

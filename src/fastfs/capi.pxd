@@ -501,9 +501,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *bandwidths
         const double *scores
         int64_t n_stored
-        const int64_t *indptr
-        const int64_t *indices
-        const double *weights
         int32_t graph
         int32_t graph_reason
         int64_t dense_bytes
@@ -512,6 +509,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double graph_recall
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
     fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
+    fastfs_status fastfs_disc_graph(const fastfs_disc *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
     fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_stream **stream)

@@ -466,6 +466,13 @@ void test_block_products() {
         }
         std::vector<double> from_sparse(X.size()), from_dense(X.size());
         A.multiply(X.data(), from_sparse.data(), run);
+        // The same of a block in single precision, to the bit.
+        const std::vector<float> single(X.begin(), X.end());
+        const std::vector<double> rounded(single.begin(), single.end());
+        std::vector<double> from_single(X.size()), from_rounded(X.size());
+        A.multiply(single.data(), from_single.data(), run);
+        A.multiply(rounded.data(), from_rounded.data(), run);
+        CHECK(from_single == from_rounded);
         core::Buffer<double> copy(n * n);
         std::copy(dense.begin(), dense.end(), copy.data());
         const core::DenseSymmetric B(n, std::move(copy), run);

@@ -1,8 +1,10 @@
 // DiSC through fastfs.hpp: the same from samples, neighbours and graphs, and for any number of threads; what is refused
 // leaves nothing behind. Exits with 77 (skipped) if FASTFS_ISA names a set that this machine hasn't.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -98,10 +100,20 @@ void test_routes(int graph) {
     std::vector<fastfs::disc_set> by_neighbors, by_graph;
     for (const auto& n : near) by_neighbors.push_back(fastfs::disc_neighbors(n, kFeatures, 4));
     CHECK(same(found, fastfs::disc(by_neighbors, options, threads(2)), 1e-10));
+    struct Entries {
+        std::vector<std::int32_t> indptr = std::vector<std::int32_t>(kFeatures + 1), indices;
+        std::vector<double> weights;
+    };
+    std::vector<Entries> entries(3);
     std::vector<fastfs::matrix> W;
     for (std::int64_t s = 0; s < 3; ++s) {
         const auto result = found.result(s);
-        W.push_back(fastfs::matrix::csr(result.weights, result.indices, result.indptr, kFeatures, kFeatures));
+        Entries& own = entries[static_cast<std::size_t>(s)];
+        own.weights.resize(static_cast<std::size_t>(result.n_stored));
+        own.indices.resize(own.weights.size());
+        found.graph(s, own.indptr.data(), own.indices.data(), own.weights.data(), threads(2));
+        W.push_back(
+            fastfs::matrix::csr(own.weights.data(), own.indices.data(), own.indptr.data(), kFeatures, kFeatures));
     }
     for (const auto& w : W) by_graph.push_back(fastfs::disc_graph(w, 4));
     CHECK(same(found, fastfs::disc(by_graph, options, threads(2)), 1e-10));
@@ -239,6 +251,77 @@ void test_scaling() {
     }
 }
 
+// Rows of one table, in place of a copy of each set, have the same bits.
+template <class T>
+void test_listed_rows(int graph, bool by_column) {
+    const std::vector<T> sets[] = {samples<T>(30, 1), samples<T>(90, 2)};
+    const std::int64_t n = 2 * kSamples, row_stride = by_column ? 1 : kFeatures, col_stride = by_column ? n : 1;
+    std::vector<T> table(static_cast<std::size_t>(n * kFeatures));
+    std::vector<std::int64_t> places(n);
+    std::iota(places.begin(), places.end(), std::int64_t{0});
+    std::shuffle(places.begin(), places.end(), std::mt19937(3));
+    for (std::int64_t r = 0; r < n; ++r) {
+        for (std::int64_t i = 0; i < kFeatures; ++i) {
+            table[static_cast<std::size_t>(places[static_cast<std::size_t>(r)] * row_stride + i * col_stride)] =
+                sets[r / kSamples][static_cast<std::size_t>(r % kSamples * kFeatures + i)];
+        }
+    }
+    const fastfs::matrix X(table.data(), n, kFeatures, row_stride, col_stride), a(sets[0].data(), kSamples, kFeatures),
+        b(sets[1].data(), kSamples, kFeatures), some = X.rows(places.data(), kSamples),
+                                                others = X.rows(places.data() + kSamples, kSamples);
+    for (const int scaling : {FASTFS_DISC_SCALING_NONE, FASTFS_DISC_SCALING_STANDARD}) {
+        auto options = fastfs::default_disc_options();
+        options.graph = graph;
+        options.scaling = scaling;
+        options.n_vectors = 4;
+        const fastfs::disc listed({fastfs::disc_samples(some, 4), fastfs::disc_samples(others, 4)}, options,
+                                  threads(2)),
+            copied({fastfs::disc_samples(a, 4), fastfs::disc_samples(b, 4)}, options, threads(2));
+        CHECK(same(listed, copied, 0));
+    }
+}
+
+// The graph of a fit, with both kinds of indices.
+void test_graph() {
+    const auto A = samples<double>(30, 1), B = samples<double>(90, 2);
+    const fastfs::matrix a(A.data(), kSamples, kFeatures), b(B.data(), kSamples, kFeatures);
+    const std::vector<fastfs::disc_set> sets{fastfs::disc_samples(a, 4), fastfs::disc_samples(b, 4)};
+    for (const int graph : {FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}) {
+        auto options = fastfs::default_disc_options();
+        options.graph = graph;
+        const fastfs::disc fitted(sets, options, threads(2));
+        const auto stored = static_cast<std::size_t>(fitted.result(1).n_stored);
+        std::vector<std::int32_t> indptr(kFeatures + 1), indices(stored);
+        std::vector<std::int64_t> long_indptr(kFeatures + 1), long_indices(stored);
+        std::vector<double> weights(stored), again(stored);
+        fitted.graph(1, indptr.data(), indices.data(), weights.data(), threads(2));
+        fitted.graph(1, long_indptr.data(), long_indices.data(), again.data());
+        CHECK(std::equal(indptr.begin(), indptr.end(), long_indptr.begin()) && weights == again);
+        CHECK(std::equal(indices.begin(), indices.end(), long_indices.begin()));
+        CHECK(indptr.front() == 0 && indptr.back() == static_cast<std::int64_t>(stored));
+        for (std::size_t i = 0; i < kFeatures; ++i) {
+            const auto first = indices.begin() + indptr[i], last = indices.begin() + indptr[i + 1];
+            CHECK(std::is_sorted(first, last) && std::binary_search(first, last, static_cast<std::int32_t>(i)));
+        }
+    }
+    auto options = fastfs::default_disc_options();
+    options.graph = FASTFS_GRAPH_DENSE;
+    fastfs_disc* dense = nullptr;
+    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &dense));
+    std::int64_t index = 0;
+    double weight = 0;
+    CHECK(fastfs_disc_graph(dense, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);  // it has no entries
+    fastfs_disc_free(dense);
+    options.graph = FASTFS_GRAPH_KNN;
+    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &dense));
+    CHECK(fastfs_disc_graph(dense, 2, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_graph(dense, 0, 16, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_graph(dense, 0, 64, nullptr, &index, nullptr, &weight) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_graph(nullptr, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
+    CHECK(index == 0 && weight == 0);
+    fastfs_disc_free(dense);
+}
+
 void test_refusals() {
     auto A = samples<double>(30, 1), B = samples<double>(90, 2);
     const fastfs::matrix a(A.data(), kSamples, kFeatures), b(B.data(), kSamples, kFeatures),
@@ -258,6 +341,9 @@ void test_refusals() {
     CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(b, 210)}, options); }));
     CHECK(
         refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_set(FASTFS_DISC_SET_INIT)}, options); }));
+    const std::vector<std::int64_t> places{0, -1};
+    const fastfs::matrix listed = a.rows(places.data(), 2);
+    CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(listed)}, options); }));
     B[777] = std::numeric_limits<double>::quiet_NaN();
     CHECK(refused([&] { fastfs::disc(Sets{fastfs::disc_samples(a), fastfs::disc_samples(b)}, options); }));
 
@@ -300,7 +386,10 @@ int main() {
     for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
         test_routes<float>(graph);
         test_routes<double>(graph);
+        test_listed_rows<float>(graph, false);
+        test_listed_rows<double>(graph, true);
     }
+    test_graph();
     for (int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN}) {
         test_streams<float>(600, kFeatures, graph, false);
         test_streams<double>(600, kFeatures, graph, false);

@@ -154,10 +154,16 @@ Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, cons
         bytes.add(r.bandwidths, p);
         bytes.add(r.trivial, r.n_vectors);
         bytes.add(r.warnings);
-        if (r.indptr) {
-            bytes.add(r.indptr, p + 1);
-            bytes.add(r.indices, r.n_stored);
-            bytes.add(r.weights, r.n_stored);
+        if (r.n_stored > 0) {
+            std::vector<std::int64_t> indptr(static_cast<std::size_t>(p + 1)),
+                indices(static_cast<std::size_t>(r.n_stored));
+            std::vector<double> weights(indices.size());
+            expect(
+                fastfs_disc_graph(fitted, s, 64, nullptr, indptr.data(), indices.data(), weights.data()) == FASTFS_OK,
+                "fastfs_disc_graph", "it fails");
+            bytes.add(indptr);
+            bytes.add(indices);
+            bytes.add(weights);
         }
         if (!finite) continue;
         expect_finite(r.scores, p, name, "score");

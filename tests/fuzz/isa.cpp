@@ -242,6 +242,13 @@ void try_blocks(Input& in, Random& random) {
             isa.blocks->multiply_sparse(begins.data(), columns.data(), A.data(), rows, X.data(), Y.data());
         },
         Array<double>(rows * kBlock));
+    const auto single = draw_numbers<float>(random, m * kBlock);
+    compare(
+        "multiply_sparse_single",
+        [&](const Isa& isa, Array<double>& Y) {
+            isa.blocks->multiply_sparse_single(begins.data(), columns.data(), A.data(), rows, single.data(), Y.data());
+        },
+        Array<double>(rows * kBlock));
 }
 
 template <class T>

@@ -114,13 +114,25 @@ void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, st
     for (; i < rows; ++i) add_transposed<1>(A + i * ld, ld, m, W + i * kBlock, P);
 }
 
+inline Part part_of(const double* row, int p) { return part(row, p); }
+inline Part part_of(const float* row, int p) {
+    typedef float Single __attribute__((vector_size(kPartLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+    return __builtin_convertvector(*reinterpret_cast<const Single*>(row + p * kPartLanes), Part);
+}
+
+template <class T>
 void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
-                     const double* X, double* Y) {
+                     const T* X, double* Y) {
+    // Rows of X lie anywhere, and the end of a row of A keeps the processor from looking so far ahead.
+    constexpr std::int64_t kAhead = 32;
+    const std::int64_t last = begins[rows] - 1;
     for (std::int64_t i = 0; i < rows; ++i) {
         Part even[kParts] = {}, odd[kParts] = {};
         const auto add = [&](Part(&to)[kParts], std::int64_t entry) {
+            const std::int64_t ahead = entry + kAhead < last ? entry + kAhead : last;
+            __builtin_prefetch(X + std::int64_t{columns[ahead]} * kBlock);
             for (int p = 0; p < kParts; ++p)
-                to[p] += values[entry] * part(X + std::int64_t{columns[entry]} * kBlock, p);
+                to[p] += values[entry] * part_of(X + std::int64_t{columns[entry]} * kBlock, p);
         };
         std::int64_t e = begins[i];
         for (; e + 2 <= begins[i + 1]; e += 2) {
@@ -136,6 +148,6 @@ void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, co
 
 extern const BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME);
 constexpr BlockKernels FASTFS_GLUE(blocks_, FASTFS_ISA_NAME) = {multiply, multiply_panel, multiply_transposed,
-                                                                multiply_sparse};
+                                                                multiply_sparse<double>, multiply_sparse<float>};
 
 }  // namespace fastfs::core

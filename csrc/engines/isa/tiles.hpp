@@ -85,9 +85,12 @@ struct BlockKernels {
     // P (m x kBlock) = A' W
     void (*multiply_transposed)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                                 double* P);
-    // Y (rows x kBlock) = A X for rows of a CSR matrix: begins is that of the first of them.
+    // Y (rows x kBlock) = A X for rows of a CSR matrix: begins is that of the first of them. X may be in single
+    // precision; sums are in double.
     void (*multiply_sparse)(const std::int64_t* begins, const std::int32_t* columns, const double* values,
                             std::int64_t rows, const double* X, double* Y);
+    void (*multiply_sparse_single)(const std::int64_t* begins, const std::int32_t* columns, const double* values,
+                                   std::int64_t rows, const float* X, double* Y);
 };
 
 // Values in a row of packed samples are a multiple of this, 64 bytes: a register of any set.

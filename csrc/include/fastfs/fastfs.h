@@ -177,7 +177,8 @@ typedef struct fastfs_matrix {
     const void* indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
     int32_t reserved;    /* 0 */
-    const int64_t* row_list; /* genotypes only: n_rows samples by their places in a SNP, in any order; NULL: all */
+    const int64_t* row_list; /* genotypes, and dense X of a fastfs_disc_set: n_rows samples by their places in a SNP, or
+                                among rows, in any order; NULL: all */
     const int64_t* col_list; /* genotypes only: n_cols SNPs by their places after `values`; NULL: all */
 } fastfs_matrix;
 #define FASTFS_MATRIX_INIT \
@@ -900,7 +901,7 @@ typedef struct fastfs_disc_stream fastfs_disc_stream;
  * these that is given. All sets have the same features. */
 typedef struct fastfs_disc_set {
     size_t struct_size;
-    const fastfs_matrix* X;   /* samples x features: dense, CSR or CSC */
+    const fastfs_matrix* X;   /* samples x features: dense, also some rows of a table by row_list, CSR or CSC */
     const fastfs_matrix* W;   /* a graph: features x features, CSR, symmetric, not negative */
     const int64_t* neighbors; /* features x n_neighbors, as of fastfs_nearest_features (may be approximate) */
     const double* distances;
@@ -986,17 +987,13 @@ typedef struct fastfs_disc_result {
     const double* diffusion;    /* n_components x n_features: diffusion vectors, unit norm */
     const double* bandwidths;   /* n_features: eps_i; NULL if W was given */
     const double* scores;       /* n_features: of this set */
-    /* the graph that was used, in symmetric form W: n_stored entries of CSR; NULL if dense */
-    int64_t n_stored;
-    const int64_t* indptr;
-    const int64_t* indices;
-    const double* weights;
-    int32_t graph;        /* FASTFS_GRAPH_DENSE, _KNN or _LISTS: the graph of the sets that have only X */
-    int32_t graph_reason; /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
-    int64_t dense_bytes;  /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
-    const double* mean;   /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
-    const double* scale;  /* n_features, of all sets: divided by */
-    double graph_recall;  /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
+    int64_t n_stored;           /* entries of the graph that was used; 0 if dense */
+    int32_t graph;              /* FASTFS_GRAPH_DENSE, _KNN or _LISTS: the graph of the sets that have only X */
+    int32_t graph_reason;       /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
+    int64_t dense_bytes;        /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
+    const double* mean;         /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
+    const double* scale;        /* n_features, of all sets: divided by */
+    double graph_recall; /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
 } fastfs_disc_result;
 #define FASTFS_DISC_RESULT_INIT  \
     {sizeof(fastfs_disc_result), \
@@ -1017,9 +1014,6 @@ typedef struct fastfs_disc_result {
      NULL,                       \
      NULL,                       \
      0,                          \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
      0,                          \
      0,                          \
      0,                          \
@@ -1035,6 +1029,10 @@ FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_
                                          fastfs_disc** fitted);
 /* The arrays are those of `fitted` and live as long. */
 FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result);
+/* The graph that was used, in symmetric form W, unless it is dense: CSR, columns ascending. index_bits: 32 or 64, of
+ * indptr (n_features + 1) and indices (n_stored, as weights). */
+FASTFS_API fastfs_status fastfs_disc_graph(const fastfs_disc* fitted, int64_t set, int32_t index_bits,
+                                           const fastfs_run* run, void* indptr, void* indices, double* weights);
 /* The mean and scale (n_features each) of FASTFS_DISC_SCALING_STANDARD: for neighbors of scaled features. */
 FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
                                            double* mean, double* scale);

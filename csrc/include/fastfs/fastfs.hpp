@@ -125,6 +125,14 @@ class matrix {
         return m;
     }
 
+    // So many rows of a dense matrix, by their places: for disc_samples.
+    matrix rows(const std::int64_t* list, std::int64_t n_rows) const {
+        matrix m(*this);
+        m.m_.n_rows = n_rows;
+        m.m_.row_list = list;
+        return m;
+    }
+
     const fastfs_matrix* get() const { return &m_; }
     std::int64_t n_rows() const { return m_.n_rows; }
     std::int64_t n_cols() const { return m_.n_cols; }
@@ -874,6 +882,12 @@ class disc {
         disc_result found = FASTFS_DISC_RESULT_INIT;
         check(fastfs_disc_get(handle_.get(), set, &found));
         return found;
+    }
+    // See fastfs_disc_graph.
+    template <class Index>
+    void graph(std::int64_t set, Index* indptr, Index* indices, double* weights, const run& how = default_run()) const {
+        static_assert(sizeof(Index) == 4 || sizeof(Index) == 8, "sparse indices have 32 or 64 bits");
+        check(fastfs_disc_graph(handle_.get(), set, 8 * sizeof(Index), &how, indptr, indices, weights));
     }
 
   private:

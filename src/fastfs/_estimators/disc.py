@@ -13,7 +13,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, decoded, not_finite
-from fastfs._inputs.source import is_genotypes, stack
+from fastfs._inputs.source import stack
 from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
@@ -421,10 +421,11 @@ class DiSC(_KernelSelector):
 
 
 def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
-    """Return the samples of each class as a set."""
-    if not is_genotypes(table):  # of which no copy is made
-        n_bytes = (table.data if hasattr(table, "tocsr") else table).nbytes
-        run.take(n_bytes, "a copy of X by classes needs", "give float32")
+    """Return the samples of each class as a set, of sparse X a copy."""
+    if isinstance(table, np.ndarray):
+        return [{"X": table, "rows": np.flatnonzero(labels == c)} for c in range(len(classes))]
+    if hasattr(table, "tocsr"):
+        run.take(table.data.nbytes, "a copy of X by classes needs", "give float32")
     return [{"X": table[labels == c]} for c in range(len(classes))]
 
 

@@ -202,8 +202,8 @@ def disc(
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
     names = [f"set {s}" for s in range(len(given))]  # as the core calls them
     if graphs is not None:
-        return fit([{"W": _as_graph(W, run)} for W in graphs], names, options, run).deliver()
-    return fit([{"X": X} for X in _as_sets(given, run)], names, options, run).deliver()
+        return fit([{"W": _as_graph(W, run)} for W in graphs], names, options, run, with_graphs=True).deliver()
+    return fit([{"X": X} for X in _as_sets(given, run)], names, options, run, with_graphs=True).deliver()
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
@@ -287,11 +287,16 @@ def _by_rows(block: Any, run: Run) -> Any:
     return block.tocsr() if hasattr(block, "tocsr") else block
 
 
-def fit(sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run) -> Outcome[DiSCResult]:
-    """Compare sets, each with its samples `X` or its graph `W`; warnings call them by `names`, errors by number."""
+def fit(
+    sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run, *, with_graphs: bool = False
+) -> Outcome[DiSCResult]:
+    """Compare sets, each with its samples `X`, of which `rows` may name some, or its graph `W`.
+
+    Warnings call them by `names`, errors by number. Graphs are part of the result on demand, as they are large.
+    """
     recall = _complete(sets, options, run)
     n_features = _n_features(sets[0])
-    results = core().disc(sets, options.core(), run)
+    results = core().disc(sets, options.core(), run, with_graphs)
     if "W" in sets[0]:
         used, reason = "given", "graphs hold affinities already"
     else:
@@ -383,6 +388,8 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
             name="pynndescent",
         ) from error
     X = decoded(given["X"], run)
+    if "rows" in given:
+        X = X[given["rows"]]
     p = X.shape[1]
     k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)
     with np.errstate(all="ignore"):
@@ -522,7 +529,6 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, re
         return np.array([np.concatenate([r, np.zeros((most - len(r), *r.shape[1:]))]) for r in rows], dtype=dtype)
 
     significance, trivial = padded("significance", np.float64), padded("trivial", bool)
-    sparse = results[0]["indptr"] is not None
     set_scores = stacked("scores")
     return DiSCResult(
         scores=set_scores.max(axis=0),
@@ -538,7 +544,7 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, re
         gap=stacked("gap"),
         n_connected_components=stacked("n_connected", np.int64),
         bandwidths=None if results[0]["bandwidths"] is None else stacked("bandwidths"),
-        graphs=[_to_csr(found) for found in results] if sparse else None,
+        graphs=[_to_csr(found) for found in results] if "graph_entries" in results[0] else None,
         graph_recall=recall,
         mean=results[0]["mean"],
         scale=results[0]["scale"],
@@ -551,7 +557,7 @@ def _to_csr(found: dict[str, Any]) -> Any:
     from scipy.sparse import csr_matrix
 
     p = len(found["scores"])
-    return csr_matrix((found["weights"], found["indices"], found["indptr"]), shape=(p, p))
+    return csr_matrix(found["graph_entries"], shape=(p, p))
 
 
 def nearest_features(

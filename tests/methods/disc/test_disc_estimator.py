@@ -185,6 +185,20 @@ def test_chunks_and_sparse():
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("graph", ["dense", "knn", "lists"])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("scaling", [None, "standard"])
+def test_rows_of_classes_anywhere(graph, order, scaling):
+    """Rows are read where they are, with the bits of a table for each class."""
+    y = np.random.default_rng(3).permutation(Y)
+    table = np.asarray(X, dtype=np.float32, order=order)
+    how = HOW | {"graph": graph, "scaling": scaling, "n_neighbors": 5}
+    fitted, apart = DiSC(**how).fit(table, y), fastfs.disc([table[y == c] for c in (0, 1)], **how)
+    np.testing.assert_array_equal(fitted.vectors_, apart.vectors)
+    np.testing.assert_array_equal(fitted.significance_, apart.significance)
+    np.testing.assert_array_equal(fitted.bandwidths_, apart.bandwidths)
+
+
 def test_pipeline_and_search():
     pipeline = make_pipeline(DiSC(10, **HOW), LogisticRegression())
     search = GridSearchCV(pipeline, {"disc__n_components": [2, 3]}, cv=2).fit(X, Y)
@@ -248,9 +262,9 @@ def test_bad_types():
         DiSC(n_groups=2, drop_largest=1, **HOW).fit(X, Y)
 
 
-def test_the_copy_by_classes_counts():
+def test_the_copy_of_sparse_rows_counts():
     with pytest.raises(MemoryError, match="a copy of X by classes needs 48000 bytes"):
-        DiSC(max_memory="40K", **HOW).fit(X, Y)
+        DiSC(max_memory="40K", **HOW).fit(sparse.csr_matrix(X), Y)
 
 
 def test_a_failed_fit_leaves_the_earlier_one():
