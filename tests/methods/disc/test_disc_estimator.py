@@ -192,7 +192,7 @@ def test_rows_of_classes_anywhere(graph, order, scaling):
     """Rows are read where they are, with the bits of a table for each class."""
     y = np.random.default_rng(3).permutation(Y)
     table = np.asarray(X, dtype=np.float32, order=order)
-    how = HOW | {"graph": graph, "scaling": scaling, "n_neighbors": 5}
+    how = HOW | {"graph": graph, "scaling": scaling, "n_neighbors": 12}
     fitted, apart = DiSC(**how).fit(table, y), fastfs.disc([table[y == c] for c in (0, 1)], **how)
     np.testing.assert_array_equal(fitted.vectors_, apart.vectors)
     np.testing.assert_array_equal(fitted.significance_, apart.significance)
