@@ -33,6 +33,14 @@ std::int64_t lowest_of_best(const std::vector<double>& c, const std::vector<char
     return begin;
 }
 
+// Of the scores, of which captured shares are told.
+double sum_of(const std::vector<double>& scores) {
+    double total = 0;
+    for (const double c : scores) total += c;
+    require(std::isfinite(total), "the scores add up to more than the largest number: scale the columns, or normalize");
+    return total;
+}
+
 void keep_choice(fastfs_projse_result& result, std::int64_t j, double score, double rival, double first) {
     const std::int64_t t = result.n_selected++;
     result.selected[t] = j;
@@ -66,8 +74,8 @@ class Projection {
 
     // Until nothing is left, or less than `eps` of the first score.
     void choose(double eps, fastfs_projse_result& result) {
-        double total = 0, first = 0;
-        for (double c : c_) total += c;
+        const double total = sum_of(c_);
+        double first = 0;
         for (t_ = 0; t_ < std::min(n_select_, r_);) {
             run_.checkpoint(share(t_, n_select_));
             const Choice choice = next();
@@ -310,8 +318,8 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
     run.step("choice", 1.0);
     const std::int64_t n_select = std::min(o.n_select, n);
     std::copy(c.begin(), c.end(), result.scores);
-    double total = 0, captured = 0, first = 0;
-    for (double x : c) total += x;
+    const double total = sum_of(c);
+    double captured = 0, first = 0;
     std::vector<char> chosen(at(n), 0);
     Buffer<double> L(n * n_select);
     result.rank = n_select == n ? n : -1;

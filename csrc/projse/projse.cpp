@@ -36,8 +36,8 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
             for (std::int64_t j = 0; j < n; ++j) {
                 const double d = columns.mean[at(j)] - columns.mean[at(k)];
                 const double between = o.center ? 0.0 : static_cast<double>(n_rows) * d * d;
-                const double within = columns.squares[at(j)] + columns.squares[at(k)] - 2 * products[j];
-                if (j != k) sum += std::sqrt(std::max(within, 0.0) + between);
+                const double within = squared_distance(columns.squares[at(j)], columns.squares[at(k)], products[j]);
+                if (j != k) sum += std::sqrt(within + between);
             }
         }
         return sum / static_cast<double>(n) / static_cast<double>(n);

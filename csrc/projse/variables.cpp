@@ -71,7 +71,7 @@ void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, c
         double* column = tile + j * n_t;
         for (std::int64_t i = 0; i < n_t; ++i) {
             const double d = a.mean[at(i)] - mean, between = o.center ? 0.0 : n_rows * d * d;
-            column[i] = std::max(a.squares[at(i)] + square - 2 * column[i], 0.0) + between;
+            column[i] = squared_distance(a.squares[at(i)], square, column[i]) + between;
         }
     }
 }
@@ -137,6 +137,7 @@ double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const s
     if (o.sigma_rule == FASTFS_PROJSE_SIGMA_SQRT_ROWS) return std::sqrt(static_cast<double>(n_rows));
     const double sigma = mean_distance();
     require(sigma > 0, "all columns of the target are equal: there are no distances to take sigma from, give a number");
+    require(std::isfinite(sigma), "the squares of distances between columns are out of range: scale the columns");
     return sigma;
 }
 

@@ -1,6 +1,7 @@
 // Step 2 of ProjSe: kernels between variables, from the sums over the rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -20,6 +21,9 @@ struct Variables {
     Variables() = default;
     Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_rows, bool center);
 };
+
+// |a - b|^2 from inner products. The two squares may add up to more than the largest number while their distance is 0.
+inline double squared_distance(double aa, double bb, double ab) { return std::max((aa - ab) + (bb - ab), 0.0); }
 
 // Refuses variables of which none has values.
 void require_candidates(const Variables& v, const Name& matrix, bool center);

@@ -3,10 +3,12 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "call.hpp"
+#include "textbook.hpp"
 
 namespace fuzz {
 namespace {
@@ -140,6 +142,138 @@ Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
     return all;
 }
 
+// Steps 1 to 3 of the paper on a dense graph: the random walk P, similar to the symmetric S; `error` bounds that of S.
+struct Walk {
+    Square P;
+    Eigenpairs of_S;
+    std::vector<double> roots;  // of g, by which S and P differ
+    double error, spread;       // the latter: of the roots, the largest by the least
+    bool falls_apart;
+};
+
+Walk textbook_walk(const Table& X, const fastfs_disc_options& o) {
+    const std::int64_t p = X.d, k = std::min(o.bandwidth_neighbors, p - 1);
+    Square W(p), P(p), S(p);
+    double error = 0;
+    std::vector<double> widths, q(at(p)), g(q), roots;
+    for (std::int64_t i = 0; i < p; ++i) {
+        std::vector<double> others;
+        double norm = 0;
+        for (std::int64_t j = 0; j < p; ++j) {
+            for (std::int64_t r = 0; r < X.n; ++r) W(i, j) += (X.at(r, i) - X.at(r, j)) * (X.at(r, i) - X.at(r, j));
+            if (j != i) others.push_back(W(i, j));
+        }
+        for (std::int64_t r = 0; r < X.n; ++r) norm += X.at(r, i) * X.at(r, i);
+        std::sort(others.begin(), others.end());
+        const double kth = others[at(k - 1)];
+        widths.push_back(kth > 0 ? kth : *std::upper_bound(others.begin(), others.end(), 0.0));
+        error = std::max(error, norm);
+    }
+    error = (X.m.dtype == FASTFS_FLOAT32 ? 0x1p-23 : 0x1p-52) * static_cast<double>(X.n + p + 64) *
+            (1 + error / *std::min_element(widths.begin(), widths.end()));
+    const Square D = W;
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (std::int64_t j = 0; j < p; ++j) {
+            W(i, j) = (std::exp(-D(i, j) / widths[at(i)]) + std::exp(-D(i, j) / widths[at(j)])) / 2;
+            q[at(i)] += W(i, j);
+        }
+    }
+    std::vector<bool> reached(q.size());  // from the first feature
+    reached[0] = true;
+    for (std::int64_t pass = 0; pass < p; ++pass) {
+        for (std::int64_t e = 0; e < p * p; ++e) {
+            if (reached[at(e / p)] && W(e / p, e % p) > 0) reached[at(e % p)] = true;
+        }
+    }
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (std::int64_t j = 0; j < p; ++j) {
+            P(i, j) = W(i, j) / std::pow(q[at(i)] * q[at(j)], o.density);
+            g[at(i)] += P(i, j);
+        }
+    }
+    for (const double x : g) roots.push_back(std::sqrt(x));
+    for (std::int64_t i = 0; i < p; ++i) {
+        for (std::int64_t j = 0; j < p; ++j) {
+            S(i, j) = P(i, j) / (roots[at(i)] * roots[at(j)]);
+            P(i, j) /= g[at(i)];
+        }
+    }
+    // The sums q are from 1 to p, so that errors of affinities grow by p^2 at most.
+    const auto [low, high] = std::minmax_element(roots.begin(), roots.end());
+    const double spread = *high / *low;
+    const bool falls_apart = std::find(reached.begin(), reached.end(), false) != reached.end();
+    return {P, eigenpairs(S), roots, 4 * error * static_cast<double>(p * p) + 1e-12, spread, falls_apart};
+}
+
+// Eigenvalues of the walks move no more than S does. Significances also move by how far the spaces of the other sets'
+// diffusion vectors turn, so they are compared where a gap holds these, and where these are no copies of each other.
+void expect_walks(const Sets& all, const fastfs_disc_options& o, const fastfs_disc* fitted) {
+    const char* const name = "fastfs_disc_fit";
+    std::vector<Walk> walks;
+    for (const auto& X : all.tables) walks.push_back(textbook_walk(*X, o));
+    const std::int64_t p = walks.front().P.n;
+    std::vector<fastfs_disc_result> results(walks.size(), FASTFS_DISC_RESULT_INIT);
+    for (std::size_t s = 0; s < walks.size(); ++s) {
+        auto& r = results[s];
+        fastfs_disc_get(fitted, static_cast<std::int64_t>(s), &r);
+        if (r.graph != FASTFS_GRAPH_DENSE || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
+        const auto& values = walks[s].of_S.values;
+        for (std::int64_t k = 0; k <= r.n_components; ++k) {
+            expect_near(r.eigenvalues[k], values[at(p - 1 - k)], walks[s].error, name, "an eigenvalue");
+        }
+    }
+    for (std::size_t s = 0; s < walks.size(); ++s) {
+        std::vector<std::vector<double>> U;
+        double turned = 0;  // of the spaces, as an angle
+        for (std::size_t t = 0; t < walks.size(); ++t) {
+            if (t == s) continue;
+            const Square& vectors = walks[t].of_S.vectors;
+            const bool whole = o.constant == FASTFS_CONSTANT_PROJECT || walks[t].falls_apart;
+            const auto value = [&](std::int64_t k) { return walks[t].of_S.values[at(p - 1 - k)]; };
+            const std::int64_t d = results[t].n_components;
+            const double gap = std::min(value(d) - value(d + 1), whole ? 1.0 : value(0) - value(1));
+            turned += 2 * walks[t].error / std::max(gap, 1e-300) * walks[t].spread * walks[t].spread;
+            for (std::int64_t k = whole ? 0 : 1; k <= d; ++k) {
+                auto& u = U.emplace_back();
+                for (std::int64_t i = 0; i < p; ++i) {
+                    u.push_back(vectors(i, p - 1 - k) / walks[t].roots[at(i)]);
+                }
+                const double norm = std::sqrt(dot(u, u));
+                for (double& x : u) x /= norm;
+            }
+        }
+        // Q = I - U (U'U)^(-1) U'
+        const std::int64_t m = std::ssize(U);
+        Square of_U(m), Q(p);
+        for (std::int64_t a = 0; a < m; ++a) {
+            for (std::int64_t b = 0; b < m; ++b) of_U(a, b) = dot(U[at(a)], U[at(b)]);
+        }
+        const auto inner = eigenpairs(of_U);
+        if (inner.values.front() < 1e-6) continue;
+        turned *= std::sqrt(static_cast<double>(m) / inner.values.front());
+        const Square inverse = function_of(inner, [](double x) { return 1 / x; });
+        for (std::int64_t i = 0; i < p; ++i) {
+            for (std::int64_t j = 0; j < p; ++j) {
+                Q(i, j) = i == j;
+                for (std::int64_t e = 0; e < m * m; ++e) {
+                    Q(i, j) -= U[at(e / m)][at(i)] * inverse.entries[at(e)] * U[at(e % m)][at(j)];
+                }
+            }
+        }
+        Square A = multiply(walks[s].P, Q), transposed(p);
+        for (std::int64_t i = 0; i < p; ++i) {
+            for (std::int64_t j = 0; j < p; ++j) transposed(i, j) = A(j, i);
+        }
+        const auto squares = eigenpairs(multiply(transposed, A)).values;
+        const double size = walks[s].spread, of_A = 3 * size * walks[s].error + 2 * size * turned;
+        if (!(of_A < 1e-3)) continue;
+        for (std::int64_t k = 0; k < results[s].n_vectors; ++k) {  // squares, since a root near 0 has no digits
+            expect_near(results[s].significance[k] * results[s].significance[k], squares[at(p - 1 - k)],
+                        2 * size * of_A + of_A * of_A, name, "the square of a significance");
+        }
+    }
+}
+
 Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, const char* name) {
     Bytes bytes;
     for (std::int64_t s = 0; fitted && s < n_sets; ++s) {
@@ -174,7 +308,7 @@ Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, cons
 }
 
 void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_disc_options& o, std::int64_t p,
-              bool broken) {
+              bool broken, const Sets* all = nullptr) {
     fastfs_disc* fitted = nullptr;
     const std::int64_t n_sets = std::ssize(sets);
     fastfs_status status =
@@ -185,6 +319,10 @@ void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_
                          fastfs_disc_free(fitted);
                          fitted = nullptr;
                      }});
+    if (status == FASTFS_OK && all && all->moderate && o.graph != FASTFS_GRAPH_KNN && o.scaling == 0 && p <= 18 &&
+        std::all_of(sets.begin(), sets.end(), [](const auto& set) { return !set.custom; })) {
+        expect_walks(*all, o, fitted);
+    }
     fastfs_disc_free(fitted);
     expect(!broken || status == FASTFS_EINVAL, "fastfs_disc_fit", "a broken matrix is accepted");
     if (o.scaling != 0 || in.one_in(16)) {
@@ -228,7 +366,7 @@ void try_disc(Input& in) {
     const std::int64_t p = in.one_in(64) ? 3 : draw_size(in, 4);
     const auto o = draw_options(in);
     const Sets all = draw_sets(in, p, o);
-    try_sets(in, all.sets, o, p + 1, all.broken);
+    try_sets(in, all.sets, o, p + 1, all.broken, &all);
 }
 
 void try_disc_stream(Input& in) {

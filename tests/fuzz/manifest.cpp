@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "textbook.hpp"
 
 namespace fuzz {
 namespace {
@@ -98,6 +99,127 @@ class Results {
     std::vector<std::vector<std::int64_t>> ranks_;
 };
 
+// Equations (1) to (4) of the paper as printed, and how far rounding may move a score. They take roots and logarithms
+// of kernels by their inverses, so errors of entries come back multiplied by their condition.
+struct Problem {
+    std::vector<double> scores;
+    double tolerance = INFINITY;
+};
+
+Problem textbook_problem(const Square& K1, const Square& K2, double error) {
+    const std::int64_t d = K1.n;
+    if (!(error < 1)) return {};  // nor need entries be finite
+    const auto root = [](double x) { return std::sqrt(x); };
+    const auto inverse_root = [](double x) { return 1 / std::sqrt(x); };
+    const auto between = [](const Square& A, const Square& B) { return multiply(multiply(A, B), A); };
+    const Eigenpairs first = eigenpairs(K1), second = eigenpairs(K2);
+    double condition = 0, largest = 0;
+    for (const auto* one : {&first, &second}) {
+        if (!(one->values.front() > 0)) return {};
+        condition += one->values.back() / one->values.front();
+    }
+    error += 0x1p-52 * static_cast<double>(d);
+    if (error * condition > 1e-4) return {};  // hardly a digit is left
+    for (std::size_t k = 0; k < K1.entries.size(); ++k) largest = std::max(largest, K1.entries[k] + K2.entries[k]);
+    const Square to_M = between(function_of(first, inverse_root), K2);
+    const Eigenpairs M = eigenpairs(between(function_of(first, root), function_of(eigenpairs(to_M), root)));
+    const Square to_D = between(function_of(M, inverse_root), K1);
+    const Eigenpairs D =
+        eigenpairs(between(function_of(M, root), function_of(eigenpairs(to_D), [](double x) { return std::log(x); })));
+    const Square size = function_of(D, [](double x) { return std::abs(x); });
+    Problem problem{{}, error * condition * largest};
+    for (std::int64_t j = 0; j < d; ++j) problem.scores.push_back(size(j, j));
+    return problem;
+}
+
+// A kernel, of the rows with a label of these, by one scale; error: how far rounding may move an entry, relatively.
+Square textbook_kernel(const std::vector<std::unique_ptr<Table>>& chunks, const std::vector<std::int64_t>& labels,
+                       const std::vector<bool>& classes, const fastfs_manifest_scale& scale, std::int64_t number,
+                       double& error) {
+    const std::int64_t d = chunks.front()->d;
+    Square K(d);
+    std::vector<double> norms(at(d)), pairs;
+    std::int64_t n = 0;
+    for (const auto& X : chunks) {
+        for (std::int64_t r = 0; r < X->n; ++r) {
+            const bool own = classes[at(labels[at(n + r)])];
+            for (std::int64_t a = 0; a < d; ++a) {
+                norms[at(a)] += X->at(r, a) * X->at(r, a);
+                for (std::int64_t b = 0; own && b < d; ++b) {
+                    K(a, b) += (X->at(r, a) - X->at(r, b)) * (X->at(r, a) - X->at(r, b));
+                }
+            }
+        }
+        n += X->n;
+        if (X->m.dtype == FASTFS_FLOAT32) error = std::max(error, 0x1p-23);
+    }
+    for (std::int64_t a = 0; a < d; ++a) {
+        for (std::int64_t b = 0; b < d; ++b) {
+            if (a != b) pairs.push_back(std::sqrt(K(a, b)));
+        }
+    }
+    std::sort(pairs.begin(), pairs.end());
+    // The point between the two nearest of a sorted list.
+    const auto percentile = [&](double of) {
+        const double place = of / 100 * static_cast<double>(std::ssize(pairs) - 1);
+        const auto below = static_cast<std::size_t>(place), above = std::min(below + 1, pairs.size() - 1);
+        return pairs[below] + (place - static_cast<double>(below)) * (pairs[above] - pairs[below]);
+    };
+    const bool median = scale.rule == FASTFS_MANIFEST_SIGMA_MEDIAN;
+    const auto choose = [&] { return median ? scale.value * percentile(50) : percentile(scale.value); };
+    double sigma = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN ? scale.sigma[number] : choose();
+    if (sigma == 0) {  // then by the positive ones
+        pairs.erase(pairs.begin(), std::upper_bound(pairs.begin(), pairs.end(), 0.0));
+        sigma = choose();
+    }
+    error *=
+        static_cast<double>(n + 20 * d + 64) * (1 + *std::max_element(norms.begin(), norms.end()) / (sigma * sigma));
+    for (double& entry : K.entries) entry = std::exp(-entry / (2 * sigma * sigma));
+    for (std::int32_t time = 0; time < scale.normalize; ++time) {
+        std::vector<double> q(at(d));
+        for (std::int64_t i = 0; i < d; ++i) {
+            for (std::int64_t j = 0; j < d; ++j) q[at(i)] += K(i, j);
+        }
+        for (std::int64_t i = 0; i < d; ++i) {
+            for (std::int64_t j = 0; j < d; ++j) K(i, j) /= std::sqrt(q[at(i)] * q[at(j)]);
+        }
+    }
+    return K;
+}
+
+// Of all problems, each of two kernels.
+Problem textbook_scores(const std::vector<std::unique_ptr<Table>>& chunks, const std::vector<std::int64_t>& labels,
+                        std::int64_t C, const fastfs_manifest_options& o, const fastfs_manifest_scale& scale,
+                        double epsilon) {
+    Problem mean{std::vector<double>(at(chunks.front()->d)), 0};
+    const bool pairs = C == 2 || o.multiclass == FASTFS_MANIFEST_OVO;
+    std::vector<Problem> problems;
+    for (std::int64_t a = 0; a < C; ++a) {
+        for (std::int64_t b = pairs ? a + 1 : C - 1; b < C; ++b) {
+            std::vector<bool> own(at(C)), other(own.size(), !pairs);
+            own[at(a)] = true;
+            other[at(pairs ? b : a)] = pairs;
+            double error[2] = {epsilon, epsilon};
+            const auto K1 = textbook_kernel(chunks, labels, own, scale, pairs ? a : 2 * a, error[0]);
+            const auto K2 = textbook_kernel(chunks, labels, other, scale, pairs ? b : 2 * a + 1, error[1]);
+            problems.push_back(textbook_problem(K1, K2, std::max(error[0], error[1])));
+        }
+    }
+    for (const Problem& problem : problems) {
+        mean.tolerance += problem.tolerance / static_cast<double>(problems.size());
+        for (std::size_t j = 0; j < problem.scores.size(); ++j) {
+            mean.scores[j] += problem.scores[j] / static_cast<double>(problems.size());
+        }
+    }
+    return mean;
+}
+
+void expect_scores(const double* scores, const Problem& wanted, const char* name) {
+    for (std::size_t j = 0; j < wanted.scores.size() && std::isfinite(wanted.tolerance); ++j) {
+        expect_near(scores[j], wanted.scores[j], wanted.tolerance, name, "a score");
+    }
+}
+
 }  // namespace
 
 void try_manifest(Input& in) {
@@ -152,7 +274,20 @@ void try_manifest(Input& in) {
                                                         results.n_scales, run, results.results.data());
                          },
                          [&] { return results.bytes(); }, [&] { results.clear(); }});
-        if (status == FASTFS_OK) results.expect_finite("fastfs_manifest_fit");
+        if (status != FASTFS_OK) continue;
+        results.expect_finite("fastfs_manifest_fit");
+        const bool moderate =
+            std::all_of(tables.begin(), tables.end(), [](const auto& X) { return is_moderate(X->kind); });
+        if (d > 12 || !moderate || given != C || plan.accuracy != FASTFS_MANIFEST_EXACT ||
+            o.form == FASTFS_MANIFEST_SPSD || o.first_problem != 0 || o.n_problems != 0) {
+            continue;
+        }
+        // Kept distances of all rows less those of a side: what is no more than 2^-38 of the former counts as 0.
+        const double epsilon = keep == 1 ? 0x1p-38 : 0x1p-52;
+        for (std::int64_t k = 0; k < results.n_scales; ++k) {
+            expect_scores(results.results[at(k)].scores,
+                          textbook_scores(tables, labels, C, o, results.scales[at(k)], epsilon), "fastfs_manifest_fit");
+        }
     }
     release();
 
@@ -205,6 +340,12 @@ void try_manifest(Input& in) {
                          },
                          [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
         if (status == FASTFS_OK) expect_finite(scores.data(), d, "fastfs_manifest_kernels", "score");
+        if (status == FASTFS_OK && d <= 12 && kind != Values::kSpecial) {
+            Square first(d), second(d);
+            first.entries = K1;
+            second.entries = K2;
+            expect_scores(scores.data(), textbook_problem(first, second, 0x1p-46), "fastfs_manifest_kernels");
+        }
     }
 }
 

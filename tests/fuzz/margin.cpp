@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "textbook.hpp"
 
 namespace fuzz {
 namespace {
@@ -538,6 +539,128 @@ void try_metric(Input& in, const Stage& stage, const std::vector<std::int64_t>& 
     }
 }
 
+// IMMIGRATE by the paper's equations, step after step, as long as rounding leaves digits of W. A step takes Sigma's
+// part with negative eigenvalues, which moves no more than Sigma does, and divides by its norm; softmax multiplies
+// errors of f by 1 / sigma.
+void expect_iterations(const Stage& stage, const std::vector<std::int64_t>& labels, const fastfs_immigrate_options& o,
+                       const fastfs_immigrate_result& found) {
+    const char* const name = "fastfs_immigrate_fit";
+    const Table& X = *stage.X;
+    const std::int64_t n = X.n, A = found.n_features;
+    std::vector<double> shift(at(X.d)), factor(shift), z;
+    fastfs_margin_scaling(stage.margin, shift.data(), factor.data());
+    double most = 0;  // of |d|^2, rounding included
+    for (std::int64_t i = 0; i < n; ++i) {
+        double norm = 0;
+        for (std::int64_t a = 0; a < A; ++a) {
+            const auto c = at(found.features[a]);
+            z.push_back((X.at(i, found.features[a]) - shift[c]) * factor[c]);
+            norm += std::pow((std::abs(X.at(i, found.features[a])) + std::abs(shift[c])) * factor[c], 2);
+        }
+        most = std::max(most, 4 * norm);
+    }
+    const auto difference = [&](std::int64_t i, std::int64_t j, std::int64_t a) {
+        return std::abs(z[at(i * A + a)] - z[at(j * A + a)]);
+    };
+    const double size = static_cast<double>(n), sigma = found.sigma;
+    const double rounding = X.m.dtype == FASTFS_FLOAT32 ? 0x1p-23 : 0x1p-52;
+    const double epsilon = rounding * static_cast<double>(2 * A + 64);
+    const double smallest = o.smallest == double{FASTFS_SMALLEST_AUTO} ? 1 / static_cast<double>(A) : o.smallest;
+    Square W(A);
+    for (std::int64_t a = 0, k = 0; a < A; ++a) {
+        const std::int64_t c = found.features[a];
+        while (o.features && o.features[k] < c) ++k;
+        W(a, a) = found.prefilter_weights ? found.prefilter_weights[c] : o.start ? o.start[o.features ? k : c] : 1;
+    }
+    const double largest = *std::max_element(W.entries.begin(), W.entries.end());
+    for (double& entry : W.entries) entry /= largest;
+    const double first = std::sqrt(dot(W.entries, W.entries));
+    for (double& entry : W.entries) entry /= first;
+    double of_W = epsilon;  // what bounds its error, in its norm
+    for (std::int32_t step = 0; step < found.n_iter; ++step) {
+        const double of_f = of_W * most + epsilon * (most + sigma);
+        Square f(n), g(n), Sigma(A);
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < i; ++j) {
+                for (std::int64_t a = 0; a < A; ++a) {
+                    for (std::int64_t b = 0; b < A; ++b) f(i, j) += W(a, b) * difference(i, j, a) * difference(i, j, b);
+                }
+                f(j, i) = f(i, j);
+            }
+        }
+        double entropy = 0, objective = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (const double sign : {1.0, -1.0}) {  // hits, misses
+                double least = INFINITY, total = 0;
+                const auto among = [&](std::int64_t j) {
+                    const bool hit = labels[at(i)] == labels[at(j)];
+                    return j != i && hit == (sign > 0);
+                };
+                for (std::int64_t j = 0; j < n; ++j) least = among(j) ? std::min(least, f(i, j)) : least;
+                for (std::int64_t j = 0; j < n; ++j) total += among(j) ? std::exp((least - f(i, j)) / sigma) : 0;
+                if (total == 0) continue;
+                objective += sign * (least - sigma * std::log(total));
+                for (std::int64_t j = 0; j < n; ++j) {
+                    const double log_p = (least - f(i, j)) / sigma - std::log(total), p = std::exp(log_p);
+                    if (!among(j) || p == 0) continue;
+                    g(std::min(i, j), std::max(i, j)) += sign * p;
+                    entropy += sign * p * log_p;
+                }
+            }
+        }
+        expect_near(found.objective[step], objective, 2 * size * of_f, name, "the objective");
+        const double of_p = 8 * of_f / sigma;  // in the sum of a row's
+        const double of_Sigma = most * size * (of_p + 2 * rounding * (size + 64));
+        if (!(of_p < 0.1)) return;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = i + 1; j < n; ++j) {
+                const double weight = std::abs(g(i, j));
+                if (o.negligible > 0 && std::abs(weight - o.negligible) <= of_p) return;
+                if (weight <= o.negligible) continue;
+                for (std::int64_t a = 0; a < A; ++a) {
+                    for (std::int64_t b = 0; b < A; ++b) {
+                        Sigma(a, b) += g(i, j) * difference(i, j, a) * difference(i, j, b);
+                    }
+                }
+            }
+        }
+        const Eigenpairs pairs = eigenpairs(Sigma);
+        double norm = 0, kept = 0;
+        for (const double value : pairs.values) norm += value < 0 ? value * value : 0;
+        norm = std::sqrt(norm);
+        // Values of so small a share are left out.
+        of_W = 2 * of_Sigma / norm + (rounding < 1e-10 ? 1e-13 : 1e-6) * static_cast<double>(A);
+        if (!(of_W < 0.01)) return;
+        W = function_of(pairs, [norm](double value) { return std::max(-value, 0.0) / norm; });
+        const double cut = o.clip == 1 || smallest > 0 ? smallest : -INFINITY;
+        for (double& entry : W.entries) {
+            if (cut > 0 && std::abs(entry - cut) <= of_W) return;
+            if (entry < cut) entry = 0;
+            kept += entry * entry;
+        }
+        for (double& entry : W.entries) entry /= std::sqrt(kept);
+        of_W *= 2 / std::sqrt(kept);
+        const double trace = dot(W.entries, Sigma.entries);
+        const double of_entropy = 2 * size * of_p * (most / sigma + std::log(size) + 1);
+        expect_near(found.cost[step], trace + sigma * entropy,
+                    of_Sigma + of_W * std::sqrt(dot(Sigma.entries, Sigma.entries)) + sigma * of_entropy, name,
+                    "the cost");
+    }
+    for (std::int64_t a = 0; a < A; ++a) {
+        double score = 0;
+        for (std::int64_t b = 0; b < A; ++b) {
+            double entry = 0;
+            for (std::int64_t k = 0; k < found.rank; ++k) {
+                entry += found.values[k] * found.vectors[k * A + a] * found.vectors[k * A + b];
+            }
+            expect_near(entry, W(a, b), of_W + epsilon, name, "an entry of the factors of W");
+            if (found.W) expect_near(found.W[a * A + b], W(a, b), of_W + epsilon, name, "an entry of W");
+            score += W(a, b) * W(a, b);
+        }
+        expect_near(found.scores[found.features[a]], score, 2 * (of_W + epsilon), name, "a score");
+    }
+}
+
 }  // namespace
 
 void try_im4e(Input& in) {
@@ -651,6 +774,9 @@ void try_immigrate(Input& in) {
         expect_finite(found.scores, d, "fastfs_immigrate_fit", "score");
         expect_finite(found.values, found.rank, "fastfs_immigrate_fit", "value");
         expect_finite(found.vectors, found.rank * found.n_features, "fastfs_immigrate_fit", "entry of a vector");
+        if (is_moderate(stage->X->kind) && n <= 70 && found.n_features <= 17 && !o.start_matrix) {
+            expect_iterations(*stage, labels, o, found);
+        }
         const std::int64_t wanted = in.mostly(in.pick<std::int64_t>({1, 5, 100000})), m = found.n_features;
         const std::int64_t room = m * (m - 1) / 2;
         std::vector<std::int64_t> a(static_cast<std::size_t>(room)), b(a);

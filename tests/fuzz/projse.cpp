@@ -1,10 +1,12 @@
 // ProjSe, of tables, kernels and sums.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "call.hpp"
+#include "textbook.hpp"
 
 namespace fuzz {
 namespace {
@@ -21,6 +23,61 @@ fastfs_projse_options draw_options(Input& in, std::int64_t n_candidates) {
     o.n_select = in.mostly<std::int64_t>(std::min(n_candidates, in.pick<std::int64_t>({1, 2, 5, n_candidates})));
     if (in.one_in(8)) o.custom = gaussian;
     return o;
+}
+
+// Step 2 of the paper's figure, and how far rounding may move an entry, in units of the roots of its diagonals.
+struct Kernels {
+    Square yy;
+    std::vector<double> yx, xx;  // n_y x n_x; the diagonal of K_XX
+    double error;
+    double yx_of(std::int64_t i, std::int64_t j) const { return yx[at(i * std::ssize(xx) + j)]; }
+};
+
+Kernels textbook_kernels(const Table& X, const std::vector<double>& Y, std::int64_t n_y, const fastfs_projse_options& o,
+                         bool center, double epsilon) {
+    const std::int64_t n = X.n;
+    double growth = 1, most = 0;  // of squares by centring; the largest square
+    const auto columns_of = [&](const std::vector<double>& numbers, std::int64_t d) {
+        std::vector<std::vector<double>> columns;
+        for (std::int64_t c = 0; c < d; ++c) {
+            auto& x = columns.emplace_back();
+            for (std::int64_t r = 0; r < n; ++r) x.push_back(numbers[at(r * d + c)]);
+            const double raw = dot(x, x), first = x.front();
+            for (double& value : x) value -= center ? first : 0;  // constants become zeros
+            const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(n);
+            for (double& value : x) value -= center ? mean : 0;
+            const double square = dot(x, x);
+            if (square > 0) growth = std::max(growth, raw / square);
+            most = std::max({most, raw, square});
+        }
+        return columns;
+    };
+    const auto x = columns_of(X.numbers, X.d), y = columns_of(Y, n_y);
+    const bool is_rbf = o.kernel == FASTFS_RBF;
+    double sigma = o.sigma_rule == FASTFS_PROJSE_SIGMA_SQRT_ROWS ? std::sqrt(static_cast<double>(n)) : o.sigma;
+    if (o.sigma_rule == FASTFS_PROJSE_SIGMA_MEAN) {
+        sigma = 0;
+        for (const auto& a : y) {
+            for (const auto& b : y) sigma += std::sqrt(squared_distance(a, b)) / static_cast<double>(n_y * n_y);
+        }
+    }
+    const auto kernel = [&](const std::vector<double>& a, const std::vector<double>& b) {
+        if (is_rbf) return std::exp(-squared_distance(a, b) / (2 * sigma * sigma));
+        const double norms = std::sqrt(dot(a, a) * dot(b, b));
+        return std::pow(dot(a, b) / (o.normalize && norms > 0 ? norms : 1), o.kernel == FASTFS_POLY ? o.degree : 1);
+    };
+    Kernels kernels{Square(n_y), {}, {}, 0};
+    for (std::int64_t i = 0; i < n_y; ++i) {
+        const auto& target = y[at(i)];
+        for (std::int64_t j = 0; j < n_y; ++j) kernels.yy(i, j) = kernel(target, y[at(j)]);
+        for (const auto& candidate : x) {
+            kernels.yx.push_back(dot(candidate, candidate) > 0 ? kernel(target, candidate) : 0);
+        }
+    }
+    for (const auto& candidate : x) kernels.xx.push_back(kernel(candidate, candidate));
+    kernels.error = epsilon * static_cast<double>(n + n_y + 64) *
+                    (is_rbf ? 1 + most / (sigma * sigma) : growth * (o.kernel == FASTFS_POLY ? o.degree : 1));
+    return kernels;
 }
 
 class Choice {
@@ -73,21 +130,96 @@ class Choice {
         }
     }
 
-    // The score of a column for one target is the square of their cosine.
-    void expect_cosines(const Table& X, const Table& Y) const {
-        for (std::int64_t c = 0; c < X.d; ++c) {
-            double means[2] = {0, 0}, xx = 0, xy = 0, yy = 0;
-            for (std::int64_t r = 0; result.center && r < X.n; ++r) {
-                means[0] += X.at(r, c) / static_cast<double>(X.n);
-                means[1] += Y.at(r, 0) / static_cast<double>(X.n);
+    // Steps 3 and 4 of the paper's figure, R written back, along the choices that were made.
+    void expect_projections(const Kernels& kernels, const fastfs_projse_options& o, const char* name) const {
+        const std::int64_t m = kernels.yy.n, n = std::ssize(kernels.xx);
+        if (!(kernels.error < 1)) return;
+        const auto [values, vectors] = eigenpairs(kernels.yy);
+        double largest = 0, norm = 0;
+        for (std::int64_t i = 0; i < m; ++i) largest = std::max(largest, kernels.yy(i, i));
+        for (const double entry : kernels.yy.entries) norm = std::max(norm, std::abs(entry));
+        const double cut = o.eps * largest, noise = kernels.error * static_cast<double>(m) * norm;
+        std::int64_t dropped = 0;
+        for (const double value : values) {
+            if (std::abs(value - cut) <= noise) return;  // whether it counts is a matter of rounding
+            dropped += value < cut;
+        }
+        const std::int64_t rank = m - dropped;
+        expect(result.rank == rank, name, "another rank");
+        // How far rounding may move R0, but for a rotation: by the error of K_YX over the root of the least eigenvalue
+        // that counts, and by how far the eigenvectors that count turn, over what keeps them apart from the others.
+        const double least = values[at(dropped)],
+                     gap = least - (dropped > 0 ? std::max(values[at(dropped - 1)], 0.0) : 0);
+        const double relative = kernels.error * std::pow(static_cast<double>(m) * norm / gap, 1.5);
+        std::vector<std::vector<double>> R;
+        std::vector<double> squares, errors;  // of the columns, and what bounds their error
+        for (std::int64_t j = 0; j < n; ++j) {
+            auto& column = R.emplace_back();
+            double size = std::sqrt(kernels.xx[at(j)]);
+            for (std::int64_t k = dropped; k < m; ++k) {
+                double sum = 0;
+                for (std::int64_t i = 0; i < m; ++i) sum += vectors(i, k) * kernels.yx_of(i, j);
+                column.push_back(sum / std::sqrt(values[at(k)]));
             }
-            for (std::int64_t r = 0; r < X.n; ++r) {
-                const double x = X.at(r, c) - means[0], y = Y.at(r, 0) - means[1];
-                xx += x * x, xy += x * y, yy += y * y;
+            for (std::int64_t i = 0; i < m; ++i) {
+                size = std::max(size, std::abs(kernels.yx_of(i, j)) / std::sqrt(largest));
             }
-            const double least = 1e-12 * static_cast<double>(X.n);  // constant, but for rounding of its mean
-            const double wanted = xx > least && yy > least ? xy * xy / (xx * yy) : 0;
-            expect_near(scores_[static_cast<std::size_t>(c)], wanted, 1e-5, "fastfs_projse", "a score");
+            errors.push_back(relative * size);
+        }
+        const auto error = [&](std::int64_t j) {
+            const double e = errors[at(j)];
+            return 2 * std::sqrt(squares[at(j)]) * e + e * e;
+        };
+        double total = 0, of_total = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+            squares.push_back(dot(R[at(j)], R[at(j)]));
+            total += squares.back();
+            of_total += error(j);
+        }
+        if (!(relative < 1e-3) || !(of_total < 1e-3 * total)) return;
+        for (std::int64_t j = 0; j < n; ++j) {
+            expect_near(scores_[at(j)], squares[at(j)], error(j), name, "a score");
+        }
+        const double first = *std::max_element(squares.begin(), squares.end());
+        std::vector<bool> chosen(R.size());
+        for (std::int64_t t = 0;; ++t) {
+            const bool stopped = t == result.n_selected;
+            const std::int64_t own = stopped ? -1 : selected_[at(t)];
+            double rival = 0, most = 0, rest = 0, of_rest = 0;
+            for (std::int64_t j = 0; j < n; ++j) {
+                if (j == own || chosen[at(j)]) continue;
+                rival = std::max(rival, squares[at(j)]);
+                most = std::max(most, error(j));
+            }
+            if (stopped) {
+                expect(t == std::min(o.n_select, rank) || rival - most <= 1e-12 * first, name, "it stopped too early");
+                return;
+            }
+            const double square = squares[at(own)], of_square = error(own);
+            expect(square + of_square >= (rival - most) * (1 - 1e-10), name, "another choice is better");
+            const double equal = std::max(rival + most, square + of_square) * (1 - 1e-10);  // and more: a tie
+            for (std::int64_t j = 0; j < own; ++j) {
+                expect(chosen[at(j)] || squares[at(j)] - error(j) < equal, name, "a tie goes to a higher index");
+            }
+            expect_near(more_[at(t)], square, of_square, name, "the score of a choice");
+            // Rivals are brought up to date by subtraction, which costs eps of the first score each time.
+            expect_near(gaps_[at(t)], std::max(square - rival, 0.0),
+                        of_square + most + 0x1p-50 * static_cast<double>(t + 1) * first, name, "a gap");
+            const auto q = R[at(own)];
+            const double turned = errors[at(own)] / std::sqrt(square);
+            if (!(turned < 1e-3)) return;  // hardly a digit of its direction is left
+            for (std::int64_t j = 0; j < n; ++j) {
+                auto& column = R[at(j)];
+                const double share = dot(q, column) / square;
+                for (std::size_t i = 0; i < q.size(); ++i) column[i] -= q[i] * share;
+                errors[at(j)] += 3 * turned * std::sqrt(squares[at(j)]);
+                squares[at(j)] = dot(R[at(j)], R[at(j)]);
+                rest += squares[at(j)];
+                of_rest += error(j);
+            }
+            chosen[at(own)] = true;
+            expect_near(captured_[at(t)], 1 - rest / total, 2 * (of_total + of_rest) / total + 1e-13, name,
+                        "a captured share");
         }
     }
 
@@ -149,9 +281,16 @@ void try_projse(Input& in) {
                      [&] { return choice.bytes(); }, [&] { choice.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse", "a broken matrix is accepted");
     if (status == FASTFS_OK) choice.check("fastfs_projse");
-    if (status == FASTFS_OK && targets == 1 && Y->d == 1 && o.kernel == FASTFS_LINEAR && !o.custom &&
-        o.normalize == 1 && is_exact(X->kind) && is_exact(Y->kind)) {
-        choice.expect_cosines(*X, *Y);
+    if (status == FASTFS_OK && targets > 0 && !o.custom && is_moderate(X->kind) &&
+        (targets == 2 || is_moderate(Y->kind))) {
+        std::vector<double> one_hot;
+        for (std::int64_t k = 0; k < n * C; ++k) {
+            one_hot.push_back(labels[at(k / C)] == k % C ? 1 : 0);
+        }
+        const bool single = X->m.dtype == FASTFS_FLOAT32 && (targets == 2 || Y->m.dtype == FASTFS_FLOAT32);
+        choice.expect_projections(textbook_kernels(*X, targets == 1 ? Y->numbers : one_hot, targets == 1 ? Y->d : C, o,
+                                                   choice.result.center == 1, single ? 0x1p-23 : 0x1p-52),
+                                  o, "fastfs_projse");
     }
 
     if (in.one_in(3)) {
@@ -187,6 +326,21 @@ void try_projse(Input& in) {
                                                  },
                                                  [&] { return of_kernels.bytes(); }, [&] { of_kernels.clear(); }});
         if (found == FASTFS_OK) of_kernels.check("fastfs_projse_kernels");
+        if (found == FASTFS_OK && kind != Values::kSpecial) {
+            Kernels kernels{Square(m), yx, xx, 0x1p-52 * static_cast<double>(m + 64)};
+            const auto scale = [&](double self) { return self == 0 ? 0 : o.normalize ? 1 / std::sqrt(self) : 1; };
+            for (std::int64_t i = 0; i < m; ++i) {
+                const double own = scale(yy[at(i * m + i)]);
+                for (std::int64_t j = 0; j < m; ++j) {
+                    kernels.yy(i, j) = yy[at(i * m + j)] * own * scale(yy[at(j * m + j)]);
+                }
+                for (std::int64_t j = 0; j < d; ++j) {
+                    kernels.yx[at(i * d + j)] *= own * scale(xx[at(j)]);
+                }
+            }
+            for (double& self : kernels.xx) self *= scale(self) * scale(self);
+            of_kernels.expect_projections(kernels, o, "fastfs_projse_kernels");
+        }
     }
 }
 

@@ -160,6 +160,28 @@ def test_no_distances_to_take_sigma_from(targets):
     assert len(fastfs.projse(X, targets, kernel="rbf", sigma=3.0).selected) == 1
 
 
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # of ties and of rank 2
+@pytest.mark.parametrize("sigma", ["mean", 1e154])
+def test_squares_near_the_largest_number(sigma):
+    """Two of them add up to more, though the distance of equal columns is 0."""
+    few = X[:4].copy()
+    few[:, 2] = few[:, 4] = [1.2e154, 0, 0, 0]
+    result = fastfs.projse(few, n_features_to_select=2, kernel="rbf", sigma=sigma)
+    assert result.selected.tolist() == [0, 2]
+    assert result.captured[-1] == pytest.approx(1)
+
+
+def test_sums_beyond_the_largest_number():
+    few = X[:4].copy()
+    few[:, 2], few[:, 4] = [1.3e154, 0, 0, 0], [-1.3e154, 0, 0, 0]
+    with pytest.raises(ValueError, match="the squares of distances between columns are out of range: scale") as raised:
+        fastfs.projse(few, kernel="rbf")
+    assert_one_sentence(raised)
+    with pytest.raises(ValueError, match="the scores add up to more than the largest number: scale") as raised:
+        fastfs.projse(few, normalize=False)
+    assert_one_sentence(raised)
+
+
 K_YY, K_YX, K_XX = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
 
 
