@@ -44,70 +44,13 @@ void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, 
     }
 }
 
-// Rows of a CSR matrix in shares of the columns, one for each thread: rows that are few enough to be in the cache when
-// they are summed after this.
-class RowShares {
-  public:
-    RowShares(std::int64_t n_cols, const Run& run)
-        : n_cols_(n_cols),
-          width_(ceil_div(n_cols, std::min<std::int64_t>(run.n_threads(), n_cols))),
-          count_(ceil_div(n_cols, width_)) {}
-
-    static std::int64_t memory(std::int64_t n_rows, int n_threads) {
-        return 8 * std::min(n_rows, kRows) * (n_threads + 1);
+template <class P, class I>
+bool ascending_rows(std::int64_t r0, std::int64_t r1, const P* indptr, const I* indices) {
+    for (std::int64_t r = r0; r < r1; ++r) {
+        if (!ascends(indices + indptr[r], indptr[r + 1] - indptr[r])) return false;
     }
-
-    std::int64_t count() const { return count_; }
-    std::int64_t first_column(std::int64_t share) const { return share * width_; }
-    std::int64_t n_columns(std::int64_t share) const { return std::min(width_, n_cols_ - share * width_); }
-
-    // Calls f(r0, r1) for runs of the rows, between which at() serves those of the run. False, once it has come to a
-    // row whose indices don't ascend.
-    template <class P, class I, class F>
-    bool for_runs(std::int64_t r0, std::int64_t r1, const P* indptr, const I* indices, Run& run, F&& f) {
-        for (std::int64_t end = r0; r0 < r1; r0 = end) {
-            for (; end < r1 && end - r0 < kRows && (end == r0 || indptr[end + 1] - indptr[r0] <= kEntries);) ++end;
-            first_row_ = r0;
-            ends_.resize(at((end - r0) * (count_ + 1)));
-            const std::int64_t tasks = ceil_div(end - r0, kRowsPerTask);
-            std::vector<std::uint8_t> ascend(at(tasks));
-            parallel_for(run, tasks, [&](std::int64_t task, int) {
-                const std::int64_t first = r0 + task * kRowsPerTask;
-                bool all = true;
-                for (std::int64_t r = first; r < std::min(first + kRowsPerTask, end); ++r) {
-                    const I *index = indices + indptr[r], *last = indices + indptr[r + 1];
-                    all = all && ascends(index, last - index);
-                    std::int64_t* ends = &ends_[at((r - r0) * (count_ + 1))];
-                    ends[0] = indptr[r];
-                    for (std::int64_t share = 1; share < count_; ++share) {
-                        index = std::lower_bound(index, last, share * width_);
-                        ends[share] = index - indices;
-                    }
-                    ends[count_] = indptr[r + 1];
-                }
-                ascend[at(task)] = all;
-            });
-            if (std::find(ascend.begin(), ascend.end(), 0) != ascend.end()) return false;
-            f(r0, end);
-        }
-        return true;
-    }
-
-    // Calls visit(column, value) for the entries of row r in a share, whose first column is 0.
-    template <class V, class I, class Visit>
-    void visit(std::int64_t r, std::int64_t share, const V* values, const I* indices, Visit&& visit) const {
-        const std::int64_t* ends = &ends_[at((r - first_row_) * (count_ + 1) + share)];
-        for (std::int64_t e = ends[0]; e < ends[1]; ++e) {
-            visit(std::int64_t{indices[e]} - share * width_, static_cast<double>(values[e]));
-        }
-    }
-
-  private:
-    static constexpr std::int64_t kRows = 4096, kEntries = 1 << 19, kRowsPerTask = 64;
-
-    std::int64_t n_cols_, width_, count_, first_row_ = 0;
-    std::vector<std::int64_t> ends_;  // row by row: where each share begins, and where the last one ends
-};
+    return true;
+}
 
 // Rows r0 .. r1 - 1 by group, those of a group in their order: what is summed for a group then stays in the cache.
 std::vector<std::int64_t> rows_by_group(std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
@@ -117,6 +60,19 @@ std::vector<std::int64_t> rows_by_group(std::int64_t r0, std::int64_t r1, const 
     for (std::int64_t g = 0; g < n_groups; ++g) begins[at(g + 1)] += begins[at(g)];
     for (std::int64_t r = r0; r < r1; ++r) rows[at(begins[at(groups[r])]++)] = r;
     return rows;
+}
+
+// Calls visit(index, value) for the entries of row r with columns j0 .. j0 + w - 1 of n, which are ascending.
+template <class V, class P, class I, class Visit>
+void visit_entries(const V* values, const P* indptr, const I* indices, std::int64_t r, std::int64_t j0, std::int64_t w,
+                   std::int64_t n, Visit&& visit) {
+    const I *index = indices + indptr[r], *end = indices + indptr[r + 1];
+    if (w < n) {
+        index = std::lower_bound(index, end, j0);
+        end = std::lower_bound(index, end, j0 + w);
+    }
+    const V* value = values + (index - indices);
+    for (; index != end; ++index, ++value) visit(std::int64_t{*index} - j0, static_cast<double>(*value));
 }
 
 const Name& name_of(int side) { return side == ProjseSums::kX ? kX : kY; }
@@ -464,41 +420,36 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     };
 
     // Rows r0..r1 - 1 with labels, unsorted: each column is summed in the order of the rows, as after sorting. A task
-    // has a range of columns, so the same bits come from any number of them. False if some row would have to be sorted.
-    RowShares shares(n_x, run);
+    // has a range of columns, so the same bits come from any number of them.
     auto add_rows = [&](std::int64_t r0, std::int64_t r1, auto* values, auto* indptr, auto* indices) {
-        std::vector<double> moments(at(2 * n_x), 0.0);  // sum and sum of squares, column by column
-        // By class; one class has the sums of all.
-        std::vector<double> products(at(n_y > 1 ? n_y * n_x : 0), 0.0);
-        const bool ascend = shares.for_runs(r0, r1, indptr, indices, run, [&](std::int64_t first, std::int64_t last) {
-            parallel_for(run, shares.count(), [&](std::int64_t share, int) {
-                const std::int64_t j0 = shares.first_column(share);
-                double* own = moments.data() + 2 * j0;
-                for (std::int64_t r = first; r < last; ++r) {
-                    double* product = n_y > 1 ? products.data() + rows.labels[r] * n_x + j0 : nullptr;
-                    shares.visit(r, share, values, indices, [&](std::int64_t j, double v) {
-                        own[2 * j] += v;
-                        own[2 * j + 1] += v * v;
-                        if (product) product[j] += v;
-                    });
-                }
-            });
-        });
-        if (!ascend) return false;
         Part part = targets(r0, r1);
         ProjseSums& sums = part.sums;
-        const std::int64_t n = r1 - r0;
-        for (std::int64_t j = 0; j < n_x; ++j) {
-            const double sum = moments[at(2 * j)], mean = sum / static_cast<double>(n);
-            sums.side_[kX].set(j, n, 0.0, sum, moments[at(2 * j + 1)]);
-            for (std::int64_t k = 0; k < n_y; ++k) {
-                const double own = n_y > 1 ? products[at(k * n_x + j)] : sum;
-                sums.yx_[j * n_y + k] = own - part.y_sums[at(k)] * mean;
+        const std::int64_t n = r1 - r0, width = ceil_div(n_x, std::min<std::int64_t>(run.n_threads(), n_x));
+        parallel_for(run, ceil_div(n_x, width), [&](std::int64_t task, int) {
+            const std::int64_t j0 = task * width, w = std::min(width, n_x - j0);
+            std::vector<double> moments(at(2 * w), 0.0);  // sum and sum of squares, column by column
+            // By class; one class has the sums of all.
+            std::vector<double> products(at(n_y > 1 ? n_y * w : 0), 0.0);
+            for (std::int64_t r = r0; r < r1; ++r) {
+                double* product = n_y > 1 ? products.data() + rows.labels[r] * w : nullptr;
+                visit_entries(values, indptr, indices, r, j0, w, n_x, [&](std::int64_t j, double v) {
+                    double* moment = moments.data() + 2 * j;
+                    moment[0] += v;
+                    moment[1] += v * v;
+                    if (product) product[j] += v;
+                });
             }
-        }
+            for (std::int64_t j = 0; j < w; ++j) {
+                const double sum = moments[at(2 * j)], mean = sum / static_cast<double>(n);
+                sums.side_[kX].set(j0 + j, n, 0.0, sum, moments[at(2 * j + 1)]);
+                for (std::int64_t k = 0; k < n_y; ++k) {
+                    const double own = n_y > 1 ? products[at(k * w + j)] : sum;
+                    sums.yx_[(j0 + j) * n_y + k] = own - part.y_sums[at(k)] * mean;
+                }
+            }
+        });
         sums.require_finite(rows, r0, r1);
         total.merge(std::move(sums), run);
-        return true;
     };
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
@@ -518,7 +469,10 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
                     ++r1;
                 }
                 start(r1);
-                if (rows.labels && add_rows(r0, r1, values, indptr, indices)) continue;
+                if (rows.labels && ascending_rows(r0, r1, indptr, indices)) {
+                    add_rows(r0, r1, values, indptr, indices);
+                    continue;
+                }
                 sorted.assign(values, indptr, indices, r0, r1, n_x);
                 add_part(r0, r1, sorted.values.data(), sorted.begins.data(), sorted.begins.data() + 1,
                          sorted.rows.data());
@@ -550,9 +504,8 @@ void ProjseSums::update(const ProjseRows& rows, Run& run) {
         constexpr std::int64_t kScratchBytes = 8 * kPackBytes;  // of a thread
         const std::int64_t n_y = side_[kY].n, n_x = side_[kX].n, m = rows.X.n_rows();
         const std::int64_t part = memory(n_y, n_x, has_xx_), most = std::clamp<std::int64_t>(kWaveBytes / part, 1, 32);
-        const std::int64_t sparse = 8 * m * (rows.Y ? n_y + kHalfBlock : 0) +
-                                    16 * std::min(rows.X.n_stored(), kSparsePart + n_x) + 16 * n_x +
-                                    RowShares::memory(m, run.n_threads());
+        const std::int64_t sparse =
+            8 * m * (rows.Y ? n_y + kHalfBlock : 0) + 16 * std::min(rows.X.n_stored(), kSparsePart + n_x) + 16 * n_x;
         run.require_memory(
             run.n_threads() * kScratchBytes +
                 (rows.X.is_sparse() ? 2 * part + sparse : part * (1 + std::min(most, ceil_div(m, kPartRows)))),
@@ -589,8 +542,7 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
     const auto n_groups = static_cast<std::int64_t>(sums.size());
     const std::int64_t n_x = X.n_cols(), m = X.n_rows();
     if (run.is_question()) {
-        const std::int64_t sorted =
-            16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x + 8 * m + RowShares::memory(m, run.n_threads());
+        const std::int64_t sorted = 16 * std::min(X.n_stored(), kSparsePart + n_x) + 16 * n_x + 8 * m;
         run.require_memory(
             n_groups * (3 * memory(1, n_x, false) + (X.is_sparse() ? 16 : 24) * n_x) + (X.is_sparse() ? sorted : 0),
             {"the sums of ", n_groups, " groups of rows"});
@@ -605,6 +557,7 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
             body(task * width, std::min(width, n_x - task * width), slot);
         });
     };
+    const std::int64_t share = ceil_div(n_x, std::min<std::int64_t>(run.n_threads(), n_x));
     auto add = [&](std::int64_t group, std::int64_t j, double v) {
         double* moment = moments.data() + 2 * (group * n_x + j);
         moment[0] += v;
@@ -620,24 +573,21 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
             using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
             SortedByColumn<V> sorted;
             std::vector<SparseLine<V>> lines(at(run.n_threads()));
-            RowShares shares(n_x, run);
-            const auto add_rows = [&](std::int64_t first, std::int64_t last) {
-                const std::vector<std::int64_t> by_group = rows_by_group(first, last, groups, n_groups);
-                parallel_for(run, shares.count(), [&](std::int64_t share, int) {
-                    for (const std::int64_t r : by_group) {
-                        double* own = moments.data() + 2 * (groups[r] * n_x + shares.first_column(share));
-                        shares.visit(r, share, values, indices, [&](std::int64_t j, double v) {
-                            own[2 * j] += v;
-                            own[2 * j + 1] += v * v;
-                        });
-                    }
-                });
-            };
             for (std::int64_t r0 = 0, r1 = 0; r0 < m; r0 = r1) {
                 for (r1 = r0 + 1; r1 < m && indptr[r1 + 1] - indptr[r0] <= kSparsePart;) ++r1;
                 start(r1);
-                if (!shares.for_runs(r0, r1, indptr, indices, run, add_rows)) {
-                    clear();
+                if (ascending_rows(r0, r1, indptr, indices)) {
+                    const std::vector<std::int64_t> by_group = rows_by_group(r0, r1, groups, n_groups);
+                    over_columns(share, [&](std::int64_t j0, std::int64_t w, int) {
+                        for (const std::int64_t r : by_group) {
+                            double* own = moments.data() + 2 * (groups[r] * n_x + j0);
+                            visit_entries(values, indptr, indices, r, j0, w, n_x, [&](std::int64_t j, double v) {
+                                own[2 * j] += v;
+                                own[2 * j + 1] += v * v;
+                            });
+                        }
+                    });
+                } else {
                     sorted.assign(values, indptr, indices, r0, r1, n_x);
                     over_columns(kSparseColumns, [&](std::int64_t j0, std::int64_t w, int slot) {
                         for (std::int64_t j = j0; j < j0 + w; ++j) {
