@@ -144,7 +144,11 @@ class Values {
             for (std::int64_t r = r0; r < r1; ++r) {
                 const T* from = dense(m_->row_list[r], c0);
                 T* to = room.data() + (r - r0) * n;
-                for (std::int64_t c = 0; c < n; ++c) to[c] = from[c * m_->col_stride];
+                if (m_->col_stride == 1) {
+                    std::copy_n(from, n, to);
+                } else {
+                    for (std::int64_t c = 0; c < n; ++c) to[c] = from[c * m_->col_stride];
+                }
             }
             return {room.data(), n, 1};
         }

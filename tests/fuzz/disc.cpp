@@ -98,6 +98,18 @@ std::unique_ptr<Table> draw_graph(Input& in, std::int64_t p) {
     return table;
 }
 
+// All rows of a dense table, in another order.
+void list_rows(Input& in, Table& t) {
+    if (t.m.storage != FASTFS_DENSE || t.broken) return;
+    std::vector<std::int64_t> places;
+    for (std::int64_t r = 0; r < t.m.n_rows; ++r) places.push_back(t.m.n_rows - 1 - r);
+    if (in.one_in(16)) {
+        places.front() = in.pick<std::int64_t>({-1, -kMost64});
+        t.broken = true;
+    }
+    t.m.row_list = t.row_list.put(places);
+}
+
 Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
     Sets all;
     const std::int64_t n_sets = in.one_in(3) ? 3 : 2;
@@ -132,6 +144,7 @@ Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
                                             o.scaling != 0 ? unsigned{kDense} : unsigned{kAny}));
             set.X = &all.tables.back()->m;
             if (in.one_in(8)) set.custom = diffusion;
+            if (in.one_in(4)) list_rows(in, *all.tables.back());
         }
         if (!all.tables.empty()) {
             all.broken = all.broken || all.tables.back()->broken;
