@@ -249,22 +249,27 @@ struct Needs {
 
 Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
-    std::int64_t kept = 0, least = 0, passing = 0, vectors = 0, most_components = 0;
+    std::int64_t kept = 0, least = 0, making = 0, found = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
         if (!is_dense(set, options)) least += graph;
-        passing = std::max(passing, making_memory(set, options, run));
+        making = std::max(making, making_memory(set, options, run) - graph);
         const std::int64_t n_components = std::min(set.n_components, p);  // not checked yet if the graph is chosen
+        found += 8 * p * (2 * n_components + 6);                          // when the graph of the last set is made
         vectors += 8 * p * (3 * n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, n_components);
     }
-    vectors += std::max(passing,
-                        leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1)));
-    if (least < kept) least += 8 * p * p;
-    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) vectors += scaled_memory(sets);
-    if (sets.front().sums) vectors += 8 * sets.front().sums->size();
-    return {kept + vectors, least + vectors};
+    const std::int64_t solving =
+        leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1));
+    const std::int64_t all = std::max(found + making, vectors + solving);
+    // Dense graphs that aren't kept are made once more beside all vectors.
+    least += least < kept ? 8 * p * p + vectors + std::max(making, solving) : all;
+    kept += all;
+    std::int64_t given = 0;
+    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) given += scaled_memory(sets);
+    if (sets.front().sums) given += 8 * sets.front().sums->size();
+    return {kept + given, least + given};
 }
 
 // Dense graphs of two sets take 1.6 to 2.1 s of CPU time for 4000 features, 3.2 to 5.1 s for 6000 and 6.5 to 9.7 s for

@@ -592,21 +592,22 @@ std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options
 }
 
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run) {
-    const std::int64_t p = set.n_features;
-    if (set.W) return 0;
+    const std::int64_t p = set.n_features, graph = graph_memory(set, options);
+    if (set.W) return graph;
     if (is_dense(set, options)) {
-        return (set.sums ? 0 : squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads())) +
+        return graph + (set.sums ? 0 : squared_distances_memory(Samples(*set.X), set.X->n_rows(), run.n_threads())) +
                8 * p * ((2 + kPanel<double>)*run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
-    const std::int64_t lists = 24 * p * K;
-    if (set.neighbors) return lists;
-    const std::int64_t found = 8 * p * (2 * stride + 1);
-    if (set.sums) return std::max(8 * p * (p + 2 * run.n_threads()), lists) + found;
+    const std::int64_t merged = 24 * p * K + graph;  // of the neighbours of each, and of whom it is one
+    if (set.neighbors) return merged;
+    const std::int64_t found = 8 * p * (2 * stride + 1) + 24 * p;
     const auto search =
         options.graph == FASTFS_GRAPH_LISTS ? nearest_features_by_lists_memory : nearest_features_memory;
-    return std::max(search(Samples(*set.X), stride, run.n_threads()), lists) + found;
+    const std::int64_t finding =
+        set.sums ? 8 * p * (p + 2 * run.n_threads()) : search(Samples(*set.X), stride, run.n_threads());
+    return std::max(found + std::max(finding, 12 * p * K), merged);
 }
 
 }  // namespace fastfs::core

@@ -84,7 +84,7 @@ bool is_dense(const DiscSet& set, const fastfs_disc_options& options);
 // Bytes of a set's graph, which becomes part of the result if it is sparse.
 std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options);
 
-// Bytes besides while it is made.
+// Bytes while it is made, its own among them.
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run);
 
 }  // namespace fastfs::core

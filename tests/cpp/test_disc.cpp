@@ -368,7 +368,7 @@ void test_refusals() {
     try {
         const std::vector<float> wide(2 * 20000, 1.0f);
         const fastfs::matrix X(wide.data(), 2, 20000);
-        fastfs::disc(Sets{fastfs::disc_samples(X), fastfs::disc_samples(X)}, options, threads(1, 100 << 20));
+        fastfs::disc(Sets{fastfs::disc_samples(X), fastfs::disc_samples(X)}, options, threads(1, 40 << 20));
     } catch (const fastfs::memory_error&) {
         too_large = true;
     }
