@@ -31,8 +31,15 @@ constexpr Residuals kOfDiffusion{1e-12, 1e-5}, kOfDifferences{1e-12, 1e-6};
 // are so near to each other that vectors to 1e-12 would take twice the products.
 constexpr Residuals kOfLists{1e-5, 1e-4, kSmallGap};
 
+// Single for lists, unless a kernel's affinities are so far from 1 that products would leave its range. Blocks are
+// multiplied by c, by c / g, and by what lies between them.
 GraphProducts::Precision precision_of(const Graph& graph) {
-    return graph.is_of_lists() ? GraphProducts::Precision::kSingle : GraphProducts::Precision::kDouble;
+    const auto fits = [](double factor) { return factor > 0x1p-60 && factor < 0x1p60; };
+    bool single = graph.is_of_lists();
+    for (std::size_t i = 0; i < graph.c.size() && single; ++i) {
+        single = fits(graph.c[i]) && fits(graph.c[i] / graph.g[i]);
+    }
+    return single ? GraphProducts::Precision::kSingle : GraphProducts::Precision::kDouble;
 }
 
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------

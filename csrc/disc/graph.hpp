@@ -66,8 +66,6 @@ class GraphProducts {
     // Y = diag(left) W diag(right) X
     void multiply(const Numbers& left, const double* X, const Numbers& right, double* Y, Run& run);
 
-    static std::int64_t memory(std::int64_t n_features);
-
   private:
     const Graph& graph_;
     Buffer<double> scaled_;

@@ -148,7 +148,9 @@ def test_vectors_belong_to_the_graph_that_is_reported():
         assert np.abs(P @ U - U * lam).max() < 1e-5 * np.sqrt(g.max() / g.min())
 
 
-def test_kernels_of_the_callers():
+@pytest.mark.parametrize("scale", [1, 1e-12, 1e-100, 1e100])
+def test_kernels_of_the_callers(scale):
+    """Of any scale, also one that products in single precision don't hold."""
     import ctypes
 
     pointer = ctypes.POINTER(ctypes.c_double)
@@ -160,7 +162,7 @@ def test_kernels_of_the_callers():
     def by_norm(tile, ld, rows, columns, row_norms, column_norms, sigma, _):
         for a in range(rows):
             for b in range(columns):
-                tile[a * ld + b] = np.exp(-tile[a * ld + b] / sigma**2) / (row_norms[a] + column_norms[b])
+                tile[a * ld + b] = scale * np.exp(-tile[a * ld + b] / sigma**2) / (row_norms[a] + column_norms[b])
 
     sets = [modules(30, 120, s) for s in range(2)]
     assert_same_graphs(*both(sets, n_components=2, kernel=by_norm))
