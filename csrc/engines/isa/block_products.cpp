@@ -123,14 +123,18 @@ inline Part part_of(const float* row, int p) {
 template <class T>
 void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
                      const T* X, double* Y) {
-    // Rows of X lie anywhere, and the end of a row of A keeps the processor from looking so far ahead.
+    // Blocks in single precision are those of many features: their rows lie anywhere, and the end of a row of A keeps
+    // the processor from looking so far ahead. Those in L2 would only be slower by it.
+    constexpr bool kFetches = sizeof(T) == sizeof(float);
     constexpr std::int64_t kAhead = 32;
     const std::int64_t last = begins[rows] - 1;
     for (std::int64_t i = 0; i < rows; ++i) {
         Part even[kParts] = {}, odd[kParts] = {};
         const auto add = [&](Part(&to)[kParts], std::int64_t entry) {
-            const std::int64_t ahead = entry + kAhead < last ? entry + kAhead : last;
-            __builtin_prefetch(X + std::int64_t{columns[ahead]} * kBlock);
+            if constexpr (kFetches) {
+                const std::int64_t ahead = entry + kAhead < last ? entry + kAhead : last;
+                __builtin_prefetch(X + std::int64_t{columns[ahead]} * kBlock);
+            }
             for (int p = 0; p < kParts; ++p)
                 to[p] += values[entry] * part_of(X + std::int64_t{columns[entry]} * kBlock, p);
         };
