@@ -155,20 +155,22 @@ Sets draw_sets(Input& in, std::int64_t p, const fastfs_disc_options& o) {
     return all;
 }
 
-// Steps 1 to 3 of the paper on a dense graph: the random walk P, similar to the symmetric S; `error` bounds that of S.
+// Steps 1 to 3 of the paper, on all pairs of features or on neighbours: the random walk P, similar to the symmetric S;
+// `error` bounds that of S.
 struct Walk {
     Square P;
     Eigenpairs of_S;
     std::vector<double> roots;  // of g, by which S and P differ
     double error, spread;       // the latter: of the roots, the largest by the least
-    bool falls_apart;
+    bool falls_apart, sharp;
 };
 
-Walk textbook_walk(const Table& X, const fastfs_disc_options& o) {
+Walk textbook_walk(const Table& X, const fastfs_disc_options& o, bool of_neighbors) {
     const std::int64_t p = X.d, k = std::min(o.bandwidth_neighbors, p - 1);
+    const std::int64_t n_neighbors = of_neighbors ? std::min(o.n_neighbors, p - 1) : p - 1;
     Square W(p), P(p), S(p);
     double error = 0;
-    std::vector<double> widths, q(at(p)), g(q), roots;
+    std::vector<double> widths, reaches, beyond, q(at(p)), g(q), roots;
     for (std::int64_t i = 0; i < p; ++i) {
         std::vector<double> others;
         double norm = 0;
@@ -179,15 +181,24 @@ Walk textbook_walk(const Table& X, const fastfs_disc_options& o) {
         for (std::int64_t r = 0; r < X.n; ++r) norm += X.at(r, i) * X.at(r, i);
         std::sort(others.begin(), others.end());
         const double kth = others[at(k - 1)];
-        widths.push_back(kth > 0 ? kth : *std::upper_bound(others.begin(), others.end(), 0.0));
+        const auto known = others.begin() + (of_neighbors ? std::max(k, n_neighbors) : p - 1);
+        const auto positive = std::upper_bound(others.begin(), known, 0.0);
+        widths.push_back(kth > 0 ? kth : positive < known ? *positive : 1);
+        reaches.push_back(others[at(n_neighbors - 1)]);
+        beyond.push_back(n_neighbors < p - 1 ? others[at(n_neighbors)] : INFINITY);
         error = std::max(error, norm);
     }
     error = (X.m.dtype == FASTFS_FLOAT32 ? 0x1p-23 : 0x1p-52) * static_cast<double>(X.n + p + 64) *
             (1 + error / *std::min_element(widths.begin(), widths.end()));
+    bool sharp = true;  // no tie at the last neighbour, whose lists follow from distances
+    for (std::int64_t i = 0; i < p; ++i) sharp = sharp && beyond[at(i)] - reaches[at(i)] > error * widths[at(i)];
     const Square D = W;
+    const auto from = [&](std::int64_t i, std::int64_t j) {
+        return i == j || D(i, j) <= reaches[at(i)] ? std::exp(-D(i, j) / widths[at(i)]) : 0;
+    };
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t j = 0; j < p; ++j) {
-            W(i, j) = (std::exp(-D(i, j) / widths[at(i)]) + std::exp(-D(i, j) / widths[at(j)])) / 2;
+            W(i, j) = (from(i, j) + from(j, i)) / 2;
             q[at(i)] += W(i, j);
         }
     }
@@ -215,7 +226,7 @@ Walk textbook_walk(const Table& X, const fastfs_disc_options& o) {
     const auto [low, high] = std::minmax_element(roots.begin(), roots.end());
     const double spread = *high / *low;
     const bool falls_apart = std::find(reached.begin(), reached.end(), false) != reached.end();
-    return {P, eigenpairs(S), roots, 4 * error * static_cast<double>(p * p) + 1e-12, spread, falls_apart};
+    return {P, eigenpairs(S), roots, 4 * error * static_cast<double>(p * p) + 1e-12, spread, falls_apart, sharp};
 }
 
 // Eigenvalues of the walks move no more than S does. Significances also move by how far the spaces of the other sets'
@@ -223,13 +234,13 @@ Walk textbook_walk(const Table& X, const fastfs_disc_options& o) {
 void expect_walks(const Sets& all, const fastfs_disc_options& o, const fastfs_disc* fitted) {
     const char* const name = "fastfs_disc_fit";
     std::vector<Walk> walks;
-    for (const auto& X : all.tables) walks.push_back(textbook_walk(*X, o));
-    const std::int64_t p = walks.front().P.n;
-    std::vector<fastfs_disc_result> results(walks.size(), FASTFS_DISC_RESULT_INIT);
-    for (std::size_t s = 0; s < walks.size(); ++s) {
+    const std::int64_t p = all.tables.front()->d;
+    std::vector<fastfs_disc_result> results(all.tables.size(), FASTFS_DISC_RESULT_INIT);
+    for (std::size_t s = 0; s < results.size(); ++s) {
         auto& r = results[s];
         fastfs_disc_get(fitted, static_cast<std::int64_t>(s), &r);
-        if (r.graph != FASTFS_GRAPH_DENSE || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
+        walks.push_back(textbook_walk(*all.tables[s], o, r.graph == FASTFS_GRAPH_KNN));
+        if (!walks.back().sharp || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
         const auto& values = walks[s].of_S.values;
         for (std::int64_t k = 0; k <= r.n_components; ++k) {
             expect_near(r.eigenvalues[k], values[at(p - 1 - k)], walks[s].error, name, "an eigenvalue");
@@ -332,7 +343,7 @@ void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_
                          fastfs_disc_free(fitted);
                          fitted = nullptr;
                      }});
-    if (status == FASTFS_OK && all && all->moderate && o.graph != FASTFS_GRAPH_KNN && o.scaling == 0 && p <= 18 &&
+    if (status == FASTFS_OK && all && all->moderate && o.graph != FASTFS_GRAPH_LISTS && o.scaling == 0 && p <= 18 &&
         std::all_of(sets.begin(), sets.end(), [](const auto& set) { return !set.custom; })) {
         expect_walks(*all, o, fitted);
     }
@@ -431,7 +442,7 @@ void try_disc_stream(Input& in) {
     };
     const auto keep = [&] { copy(stream, kept); };
     const auto bring_back = [&] { copy(kept, stream); };
-    bool alive = true;
+    bool alive = true, known = true;  // the latter: the rows are those of the blocks
     std::vector<std::unique_ptr<Table>> blocks;
     std::vector<std::int64_t> begins;
     for (std::int64_t first = 0; first < n;) {
@@ -444,6 +455,7 @@ void try_disc_stream(Input& in) {
         const std::size_t lone = in.one_in(4) ? static_cast<std::size_t>(in.below(std::ssize(blocks))) : blocks.size();
         for (std::size_t k = 0; k < blocks.size() && alive; ++k) {
             const std::int64_t at = in.mostly(begins[k]);
+            known = known && at == begins[k];
             keep();
             if (k == lone && at == begins[k]) {  // by a worker, whose copy is sent back
                 fastfs_disc_stream* worker = nullptr;
@@ -484,7 +496,11 @@ void try_disc_stream(Input& in) {
                              return fastfs_disc_stream_load(stream, bytes.data(), std::ssize(bytes));
                          },
                          state, bring_back, true, false});
-            if (!in.one_in(4)) bring_back();  // else the stranger's rows stay
+            if (in.one_in(4)) {
+                known = false;  // the stranger's rows stay
+            } else {
+                bring_back();
+            }
         }
         keep();
         std::int32_t of_state = pass;
@@ -521,15 +537,22 @@ void try_disc_stream(Input& in) {
     release();
     // Of a few rows, graphs of so many features fall into pieces, whose vectors take minutes.
     if (many ? alive && sketches == 1 : alive || in.one_in(8)) {
-        std::vector<fastfs_disc_set> sets;
+        Sets all;
         for (std::int64_t g = 0; g < G; ++g) {
             fastfs_disc_set set = FASTFS_DISC_SET_INIT;
             set.n_components = in.pick<std::int64_t>({1, 2});
             set.stream = stream;
             set.group = in.mostly(g);
-            sets.push_back(set);
+            all.sets.push_back(set);
+            auto& rows = all.tables.emplace_back(std::make_unique<Table>());
+            for (std::size_t k = 0; k < blocks.size() && !many; ++k) {
+                for (std::int64_t r = 0; r < blocks[k]->n; ++r) {
+                    if (labels[at(begins[k] + r)] == set.group) add_row(*rows, *blocks[k], r);
+                }
+            }
+            all.moderate = all.moderate && is_moderate(rows->kind);
         }
-        try_sets(in, sets, o, p, false);
+        try_sets(in, all.sets, o, p, false, alive && known && !many ? &all : nullptr);
     }
     fastfs_disc_stream_free(stream);
     fastfs_disc_stream_free(kept);

@@ -383,6 +383,15 @@ inline std::unique_ptr<Table> draw_table(Input& in, std::int64_t n, std::int64_t
     return table;
 }
 
+// Adds a row of one table to another, of which only the numbers are wanted.
+inline void add_row(Table& to, const Table& from, std::int64_t row) {
+    for (std::int64_t c = 0; c < from.d; ++c) to.numbers.push_back(from.at(row, c));
+    to.d = from.d;
+    to.n += 1;
+    if (from.m.dtype == FASTFS_FLOAT32) to.m.dtype = FASTFS_FLOAT32;
+    if (!is_moderate(from.kind)) to.kind = from.kind;
+}
+
 // The same numbers as rows of doubles.
 inline fastfs_matrix dense_of(const Table& t) {
     fastfs_matrix m = FASTFS_MATRIX_INIT;

@@ -133,16 +133,17 @@ Problem textbook_problem(const Square& K1, const Square& K2, double error) {
 }
 
 // A kernel, of the rows with a label of these, by one scale; error: how far rounding may move an entry, relatively.
-Square textbook_kernel(const std::vector<std::unique_ptr<Table>>& chunks, const std::vector<std::int64_t>& labels,
+Square textbook_kernel(const std::vector<const Table*>& chunks, const std::vector<std::int64_t>& labels,
                        const std::vector<bool>& classes, const fastfs_manifest_scale& scale, std::int64_t number,
                        double& error) {
     const std::int64_t d = chunks.front()->d;
     Square K(d);
     std::vector<double> norms(at(d)), pairs;
     std::int64_t n = 0;
-    for (const auto& X : chunks) {
+    for (const Table* X : chunks) {
         for (std::int64_t r = 0; r < X->n; ++r) {
-            const bool own = classes[at(labels[at(n + r)])];
+            const std::int64_t label = labels[at(n + r)];
+            const bool own = label >= 0 && classes[at(label)];
             for (std::int64_t a = 0; a < d; ++a) {
                 norms[at(a)] += X->at(r, a) * X->at(r, a);
                 for (std::int64_t b = 0; own && b < d; ++b) {
@@ -188,7 +189,7 @@ Square textbook_kernel(const std::vector<std::unique_ptr<Table>>& chunks, const 
 }
 
 // Of all problems, each of two kernels.
-Problem textbook_scores(const std::vector<std::unique_ptr<Table>>& chunks, const std::vector<std::int64_t>& labels,
+Problem textbook_scores(const std::vector<const Table*>& chunks, const std::vector<std::int64_t>& labels,
                         std::int64_t C, const fastfs_manifest_options& o, const fastfs_manifest_scale& scale,
                         double epsilon) {
     Problem mean{std::vector<double>(at(chunks.front()->d)), 0};
@@ -284,9 +285,11 @@ void try_manifest(Input& in) {
         }
         // Kept distances of all rows less those of a side: what is no more than 2^-38 of the former counts as 0.
         const double epsilon = keep == 1 ? 0x1p-38 : 0x1p-52;
+        std::vector<const Table*> all;
+        for (const auto& X : tables) all.push_back(X.get());
         for (std::int64_t k = 0; k < results.n_scales; ++k) {
             expect_scores(results.results[at(k)].scores,
-                          textbook_scores(tables, labels, C, o, results.scales[at(k)], epsilon), "fastfs_manifest_fit");
+                          textbook_scores(all, labels, C, o, results.scales[at(k)], epsilon), "fastfs_manifest_fit");
         }
     }
     release();
@@ -394,6 +397,8 @@ void try_manifest_sums(Input& in) {
         const fastfs_status loaded = fastfs_manifest_sums_load(sums, before.data());
         expect(loaded == FASTFS_OK, "fastfs_manifest_sums_load", "what was saved is refused");
     };
+    Table rows;  // that the sums are of, and their groups
+    std::vector<std::int64_t> group_of;
     bool moderate = true;
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const auto X = draw_table(in, draw_size(in, 1), in.one_in(64) ? d + 1 : d, kDense | kCsr | kGenotype);
@@ -405,18 +410,24 @@ void try_manifest_sums(Input& in) {
         expect(!X->broken || status == FASTFS_EINVAL, "fastfs_manifest_sums_update", "a broken matrix is accepted");
         moderate = moderate && is_moderate(X->kind);
         before = saved();
+        for (std::int64_t r = 0; status == FASTFS_OK && r < X->n; ++r) add_row(rows, *X, r);
+        if (status == FASTFS_OK) group_of.insert(group_of.end(), groups.begin(), groups.end());
     }
     if (in.one_in(3)) {
         fastfs_manifest_sums* other = nullptr;
         auto other_options = o;
         if (in.one_in(8)) other_options.seed += 1;
         if (fastfs_manifest_sums_new(d, in.one_in(16) ? G + 1 : G, &other_options, nullptr, &other) == FASTFS_OK) {
-            if (in.one_in(2) && fastfs_manifest_sums_size(other) == std::ssize(before)) {
-                fastfs_manifest_sums_load(other, before.data());
+            const bool copied = in.one_in(2) && fastfs_manifest_sums_size(other) == std::ssize(before) &&
+                                fastfs_manifest_sums_load(other, before.data()) == FASTFS_OK;
+            status = attempt(in, {"fastfs_manifest_sums_merge",
+                                  [&](const fastfs_run*) { return fastfs_manifest_sums_merge(sums, other); }, state,
+                                  bring_back, true, false});
+            const std::int64_t n = copied && status == FASTFS_OK ? rows.n : 0;
+            for (std::int64_t r = 0; r < n; ++r) {
+                add_row(rows, rows, r);
+                group_of.push_back(group_of[at(r)]);
             }
-            attempt(in, {"fastfs_manifest_sums_merge",
-                         [&](const fastfs_run*) { return fastfs_manifest_sums_merge(sums, other); }, state, bring_back,
-                         true, false});
             fastfs_manifest_sums_free(other);
             before = saved();
         }
@@ -449,7 +460,19 @@ void try_manifest_sums(Input& in) {
                                                                   results.n_scales, run, results.results.data());
                               },
                               [&] { return results.bytes(); }, [&] { results.clear(); }});
-        if (status == FASTFS_OK && moderate) results.expect_finite("fastfs_manifest_sums_fit");
+        if (status != FASTFS_OK || !moderate) continue;
+        results.expect_finite("fastfs_manifest_sums_fit");
+        if (d > 12 || how.accuracy != FASTFS_MANIFEST_EXACT || how.form == FASTFS_MANIFEST_SPSD ||
+            how.first_problem != 0 || how.n_problems != 0) {
+            continue;
+        }
+        std::vector<std::int64_t> classes;
+        for (const std::int64_t group : group_of) classes.push_back(labels[at(group)]);
+        for (std::int64_t k = 0; k < results.n_scales; ++k) {
+            expect_scores(results.results[at(k)].scores,
+                          textbook_scores({&rows}, classes, C, how, results.scales[at(k)], 0x1p-52),
+                          "fastfs_manifest_sums_fit");
+        }
     }
     release();
 }

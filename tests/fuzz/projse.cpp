@@ -25,6 +25,13 @@ fastfs_projse_options draw_options(Input& in, std::int64_t n_candidates) {
     return o;
 }
 
+// A row of targets that stands for a label.
+void add_label(Table& Y, std::int64_t label, std::int64_t n_classes) {
+    for (std::int64_t c = 0; c < n_classes; ++c) Y.numbers.push_back(c == label ? 1 : 0);
+    Y.d = n_classes;
+    Y.n += 1;
+}
+
 // Step 2 of the paper's figure, and how far rounding may move an entry, in units of the roots of its diagonals.
 struct Kernels {
     Square yy;
@@ -33,15 +40,14 @@ struct Kernels {
     double yx_of(std::int64_t i, std::int64_t j) const { return yx[at(i * std::ssize(xx) + j)]; }
 };
 
-Kernels textbook_kernels(const Table& X, const std::vector<double>& Y, std::int64_t n_y, const fastfs_projse_options& o,
-                         bool center, double epsilon) {
-    const std::int64_t n = X.n;
+Kernels textbook_kernels(const Table& X, const Table& Y, const fastfs_projse_options& o, bool center, double epsilon) {
+    const std::int64_t n = X.n, n_y = Y.d;
     double growth = 1, most = 0;  // of squares by centring; the largest square
-    const auto columns_of = [&](const std::vector<double>& numbers, std::int64_t d) {
+    const auto columns_of = [&](const Table& of) {
         std::vector<std::vector<double>> columns;
-        for (std::int64_t c = 0; c < d; ++c) {
+        for (std::int64_t c = 0; c < of.d; ++c) {
             auto& x = columns.emplace_back();
-            for (std::int64_t r = 0; r < n; ++r) x.push_back(numbers[at(r * d + c)]);
+            for (std::int64_t r = 0; r < n; ++r) x.push_back(of.at(r, c));
             const double raw = dot(x, x), first = x.front();
             for (double& value : x) value -= center ? first : 0;  // constants become zeros
             const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(n);
@@ -52,13 +58,18 @@ Kernels textbook_kernels(const Table& X, const std::vector<double>& Y, std::int6
         }
         return columns;
     };
-    const auto x = columns_of(X.numbers, X.d), y = columns_of(Y, n_y);
+    const auto x = columns_of(X), y = columns_of(Y);
     const bool is_rbf = o.kernel == FASTFS_RBF;
     double sigma = o.sigma_rule == FASTFS_PROJSE_SIGMA_SQRT_ROWS ? std::sqrt(static_cast<double>(n)) : o.sigma;
+    double of_sigma = 0;  // distances of equal columns may be the root of rounding
     if (o.sigma_rule == FASTFS_PROJSE_SIGMA_MEAN) {
         sigma = 0;
         for (const auto& a : y) {
-            for (const auto& b : y) sigma += std::sqrt(squared_distance(a, b)) / static_cast<double>(n_y * n_y);
+            for (const auto& b : y) {
+                const double square = squared_distance(a, b), noise = epsilon * static_cast<double>(n + 64) * most;
+                sigma += std::sqrt(square) / static_cast<double>(n_y * n_y);
+                of_sigma += (std::sqrt(square + noise) - std::sqrt(square)) / static_cast<double>(n_y * n_y);
+            }
         }
     }
     const auto kernel = [&](const std::vector<double>& a, const std::vector<double>& b) {
@@ -76,7 +87,8 @@ Kernels textbook_kernels(const Table& X, const std::vector<double>& Y, std::int6
     }
     for (const auto& candidate : x) kernels.xx.push_back(kernel(candidate, candidate));
     kernels.error = epsilon * static_cast<double>(n + n_y + 64) *
-                    (is_rbf ? 1 + most / (sigma * sigma) : growth * (o.kernel == FASTFS_POLY ? o.degree : 1));
+                        (is_rbf ? 1 + most / (sigma * sigma) : growth * (o.kernel == FASTFS_POLY ? o.degree : 1)) +
+                    (is_rbf ? of_sigma / sigma : 0);
     return kernels;
 }
 
@@ -130,7 +142,7 @@ class Choice {
         }
     }
 
-    // Steps 3 and 4 of the paper's figure, R written back, along the choices that were made.
+    // Steps 3 and 4 of the paper's figure, along the choices that were made.
     void expect_projections(const Kernels& kernels, const fastfs_projse_options& o, const char* name) const {
         const std::int64_t m = kernels.yy.n, n = std::ssize(kernels.xx);
         if (!(kernels.error < 1)) return;
@@ -151,10 +163,9 @@ class Choice {
         const double least = values[at(dropped)],
                      gap = least - (dropped > 0 ? std::max(values[at(dropped - 1)], 0.0) : 0);
         const double relative = kernels.error * std::pow(static_cast<double>(m) * norm / gap, 1.5);
-        std::vector<std::vector<double>> R;
-        std::vector<double> squares, errors;  // of the columns, and what bounds their error
+        Candidates all;
         for (std::int64_t j = 0; j < n; ++j) {
-            auto& column = R.emplace_back();
+            auto& column = all.R.emplace_back();
             double size = std::sqrt(kernels.xx[at(j)]);
             for (std::int64_t k = dropped; k < m; ++k) {
                 double sum = 0;
@@ -164,11 +175,59 @@ class Choice {
             for (std::int64_t i = 0; i < m; ++i) {
                 size = std::max(size, std::abs(kernels.yx_of(i, j)) / std::sqrt(largest));
             }
-            errors.push_back(relative * size);
+            all.errors.push_back(relative * size);
+            all.floors.push_back(0);
         }
+        if (relative < 1e-3) expect_choices(std::move(all), 0, std::min(o.n_select, rank), name);
+    }
+
+    // The same without targets: what the chosen columns leave of the candidates' own kernel K = R'R.
+    void expect_residuals(const Square& K, double relative, const fastfs_projse_options& o, const char* name) const {
+        if (!(relative < 1e-3)) return;
+        const auto [values, vectors] = eigenpairs(K);
+        Candidates all;
+        for (std::int64_t j = 0; j < K.n; ++j) {
+            auto& column = all.R.emplace_back();
+            for (std::int64_t k = 0; k < K.n; ++k) {
+                column.push_back(std::sqrt(std::max(values[at(k)], 0.0)) * vectors(j, k));
+            }
+            all.errors.push_back(0);
+            // The latter is what rotations leave of the textbook's own digits.
+            all.floors.push_back(relative * K(j, j) + 0x1p-50 * static_cast<double>(K.n) * values.back());
+        }
+        expect_choices(std::move(all), std::max(o.eps, 1e-12), std::min(o.n_select, K.n), name);
+    }
+
+    void expect_projections(const Table& X, const Table& Y, const fastfs_projse_options& o, const char* name) const {
+        constexpr std::int64_t kMost = 40;  // targets, whose eigenvectors take rotations of n_y^3
+        if (!is_moderate(X.kind) || !is_moderate(Y.kind) || Y.d > kMost) return;
+        const bool single = X.m.dtype == FASTFS_FLOAT32 || Y.m.dtype == FASTFS_FLOAT32;
+        const auto kernels = textbook_kernels(X, Y, o, result.center == 1, single ? 0x1p-23 : 0x1p-52);
+        if (&X != &Y) return expect_projections(kernels, o, name);
+        Square K(X.d);
+        for (std::int64_t i = 0; i < K.n; ++i) {
+            for (std::int64_t j = 0; j < K.n; ++j) K(i, j) = std::min(kernels.yx_of(i, j), kernels.yx_of(j, i));
+        }
+        expect_residuals(K, kernels.error, o, name);
+    }
+
+    fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
+
+  private:
+    // Columns of R, how far rounding may move each, and how far what is left of its square, however small that is.
+    struct Candidates {
+        std::vector<std::vector<double>> R;
+        std::vector<double> errors, floors;
+    };
+
+    // The choices among them: at most so many, none of which has less than this share of the first one's square.
+    void expect_choices(Candidates all, double least, std::int64_t most_choices, const char* name) const {
+        auto& [R, errors, floors] = all;
+        const std::int64_t n = std::ssize(R);
+        std::vector<double> squares;
         const auto error = [&](std::int64_t j) {
             const double e = errors[at(j)];
-            return 2 * std::sqrt(squares[at(j)]) * e + e * e;
+            return 2 * std::sqrt(squares[at(j)]) * e + e * e + floors[at(j)];
         };
         double total = 0, of_total = 0;
         for (std::int64_t j = 0; j < n; ++j) {
@@ -176,7 +235,7 @@ class Choice {
             total += squares.back();
             of_total += error(j);
         }
-        if (!(relative < 1e-3) || !(of_total < 1e-3 * total)) return;
+        if (!(of_total < 1e-3 * total)) return;
         for (std::int64_t j = 0; j < n; ++j) {
             expect_near(scores_[at(j)], squares[at(j)], error(j), name, "a score");
         }
@@ -192,10 +251,12 @@ class Choice {
                 most = std::max(most, error(j));
             }
             if (stopped) {
-                expect(t == std::min(o.n_select, rank) || rival - most <= 1e-12 * first, name, "it stopped too early");
+                expect(t == most_choices || rival - most <= std::max(least, 1e-12) * (first + of_total), name,
+                       "it stopped too early");
                 return;
             }
             const double square = squares[at(own)], of_square = error(own);
+            expect(square + of_square >= least * (first - of_total), name, "a choice has too little left");
             expect(square + of_square >= (rival - most) * (1 - 1e-10), name, "another choice is better");
             const double equal = std::max(rival + most, square + of_square) * (1 - 1e-10);  // and more: a tie
             for (std::int64_t j = 0; j < own; ++j) {
@@ -206,13 +267,16 @@ class Choice {
             expect_near(gaps_[at(t)], std::max(square - rival, 0.0),
                         of_square + most + 0x1p-50 * static_cast<double>(t + 1) * first, name, "a gap");
             const auto q = R[at(own)];
-            const double turned = errors[at(own)] / std::sqrt(square);
-            if (!(turned < 1e-3)) return;  // hardly a digit of its direction is left
+            const double turned = errors[at(own)] / std::sqrt(square), of_floor = floors[at(own)] / square;
+            if (!(turned < 1e-3) || !(of_floor < 1e-3)) return;  // hardly a digit of its direction is left
             for (std::int64_t j = 0; j < n; ++j) {
                 auto& column = R[at(j)];
                 const double share = dot(q, column) / square;
                 for (std::size_t i = 0; i < q.size(); ++i) column[i] -= q[i] * share;
                 errors[at(j)] += 3 * turned * std::sqrt(squares[at(j)]);
+                // An entry of K is off by the root of both floors, and taken off as its square over the choice's own.
+                const double floor = std::sqrt(floors[at(j)]) + std::sqrt(of_floor * squares[at(j)]);
+                floors[at(j)] = floor * floor;
                 squares[at(j)] = dot(R[at(j)], R[at(j)]);
                 rest += squares[at(j)];
                 of_rest += error(j);
@@ -223,9 +287,6 @@ class Choice {
         }
     }
 
-    fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
-
-  private:
     std::vector<double> scores_;
     std::vector<std::int64_t> selected_;
     std::vector<double> more_, gaps_, captured_;
@@ -281,16 +342,10 @@ void try_projse(Input& in) {
                      [&] { return choice.bytes(); }, [&] { choice.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse", "a broken matrix is accepted");
     if (status == FASTFS_OK) choice.check("fastfs_projse");
-    if (status == FASTFS_OK && targets > 0 && !o.custom && is_moderate(X->kind) &&
-        (targets == 2 || is_moderate(Y->kind))) {
-        std::vector<double> one_hot;
-        for (std::int64_t k = 0; k < n * C; ++k) {
-            one_hot.push_back(labels[at(k / C)] == k % C ? 1 : 0);
-        }
-        const bool single = X->m.dtype == FASTFS_FLOAT32 && (targets == 2 || Y->m.dtype == FASTFS_FLOAT32);
-        choice.expect_projections(textbook_kernels(*X, targets == 1 ? Y->numbers : one_hot, targets == 1 ? Y->d : C, o,
-                                                   choice.result.center == 1, single ? 0x1p-23 : 0x1p-52),
-                                  o, "fastfs_projse");
+    if (status == FASTFS_OK && !o.custom) {
+        Table one_hot;
+        for (std::int64_t r = 0; r < n; ++r) add_label(one_hot, labels[at(r)], C);
+        choice.expect_projections(*X, targets == 0 ? *X : targets == 1 ? *Y : one_hot, o, "fastfs_projse");
     }
 
     if (in.one_in(3)) {
@@ -384,6 +439,12 @@ void try_projse_sums(Input& in) {
     };
     const auto bring_back = [&] { load(sums, before); };
     const bool by_labels = asked > 0 && in.one_in(2);
+    Table rows, targets;  // that the sums are of
+    const auto add = [&](const Table& X, const Table* Y, std::int64_t r, std::int64_t label) {
+        add_row(rows, X, r);
+        if (Y) add_row(targets, *Y, r);
+        if (!Y && asked > 0) add_label(targets, label, asked);
+    };
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const std::int64_t n = draw_size(in, 1);
         const auto X = draw_table(in, n, in.one_in(64) ? d + 1 : d);
@@ -399,6 +460,9 @@ void try_projse_sums(Input& in) {
                               state, bring_back, true});
         expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse_update", "a broken matrix is accepted");
         before = save(sums);
+        for (std::int64_t r = 0; status == FASTFS_OK && r < n; ++r) {
+            add(*X, asked > 0 && !as_labels ? Y.get() : nullptr, r, labels[at(r)]);
+        }
     }
     if (of_groups) {
         std::vector<fastfs_projse_sums*> handles(static_cast<std::size_t>(G));
@@ -425,22 +489,29 @@ void try_projse_sums(Input& in) {
         expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse_update_groups", "a broken matrix is accepted");
         for (std::int64_t g = 0; g < G; ++g) {
             const std::int64_t label = in.mostly(g);
-            attempt(in, {"fastfs_projse_merge_class",
-                         [&](const fastfs_run*) {
-                             return fastfs_projse_merge_class(sums, handles[static_cast<std::size_t>(g)], label);
-                         },
-                         state, bring_back, true, false});
+            const fastfs_status merged =
+                attempt(in, {"fastfs_projse_merge_class",
+                             [&](const fastfs_run*) {
+                                 return fastfs_projse_merge_class(sums, handles[static_cast<std::size_t>(g)], label);
+                             },
+                             state, bring_back, true, false});
             before = save(sums);
+            for (std::int64_t r = 0; status == FASTFS_OK && merged == FASTFS_OK && r < X->n; ++r) {
+                if (groups[at(r)] == g) add(*X, nullptr, r, label);
+            }
         }
         for (auto* one : handles) fastfs_projse_free(one);
     }
     if (in.one_in(3)) {
         fastfs_projse_sums* other = nullptr;
         fastfs_projse_new(in.mostly(asked) == asked ? asked : 1, d, two_views, nullptr, &other);
-        if (other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2))
-            fastfs_projse_load(other, before.data());
-        attempt(in, {"fastfs_projse_merge", [&](const fastfs_run*) { return fastfs_projse_merge(sums, other); }, state,
-                     bring_back, true, false});
+        const bool copied = other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2) &&
+                            fastfs_projse_load(other, before.data()) == FASTFS_OK;
+        status =
+            attempt(in, {"fastfs_projse_merge", [&](const fastfs_run*) { return fastfs_projse_merge(sums, other); },
+                         state, bring_back, true, false});
+        const std::int64_t n = copied && status == FASTFS_OK ? rows.n : 0;
+        for (std::int64_t r = 0; r < n; ++r) add(rows, asked > 0 ? &targets : nullptr, r, 0);
         fastfs_projse_free(other);
         before = save(sums);
     }
@@ -469,7 +540,11 @@ void try_projse_sums(Input& in) {
             attempt(in, {"fastfs_projse_select",
                          [&](const fastfs_run* run) { return fastfs_projse_select(sums, &o, run, &choice.result); },
                          [&] { return choice.bytes(); }, [&] { choice.clear(); }});
-        if (status == FASTFS_OK && !strange) choice.check("fastfs_projse_select");
+        if (status != FASTFS_OK || strange) continue;
+        choice.check("fastfs_projse_select");
+        if (o.custom) continue;
+        const Table& Y = asked > 0 ? targets : rows;
+        choice.expect_projections(o.from_y == 1 ? Y : rows, o.from_y == 1 ? rows : Y, o, "fastfs_projse_select");
     }
     release();
 }

@@ -126,9 +126,9 @@ def test_pkgconf_finds_the_package_by_its_entry_point():
 def test_pkg_config_file_can_be_moved(tmp_path):
     shutil.copytree(PREFIX / "lib" / "pkgconfig", tmp_path / "moved" / "lib" / "pkgconfig")
     folder = tmp_path / "moved" / "lib" / "pkgconfig"
-    flags = succeed("pkgconf", "--cflags", "fastfs", PKG_CONFIG_PATH=str(folder))
+    flags = succeed("pkgconf-pypi", "--cflags", "fastfs", PKG_CONFIG_PATH=str(folder))
     assert os.path.normpath(flags.strip().removeprefix("-I")) == str(tmp_path / "moved" / "include")
-    assert succeed("pkgconf", "--modversion", "fastfs", PKG_CONFIG_PATH=str(folder)).strip() == fastfs.__version__
+    assert succeed("pkgconf-pypi", "--modversion", "fastfs", PKG_CONFIG_PATH=str(folder)).strip() == fastfs.__version__
 
 
 # --------------------------------------------------------------------------------------------------------- find_package
