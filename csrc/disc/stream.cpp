@@ -133,7 +133,7 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
     plan->n_neighbors = std::min(std::max(options.bandwidth_neighbors, options.n_neighbors), n_cols - 1);
     plan->n_candidates = std::min(std::max(kCandidates, kCandidatesPerNeighbor * plan->n_neighbors), n_cols - 1);
     plan->seed = options.seed;
-    sketches_.assign(at(plan->n_sketches), numbers(kBuckets * (n_cols + 1)));
+    for (std::int64_t s = 0; s < plan->n_sketches; ++s) sketches_.push_back(numbers(kBuckets * (n_cols + 1)));
     plan_ = std::move(plan);
 }
 
@@ -154,9 +154,10 @@ void DiscStream::require_all_rows() const {
 void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     run.step("reading rows", 1.0);
     if (pass_ == 1) {
+        if (!sums_.is_whole()) require_memory_of_rows(X, first_row, run);
         sums_.update(X, plan_->labels.data() + first_row, run);
         if (!sums_.is_whole()) {
-            keep_rows(X, first_row, run);
+            keep_rows(X, first_row);
             add_to_sketches(X, first_row, run);
         }
     } else {
@@ -166,22 +167,32 @@ void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     n_seen_ += X.n_rows();
 }
 
-void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row, Run& run) {
+// Rows in the buckets of their sketches.
+struct DiscStream::Signed {
+    std::int64_t row;
+    double sign;
+};
+
+void DiscStream::require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const {
+    std::int64_t kept = kept_rows_.memory();
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        if (plan_->sketch_of[at(plan_->labels[at(first_row + r)])] >= 0) continue;
+        if (is_kept(first_row + r)) kept += KeptRows::memory(X, r);
+    }
+    const std::int64_t of_buckets = X.n_rows() * (8 + 2 * kBucketsOfRow * std::int64_t{sizeof(Signed)});
+    run.require_memory(kept + std::max(sums_.update_memory(X, run.n_threads()), of_buckets),
+                       {"a block of ", X.n_rows(), " rows, with those of small groups so far,"}, kHint);
+}
+
+void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row) {
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) {
+        if (!is_kept(first_row + r)) continue;
         require(kept_rows_.fits(X), kOneForm);
         kept_rows_.keep(X, r, first_row + r);
     }
-    run.require_memory(kept_rows_.memory(), "the rows of the small groups", kHint);
 }
 
 void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run) {
-    struct Signed {
-        std::int64_t row;
-        double sign;
-    };
     const std::int64_t p = n_cols();
-    run.require_memory(X.n_rows() * (8 + 2 * kBucketsOfRow * std::int64_t{sizeof(Signed)}), "the buckets of a block");
     std::vector<std::vector<Signed>> of_bucket(at(plan_->n_sketches * kBuckets));
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
         const std::int64_t sketch = plan_->sketch_of[at(plan_->labels[at(first_row + r)])];
@@ -300,7 +311,7 @@ void DiscStream::load(ByteReader& from) {
         other.kept_rows_ = {};
         other.kept_rows_.load(from, n_rows(), n_cols(), is_sparse, is_float32);
         for (const std::int64_t row : other.kept_rows_.numbers()) {
-            from.expect(!sums_.is_whole() && plan_->sketch_of[at(plan_->labels[at(row)])] < 0);
+            from.expect(!sums_.is_whole() && is_kept(row));
         }
     } else {
         get(other.products_);

@@ -89,7 +89,11 @@ class DiscStream {
     };
 
     std::vector<std::int64_t> signature() const;
-    void keep_rows(const Matrix& X, std::int64_t first_row, Run& run);
+    struct Signed;
+    // Of a group without a sketch.
+    bool is_kept(std::int64_t row) const { return plan_->sketch_of[at(plan_->labels[at(row)])] < 0; }
+    void require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const;
+    void keep_rows(const Matrix& X, std::int64_t first_row);
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);
     std::int64_t memory_of_next(const Run& run) const;

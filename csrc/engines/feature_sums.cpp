@@ -85,12 +85,15 @@ FeatureSums::FeatureSums(const FeatureSums& other)
     load(other.numbers_.data());
 }
 
+std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
+    const std::int64_t n = X.n_rows(), m = n_landmarks(), rows = std::min(n, kRowsAtOnce);
+    return 8 * 3 * n +
+           (X.is_sparse() ? 32 * X.n_stored() * m / d_ : 8 * rows * (m + n_threads * std::min(d_, kPanelColumns)));
+}
+
 void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) {
-    const std::int64_t n = X.n_rows(), m = n_landmarks();
-    const std::int64_t rows = std::min(n, kRowsAtOnce);
-    run.require_memory(8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
-                                                  : 8 * rows * (m + run.n_threads() * std::min(d_, kPanelColumns))),
-                       {"the sums of ", n, " rows"});
+    const std::int64_t n = X.n_rows();
+    run.require_memory(update_memory(X, run.n_threads()), {"the sums of ", n, " rows"});
     const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
     for (std::int64_t r = 0; r < n; ++r) {
         if (maxima[at(r)] <= kLargestValue) continue;

@@ -48,6 +48,8 @@ class FeatureSums {
                is_whole_ == other.is_whole_;
     }
 
+    // Bytes that an update takes.
+    std::int64_t update_memory(const Matrix& X, int n_threads) const;
     // Adds dense or CSR rows, with the group of each. What is refused leaves the sums as they were; after the values
     // have been found finite, it isn't to be stopped.
     void update(const Matrix& X, const std::int64_t* groups, Run& run);

@@ -613,10 +613,13 @@ std::int64_t PackedPanels<T>::memory(std::int64_t n_samples, std::int64_t n_feat
     return n_samples * round_up(n_features, width) * static_cast<std::int64_t>(sizeof(T));
 }
 
+std::int64_t panels_memory(std::int64_t n_samples) {
+    return std::max({kPassBytes, std::min(kPanelBytes, n_samples * 4096), n_samples * 256});
+}
+
 std::int64_t stored_distances_memory(std::int64_t n_samples) {
     if (n_samples > (std::int64_t{1} << 29)) return std::numeric_limits<std::int64_t>::max();
-    const std::int64_t panels = std::max({kPassBytes, std::min(kPanelBytes, n_samples * 4096), n_samples * 256});
-    return n_samples * n_samples * 8 + panels;
+    return n_samples * n_samples * 8 + panels_memory(n_samples);
 }
 
 template void pair_sums<float>(const ScaledFeatures&, std::int64_t, std::int64_t, const ScaledFeatures&, std::int64_t,

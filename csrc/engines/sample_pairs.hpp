@@ -108,6 +108,8 @@ class PackedPanels {
     ScaledFeatures features_;
 };
 
+// Bytes that tiles of so many samples take.
+std::int64_t panels_memory(std::int64_t n_samples);
 // Bytes to ask for before distances between all samples are stored: them, and what pair_sums takes.
 std::int64_t stored_distances_memory(std::int64_t n_samples);
 

@@ -56,19 +56,19 @@ void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     if (search_) {
         find_nearest(X, first_row, run);
     } else {
-        run.require_memory(64 * n_cols(), "the ranges of the features", kHint);
+        const auto& targets = plan_->targets.rows;
+        const auto begin = std::lower_bound(targets.begin(), targets.end(), first_row),
+                   end = std::lower_bound(begin, targets.end(), first_row + X.n_rows());
+        std::int64_t kept = target_rows_.memory();
+        for (auto t = begin; t != end; ++t) kept += KeptRows::memory(X, *t - first_row);
+        run.require_memory(64 * n_cols() + kept, "the targets so far, and the ranges of the features,", kHint);
         scales_.add(X, run);
         if (X.is_sparse()) {
             const Numbers more = stored_by_column(X, run);
             n_stored_.resize(more.size());
             for (std::size_t c = 0; c < more.size(); ++c) n_stored_[c] += more[c];
         }
-        const auto& targets = plan_->targets.rows;
-        for (auto t = std::lower_bound(targets.begin(), targets.end(), first_row);
-             t != targets.end() && *t < first_row + X.n_rows(); ++t) {
-            target_rows_.keep(X, *t - first_row, *t);
-        }
-        run.require_memory(target_rows_.memory(), "the targets", kHint);
+        for (auto t = begin; t != end; ++t) target_rows_.keep(X, *t - first_row, *t);
     }
     n_seen_ += X.n_rows();
 }
@@ -101,6 +101,13 @@ void ReliefStream::next(Run& run) {
 
 void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t n = X.n_rows(), n_targets = plan_->targets.size();
+    if (run.is_question()) {
+        std::int64_t kept = neighbors_.memory();  // all of the block may be neighbors
+        for (std::int64_t r = 0; r < n; ++r) kept += KeptRows::memory(X, r);
+        run.require_memory(kept + Differences::kOthers * n * 8 + panels_memory(n + Differences::kOthers) +
+                               Differences::memory(X, search_->scales, false, run.n_threads()),
+                           {"the neighbors of ", n_targets, " targets"}, kHint);
+    }
     run.require_memory(Differences::kOthers * n * 8, "a block of distances",
                        "give smaller blocks, or raise max_memory");
     const Differences block = differences(X, *search_, run);

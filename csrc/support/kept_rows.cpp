@@ -24,6 +24,7 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
         visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
             const std::int64_t begin = indptr[row], n = indptr[row + 1] - begin;
             std::copy_n(values + begin, n, resize(values, n));
+            kept->columns.reserve(at(n));
             for (std::int64_t e = 0; e < n; ++e) {
                 kept->columns.push_back(static_cast<std::int32_t>(indices[begin + e]));
             }
@@ -38,6 +39,14 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
     }
     const std::int64_t n_bytes = kept->memory();
     if (rows_.try_emplace(number, std::move(kept)).second) memory_ += n_bytes;
+}
+
+std::int64_t KeptRows::memory(const Matrix& X, std::int64_t row) {
+    const std::int64_t value = X.is_float32() ? 4 : 8;
+    if (!X.is_sparse()) return X.n_cols() * value + kOfAnyRow;
+    return visit_sparse(X.description(), [&](auto*, auto* indptr, auto*) {
+        return static_cast<std::int64_t>(indptr[row + 1] - indptr[row]) * (value + 4) + kOfAnyRow;
+    });
 }
 
 void KeptRows::keep_only(const std::vector<std::int64_t>& numbers) {

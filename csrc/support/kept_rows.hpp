@@ -36,6 +36,8 @@ class KeptRows {
     void merge(const KeptRows& other);
 
     std::int64_t memory() const { return memory_; }
+    // What a row of X adds to it.
+    static std::int64_t memory(const Matrix& X, std::int64_t row);
     std::vector<std::int64_t> numbers() const;  // ascending
     // All of them in that order.
     OwnedMatrix matrix(std::int64_t n_cols) const;
@@ -45,10 +47,11 @@ class KeptRows {
     void load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
 
   private:
+    static constexpr std::int64_t kOfAnyRow = 128;
     struct Row {
         std::vector<char> values;
         std::vector<std::int32_t> columns;  // of the values of a CSR matrix
-        std::int64_t memory() const { return std::ssize(values) + 4 * std::ssize(columns) + 128; }
+        std::int64_t memory() const { return std::ssize(values) + 4 * std::ssize(columns) + kOfAnyRow; }
     };
 
     bool same_form(bool is_sparse, bool is_float32) const {
