@@ -33,6 +33,12 @@ double norm1(std::int64_t n, const double* A) {
     return largest;
 }
 
+double length(std::int64_t n, const double* x) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
+    return std::sqrt(sum);
+}
+
 // Scales the lower triangle by a power of two to entries near 1, so that no square inside LAPACK over- or underflows;
 // returns what the eigenvalues have to be multiplied by.
 double scale_to_one(std::int64_t n, double* A) {
@@ -249,6 +255,52 @@ Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, dou
     }
     run.checkpoint(1.0);
     return eigen.take_vectors();
+}
+
+// Eigenvectors of A'A are those of A, and A V has orthogonal columns, but only to the rounding of its largest: columns
+// shorter than a tenth of that are made orthogonal to the others and are looked at again by themselves.
+void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V, Run& run) {
+    constexpr double kShort = 0.1;
+    std::copy(A, A + n * n, U);
+    std::fill_n(V, n * n, 0.0);
+    for (std::int64_t i = 0; i < n; ++i) V[i * n + i] = 1;
+    Buffer<double> M(n * n), room(n * n);
+    double* T = A;  // scratch from now on
+    for (std::int64_t done = 0; done < n;) {
+        const std::int64_t m = n - done;
+        double* C = U + done * n;
+        for (int again = 0; again < 2 && done > 0; ++again) {
+            multiply('T', done, m, n, U, n, C, n, T, done, run);
+            multiply('N', n, m, done, U, n, T, done, M.data(), n, run);
+            for (std::int64_t e = 0; e < n * m; ++e) C[e] -= M[e];
+        }
+        multiply('T', m, m, n, C, n, C, n, M.data(), m, run);
+        SymmetricEigen eigen(m, M.data(), run, std::move(room));
+        eigen.make_vectors(0, m, run);
+        for (double* turned : {C, V + done * n}) {
+            multiply('N', n, m, m, turned, n, eigen.vector(0), m, T, n, run);
+            for (std::int64_t j = 0; j < m; ++j) std::copy_n(T + (m - 1 - j) * n, n, turned + j * n);
+        }
+        room = eigen.take_vectors();
+        for (std::int64_t j = 0; j < m; ++j) s[done + j] = length(n, C + j * n);
+        const std::int64_t level = done;
+        while (done < n && s[done] >= kShort * s[level] && s[done] > static_cast<double>(n) * kEps * s[0]) {
+            for (std::int64_t i = 0; i < n; ++i) U[done * n + i] /= s[done];
+            ++done;
+        }
+        if (done > level) continue;
+        // What is left is rounding: any basis of what the others leave.
+        syrk(n, done, 1.0, U, 0.0, M.data(), run);
+        SymmetricEigen rest(n, M.data(), run, std::move(room));
+        rest.make_vectors(0, m, run);
+        std::copy_n(rest.vector(0), n * m, C);
+        break;
+    }
+    // A step of Newton's iteration for the nearest orthogonal matrix: U (3 I - U'U) / 2.
+    multiply('T', n, n, n, U, n, U, n, M.data(), n, run);
+    for (std::int64_t e = 0; e < n * n; ++e) M[e] = (e % (n + 1) == 0 ? 1.5 : 0) - M[e] / 2;
+    multiply('N', n, n, n, U, n, M.data(), n, T, n, run);
+    std::copy_n(T, n * n, U);
 }
 
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {

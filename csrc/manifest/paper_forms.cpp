@@ -170,8 +170,8 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     Buffer<double> A = std::move(K2), O1(d * d), O2(d * d);
     std::vector<double> s(at(k));
     multiply('T', k, k, d, G2, d, G1, d, A.data(), k, run);
-    gesdd(k, A.data(), s.data(), O2.data(), O1.data());  // O1 transposed
-    run.checkpoint();
+    singular_vectors(k, A.data(), s.data(), O2.data(), O1.data(), run);
+    transpose(O1.data(), k);
     Buffer<double> B(d * d);
     const std::vector<double> e = relate_cores(k, O2.data(), O1.data(), second.w, first.w, A, B, run);
     scale_columns(B.data(), k, k, map(e, fourth_root));
@@ -210,8 +210,8 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
 
     run.step("difference operator", 1.0);
     multiply('T', kept, kept, d, G1, d, GM, d, A.data(), kept, run);
-    gesdd(kept, A.data(), s.data(), O1.data(), O2.data());  // of G1 and, transposed, of GM
-    run.checkpoint();
+    singular_vectors(kept, A.data(), s.data(), O1.data(), O2.data(), run);  // of G1 and of GM
+    transpose(O2.data(), kept);
     B = Buffer<double>(d * d);
     const std::vector<double> logs = clipped_log(relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run));
     weighted_squares(B.data(), logs, kept, A.data(), run);

@@ -67,8 +67,7 @@ void register_blas(const fastfs_blas& given) {
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
     require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
-                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr &&
-                table.dgesdd,
+                table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr,
             "the BLAS table has an empty entry: fill every routine");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
@@ -214,17 +213,6 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     call(work.data(), iwork.data());
     if (found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
     std::memcpy(w, all_w.data(), sizeof(double) * at(found));
-}
-
-void gesdd(std::int64_t n, double* A, double* s, double* U, double* Vt) {
-    const blas_int n_ = narrow(n);
-    Buffer<blas_int> iwork(8 * n);
-    narrow(4 * n * n + 7 * n);  // LAPACK's documented minimum
-    with_workspace([&](double* work, const blas_int* lwork) {
-        blas_int info = 0;
-        blas().dgesdd("A", &n_, &n_, A, &n_, s, U, &n_, Vt, &n_, work, lwork, iwork.data(), &info);
-        check(info, "dgesdd");
-    });
 }
 
 }  // namespace fastfs::core

@@ -55,7 +55,4 @@ void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz);
 // destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
 
-// A (n x n) = U diag(s) Vt, s descending, by divide and conquer; A is destroyed. Takes 4 n^2 doubles besides.
-void gesdd(std::int64_t n, double* A, double* s, double* U, double* Vt);
-
 }  // namespace fastfs::core

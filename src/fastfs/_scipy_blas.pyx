@@ -44,7 +44,6 @@ def register(dict capsules, uintptr_t set_num_threads, uintptr_t get_num_threads
     enter(&table.dstedc, capsules, "dstedc")
     enter(&table.dsteqr, capsules, "dsteqr")
     enter(&table.dsyevr, capsules, "dsyevr")
-    enter(&table.dgesdd, capsules, "dgesdd")
     cdef fastfs_status status = fastfs_register_blas(&table)
     if status != FASTFS_OK and status != FASTFS_EEXIST:
         raise ImportError(fastfs_last_error().decode())

@@ -54,7 +54,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         void (*dstedc)(const char *, const fastfs_blas_int *, double *, double *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
         void (*dsteqr)(const char *, const fastfs_blas_int *, double *, double *, double *, const fastfs_blas_int *, double *, fastfs_blas_int *) noexcept
         void (*dsyevr)(const char *, const char *, const char *, const fastfs_blas_int *, double *, const fastfs_blas_int *, const double *, const double *, const fastfs_blas_int *, const fastfs_blas_int *, const double *, fastfs_blas_int *, double *, double *, const fastfs_blas_int *, fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, const fastfs_blas_int *, fastfs_blas_int *) noexcept
-        void (*dgesdd)(const char *, const fastfs_blas_int *, const fastfs_blas_int *, double *, const fastfs_blas_int *, double *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, double *, const fastfs_blas_int *, fastfs_blas_int *, fastfs_blas_int *) noexcept
     fastfs_status fastfs_register_blas(const fastfs_blas *table)
     enum:
         FASTFS_FLOAT32

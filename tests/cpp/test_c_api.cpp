@@ -79,7 +79,7 @@ fastfs_blas linked_table() {
     table.get_num_threads = FASTFS_BLAS_GET_THREADS;
 #define SET(name) table.name = FASTFS_BLAS_SYMBOL(name)
     SET(sgemm), SET(dgemm), SET(dsyrk), SET(dsymv), SET(dtrmm), SET(dpotrf), SET(dpocon), SET(dsygst);
-    SET(dtrsm), SET(dsytrd), SET(dstedc), SET(dsteqr), SET(dsyevr), SET(dgesdd);
+    SET(dtrsm), SET(dsytrd), SET(dstedc), SET(dsteqr), SET(dsyevr);
 #undef SET
     return table;
 }

@@ -208,6 +208,74 @@ void test_sparse_and_chunks() {
     CHECK(worst <= 64 * 2.3e-16 * largest);
 }
 
+// A = U diag(s) V' of matrices made with such values, which may be equal, near the rounding of the largest, or 0.
+void test_singular_vectors() {
+    namespace core = fastfs::core;
+    const auto basis = [](std::int64_t n, unsigned seed) {
+        auto A = random_values<double>(static_cast<std::size_t>(n * n), seed);
+        core::Run run(threads(1));
+        core::SymmetricEigen eigen(n, A.data(), run);
+        eigen.make_vectors(0, n, run);
+        return std::vector<double>(eigen.vector(0), eigen.vector(0) + n * n);
+    };
+    // The largest entry of A diag(w) B' - C, or of A' B - C.
+    const auto apart = [](std::int64_t n, const std::vector<double>& A, const double* w, const std::vector<double>& B,
+                          auto&& C) {
+        double worst = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                double sum = 0;
+                for (std::int64_t k = 0; k < n; ++k) {
+                    sum += w ? A[static_cast<std::size_t>(k * n + i)] * w[k] * B[static_cast<std::size_t>(k * n + j)]
+                             : A[static_cast<std::size_t>(i * n + k)] * B[static_cast<std::size_t>(j * n + k)];
+                }
+                worst = std::max(worst, std::abs(sum - C(i, j)));
+            }
+        }
+        return worst;
+    };
+    const auto identity = [](std::int64_t i, std::int64_t j) { return i == j ? 1.0 : 0.0; };
+    for (std::int64_t n : {1, 2, 60, 130}) {
+        const auto left = basis(n, 31), right = basis(n, 32);
+        for (int spectrum = 0; spectrum < 6; ++spectrum) {
+            std::vector<double> values;
+            for (std::int64_t k = 0; k < n; ++k) {
+                const double share = static_cast<double>(k) / static_cast<double>(n);
+                const double of[] = {1,
+                                     std::pow(10.0, -20 * share),
+                                     share < 0.5 ? 1.0 : 0.0,
+                                     share < 0.3   ? 1.0
+                                     : share < 0.6 ? 1e-9
+                                                   : 1e-12,
+                                     1e-30 * (1 - share),
+                                     0};
+                values.push_back(of[spectrum]);
+            }
+            std::vector<double> A(left.size()), U(A), V(A), s(values.size());
+            for (std::int64_t i = 0; i < n; ++i) {
+                for (std::int64_t j = 0; j < n; ++j) {
+                    for (std::size_t k = 0; k < values.size(); ++k) {
+                        A[static_cast<std::size_t>(j * n + i)] +=
+                            left[k * values.size() + static_cast<std::size_t>(i)] * values[k] *
+                            right[k * values.size() + static_cast<std::size_t>(j)];
+                    }
+                }
+            }
+            auto destroyed = A;
+            core::Run run(threads(2));
+            core::singular_vectors(n, destroyed.data(), s.data(), U.data(), V.data(), run);
+            const double rounding = 1e-15 * static_cast<double>(n);
+            CHECK(apart(n, U, nullptr, U, identity) <= 10 * rounding);
+            CHECK(apart(n, V, nullptr, V, identity) <= 10 * rounding);
+            CHECK(apart(n, U, s.data(), V, [&](std::int64_t i, std::int64_t j) {
+                      return A[static_cast<std::size_t>(j * n + i)];
+                  }) <= 10 * rounding * values.front());
+            for (std::size_t k = 0; k < s.size(); ++k)
+                CHECK(std::abs(s[k] - values[k]) <= 10 * rounding * values.front());
+        }
+    }
+}
+
 // Eigenpairs from either algorithm, complete or in part, and both routes of the pencil.
 void test_spectral() {
     namespace core = fastfs::core;
@@ -1296,6 +1364,7 @@ int main() {
     test_custom_kernel();
     test_sparse_and_chunks();
     test_spectral();
+    test_singular_vectors();
     test_block_products();
     test_cut_problems();
     test_leading_pairs();

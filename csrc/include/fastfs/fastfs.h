@@ -137,8 +137,6 @@ typedef struct fastfs_blas {
     void (*dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, const double*,
                    const double*, FASTFS_IN_, FASTFS_IN_, const double*, fastfs_blas_int*, double*, double*, FASTFS_IN_,
                    fastfs_blas_int*, double*, FASTFS_IN_, fastfs_blas_int*, FASTFS_IN_, fastfs_blas_int*);
-    void (*dgesdd)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, double*, FASTFS_IN_, double*, double*, FASTFS_IN_, double*,
-                   FASTFS_IN_, double*, FASTFS_IN_, fastfs_blas_int*, fastfs_blas_int*);
 } fastfs_blas;
 #undef FASTFS_IN_
 #undef FASTFS_CHAR_

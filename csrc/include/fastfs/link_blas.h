@@ -70,8 +70,6 @@ void FASTFS_BLAS_SYMBOL(dsteqr)(FASTFS_CHAR_, FASTFS_IN_, double*, double*, doub
 void FASTFS_BLAS_SYMBOL(dsyevr)(FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_CHAR_, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_DBL_,
                                 FASTFS_DBL_, FASTFS_IN_, FASTFS_IN_, FASTFS_DBL_, FASTFS_OUT_, double*, double*,
                                 FASTFS_IN_, FASTFS_OUT_, double*, FASTFS_IN_, FASTFS_OUT_, FASTFS_IN_, FASTFS_OUT_);
-void FASTFS_BLAS_SYMBOL(dgesdd)(FASTFS_CHAR_, FASTFS_IN_, FASTFS_IN_, double*, FASTFS_IN_, double*, double*, FASTFS_IN_,
-                                double*, FASTFS_IN_, double*, FASTFS_IN_, FASTFS_OUT_, FASTFS_OUT_);
 #undef FASTFS_IN_
 #undef FASTFS_OUT_
 #undef FASTFS_CHAR_
@@ -99,7 +97,6 @@ static inline fastfs_status fastfs_link_blas(void) {
     table.dstedc = FASTFS_BLAS_SYMBOL(dstedc);
     table.dsteqr = FASTFS_BLAS_SYMBOL(dsteqr);
     table.dsyevr = FASTFS_BLAS_SYMBOL(dsyevr);
-    table.dgesdd = FASTFS_BLAS_SYMBOL(dgesdd);
     return fastfs_register_blas(&table);
 }
 

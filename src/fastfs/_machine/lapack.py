@@ -22,7 +22,6 @@ _ROUTINES = (
     ("cython_lapack", "dstedc", "cidddidiiii"),
     ("cython_lapack", "dsteqr", "cidddidi"),
     ("cython_lapack", "dsyevr", "cccididdiididdiidiiii"),
-    ("cython_lapack", "dgesdd", "ciididdididiii"),
 )
 
 # Setter and getter of the BLAS libraries that SciPy is built with, by the names that threadpoolctl knows.
