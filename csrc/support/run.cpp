@@ -27,9 +27,9 @@ constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::i
 
 // The contents of a system file; empty if it can't be read. Streams would bring locales with them, which is a lot of
 // code in a library that links its own C++ library.
-std::string contents(const char* path) {
+std::string contents(const std::string& path) {
     std::string text;
-    if (std::FILE* file = std::fopen(path, "r")) {
+    if (std::FILE* file = std::fopen(path.c_str(), "r")) {
         char part[4096];
         while (const std::size_t n = std::fread(part, 1, sizeof part, file)) text.append(part, n);
         std::fclose(file);
@@ -43,6 +43,26 @@ std::int64_t number_behind(const std::string& name, const std::string& lines) {
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size(), nullptr, 10);
 }
 
+// Calls look(folder, is_second) for the cgroups with a controller that this process is in, from the innermost outwards:
+// each may have a limit. In a container the path may be the host's, of which only the last folder is there.
+template <class F>
+void for_own_groups(const std::string& controller, F&& look) {
+    const std::string groups = contents("/proc/self/cgroup");  // lines of number:controllers:path
+    for (std::size_t begin = 0, end; (end = groups.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        const std::size_t first = groups.find(':', begin), second = groups.find(':', first + 1);
+        if (second >= end) continue;
+        const std::string controllers = groups.substr(first + 1, second - first - 1);
+        const bool is_second = controllers.empty();
+        if (!is_second && ("," + controllers + ",").find("," + controller + ",") == std::string::npos) continue;
+        const std::string root = "/sys/fs/cgroup" + (is_second ? "" : "/" + controller);
+        for (std::string path = groups.substr(second + 1, end - second - 1); path.size() > 1;
+             path.resize(path.rfind('/'))) {
+            look(root + path, is_second);
+        }
+        look(root, is_second);
+    }
+}
+
 int cpus_of_affinity_mask() {
 #if defined(__linux__)
     cpu_set_t set;
@@ -51,17 +71,19 @@ int cpus_of_affinity_mask() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// CPUs that the cgroup's quota allows, rounded up; a large number if there is no quota.
+// CPUs that the quotas of cgroups allow, rounded up; a large number if there is no quota.
 int cpus_of_quota() {
-    std::string quota_and_period = contents("/sys/fs/cgroup/cpu.max");
-    if (quota_and_period.empty()) {
-        quota_and_period = contents("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " ";
-        quota_and_period += contents("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    }
-    double quota = 0, period = 0;  // unchanged if the quota is "max"
-    std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
-    if (quota <= 0 || period <= 0) return kMaxThreads;
-    return std::max(1, static_cast<int>(std::ceil(quota / period)));
+    int cpus = kMaxThreads;
+    for_own_groups("cpu", [&](const std::string& folder, bool is_second) {
+        const std::string quota_and_period =
+            is_second ? contents(folder + "/cpu.max")
+                      : contents(folder + "/cpu.cfs_quota_us") + " " + contents(folder + "/cpu.cfs_period_us");
+        double quota = 0, period = 0;  // unchanged if the quota is "max"
+        std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
+        if (quota <= 0 || period <= 0) return;
+        cpus = std::clamp(static_cast<int>(std::ceil(quota / period)), 1, cpus);
+    });
+    return cpus;
 }
 
 int default_thread_count() {
@@ -96,13 +118,16 @@ std::int64_t parse_bytes(const char* text) {
 std::int64_t available_memory() {
     std::int64_t available = std::numeric_limits<std::int64_t>::max();
     if (const std::int64_t kib = number_behind("MemAvailable:", contents("/proc/meminfo"))) available = kib * 1024;
-    const std::string used = contents("/sys/fs/cgroup/memory.current");
-    const std::int64_t limit = number_behind("", contents("/sys/fs/cgroup/memory.max"));  // or the word "max"
-    if (limit > 0 && !used.empty()) {
+    for_own_groups("memory", [&](const std::string& folder, bool is_second) {
+        const std::string of_limit = folder + (is_second ? "/memory.max" : "/memory.limit_in_bytes");
+        const std::string used = contents(folder + (is_second ? "/memory.current" : "/memory.usage_in_bytes"));
+        const std::int64_t limit = number_behind("", contents(of_limit));  // or the word "max"
+        if (limit <= 0 || used.empty()) return;
         // Cached files count as used, but can be reclaimed.
-        const std::int64_t cached = number_behind("inactive_file ", contents("/sys/fs/cgroup/memory.stat"));
+        const char* name = is_second ? "inactive_file " : "total_inactive_file ";
+        const std::int64_t cached = number_behind(name, contents(folder + "/memory.stat"));
         available = std::min(available, std::max<std::int64_t>(limit - number_behind("", used) + cached, 1));
-    }
+    });
     return available;
 }
 

@@ -264,7 +264,7 @@ if isolated == "as":
     most = status("VmSize") + int(limit * budget)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 elif isolated:
-    open(f"{isolated}/memory.limit_in_bytes", "w").write(str(status("VmRSS") + int(limit * budget)))
+    open(f"{isolated}/{sys.argv[5]}", "w").write(str(status("VmRSS") + int(limit * budget)))
     open(f"{isolated}/cgroup.procs", "w").write(str(os.getpid()))
 try:
     call(X, y, max_memory=budget)
@@ -276,13 +276,23 @@ print(json.dumps({"ended": ended, "taken": status("VmHWM") - before}))
 METHODS = ("affinity", "manifest", "relieff", "im4e", "projse", "disc", "ikdr", "immigrate", "correlation")
 
 
+def limit_of(folder: str | Path) -> str:
+    """The name of the file with its limit."""
+    return "memory.limit_in_bytes" if Path(folder).parent.name == "memory" else "memory.max"
+
+
 @contextlib.contextmanager
 def cgroup() -> Iterator[str | None]:
     """A folder of the memory controller, or None."""
-    folder = Path("/sys/fs/cgroup/memory", f"fastfs-{os.getpid()}")
-    try:
-        folder.mkdir()
-    except OSError:
+    places = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))  # of the first version and of the second
+    for place in places:
+        folder = place / f"fastfs-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            folder.mkdir()
+            if (folder / limit_of(folder)).exists():
+                break
+            folder.rmdir()
+    else:
         yield None
         return
     try:
@@ -304,6 +314,7 @@ def memory(budgets: tuple[int, ...] = (8, 32, 96, 256), methods: tuple[str, ...]
                     # What each call takes that doesn't grow with the data is beside the budget: see fastfs_run.
                     allowed = 1.1 + 4.5 * 2**20 / budget
                     arguments = [sys.executable, "-c", CALL, name, str(budget), str(allowed), isolated]
+                    arguments += [] if isolated == "as" else [limit_of(isolated)]
                     finished = subprocess.run(arguments, capture_output=True, text=True)
                     how = "RLIMIT_AS" if isolated == "as" else "cgroup"
                     where = f"{name} within {megabytes} MB, by {how}: "

@@ -1,6 +1,8 @@
 """The campaign of faults, also run by `nox -s faults`."""
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +55,36 @@ def test_one_core_and_half_a_gigabyte(python):
     assert scores == "1000 1000"
     # NumPy's: the budget by default looks at the machine and at cgroups, not at RLIMIT_AS.
     assert message.startswith("Unable to allocate 763. MiB")
+
+
+# As in a job of a cluster, whose limit isn't that of the machine: three levels, of which the middle one has the limit.
+OF_A_JOB = """
+import os, sys
+import numpy as np
+import fastfs
+open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
+np.ones(100_000_000, np.uint8)
+try:
+    fastfs.affinity(np.zeros((4, 10_000)) + np.arange(10_000), sigma=1.0)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@ROOT
+def test_the_budget_is_what_cgroups_leave(python):
+    with campaign.cgroup() as folder:
+        if folder is None:
+            pytest.skip("no cgroup can be made here")
+        job, task = Path(folder, "job"), Path(folder, "job", "task")
+        try:
+            task.mkdir(parents=True)
+            (job / campaign.limit_of(folder)).write_text(str(512 << 20))
+            finished = python(OF_A_JOB, str(task))
+        finally:
+            for made in (task, job):
+                made.rmdir()
+    assert finished.returncode == 0, finished.stderr
+    budget = re.search(r"needs 8\d\d\.\d\d MB .*, but the memory budget is (\d+)", finished.stdout)
+    assert budget, finished.stdout
+    assert 300 < int(budget[1]) < 537
