@@ -113,7 +113,8 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vec
     }
 }
 
-// sums[kPairSide i + j] = sum of the terms of a_i - b_j, for kHalfSide x kPairSide samples.
+// Sums of the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row if it's a whole tile, else column by
+// column.
 template <class T, Term kTerm>
 inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                       T* sums) {
@@ -125,6 +126,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
     const T *a[kHalfSide], *b[kPairSide];
     for (int i = 0; i < kHalfSide; ++i) a[i] = left[i];
     for (int j = 0; j < kPairSide; ++j) b[j] = right[j];
+    const auto place = [](int i, int j) { return kHalfSide == kPairSide ? i * kPairSide + j : j * kHalfSide + i; };
     const auto add_terms = [&](std::int64_t k) {
         V x[kHalfSide];
         for (int i = 0; i < kHalfSide; ++i) x[i] = load(a[i] + k);
@@ -135,9 +137,9 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
                 const V from = kTerm == Term::kKnown && i % 2 ? x[i] * one : x[i];
                 const V term = term_of<T, kTerm>(from, y, parameters, k);
                 if constexpr (kTerm == Term::kSquare || kTerm == Term::kDiffer || kTerm == Term::kGaussian) {
-                    sum[i * kPairSide + j] += term;
+                    sum[place(i, j)] += term;
                 } else {
-                    sum[i * kPairSide + j] += term * one;
+                    sum[place(i, j)] += term * one;
                 }
             }
         }
@@ -158,10 +160,10 @@ void pair_sums(const T* const* left, const T* const* right, const T* const* para
     } else {
         // No term depends on the sign of a difference.
         for (int j = 0; j < kPairSide; j += kHalfSide) {
-            T transposed[kHalfSide * kPairSide];
-            pair_tile<T, kTerm>(right + j, left, parameters, n, transposed);
+            T half[kPairSide * kHalfSide];
+            pair_tile<T, kTerm>(right + j, left, parameters, n, half);
             for (int i = 0; i < kPairSide; ++i) {
-                for (int c = 0; c < kHalfSide; ++c) sums[i * kPairSide + j + c] = transposed[c * kPairSide + i];
+                for (int c = 0; c < kHalfSide; ++c) sums[i * kPairSide + j + c] = half[i * kHalfSide + c];
             }
         }
     }
