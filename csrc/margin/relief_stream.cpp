@@ -59,9 +59,9 @@ void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
         const auto& targets = plan_->targets.rows;
         const auto begin = std::lower_bound(targets.begin(), targets.end(), first_row),
                    end = std::lower_bound(begin, targets.end(), first_row + X.n_rows());
-        std::int64_t kept = target_rows_.memory();
-        for (auto t = begin; t != end; ++t) kept += KeptRows::memory(X, *t - first_row);
-        run.require_memory(64 * n_cols() + kept, "the targets so far, and the ranges of the features,", kHint);
+        std::int64_t more = 0;
+        for (auto t = begin; t != end; ++t) more += KeptRows::memory(X, *t - first_row);
+        run.require_memory(kept_memory() + more, "the targets so far, and the ranges of the features,", kHint);
         scales_.add(X, run);
         if (X.is_sparse()) {
             const Numbers more = stored_by_column(X, run);
@@ -81,9 +81,7 @@ Differences ReliefStream::differences(const Matrix& X, const Search& search, Run
 void ReliefStream::next(Run& run) {
     require(target_rows_.numbers() == plan_->targets.rows,
             "the blocks of X must have each row once, but the first pass has missed some");
-    const std::int64_t n_lists = plan_->targets.size() * n_classes();
-    run.require_memory(n_lists * (plan_->k() * 16 + 24) + 3 * target_rows_.memory(),
-                       {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
+    run.require_memory(memory_of_pass(2), {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
     auto search = std::make_shared<Search>();
     search->scales = scales_.scales();
     for (std::int64_t c = 0; c < n_cols(); ++c) {
@@ -92,24 +90,31 @@ void ReliefStream::next(Run& run) {
     if (!n_stored_.empty()) search->split = split_by_density(n_stored_, n_rows(), search->columns);
     search->targets = target_rows_.matrix(n_cols());
     search->differences.reset(new Differences(differences(*search->targets.matrix, *search, run)));
-    std::vector<Nearest> nearest(at(n_lists));
+    std::vector<Nearest> nearest(at(plan_->targets.size() * n_classes()));
     // From here on nothing fails.
     search_ = std::move(search);
     nearest_ = std::move(nearest);
     n_seen_ = 0;
 }
 
+std::int64_t ReliefStream::memory_of_pass(int pass) const {
+    const std::int64_t n_lists = plan_->targets.size() * n_classes(), of_scales = 64 * n_cols();
+    if (pass == 1) return of_scales + target_rows_.memory();
+    // The targets as rows, as a matrix, and as that is taken apart.
+    return of_scales + 3 * target_rows_.memory() + n_lists * (plan_->k() * 16 + 24);
+}
+
 void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t n = X.n_rows(), n_targets = plan_->targets.size();
-    if (run.is_question()) {
-        std::int64_t kept = neighbors_.memory();  // all of the block may be neighbors
-        for (std::int64_t r = 0; r < n; ++r) kept += KeptRows::memory(X, r);
-        run.require_memory(kept + Differences::kOthers * n * 8 + panels_memory(n + Differences::kOthers) +
-                               Differences::memory(X, search_->scales, false, run.n_threads()),
-                           {"the neighbors of ", n_targets, " targets"}, kHint);
-    }
-    run.require_memory(Differences::kOthers * n * 8, "a block of distances",
-                       "give smaller blocks, or raise max_memory");
+    const std::int64_t n_packed = n + Differences::kOthers,
+                       n_dense = std::ssize(X.is_sparse() ? search_->split.dense : search_->columns);
+    std::int64_t all_of_block = 0;
+    for (std::int64_t r = 0; run.is_question() && r < n; ++r) all_of_block += KeptRows::memory(X, r);
+    run.require_memory(kept_memory() + all_of_block + Differences::kOthers * n * 8 +
+                           std::min(panels_memory(n_packed), n_packed * (n_dense + 16) * 8) +
+                           Differences::memory(X, search_->scales, false, run.n_threads()),
+                       {"a block of ", n, " rows beside ", n_targets, " targets and their neighbors so far"},
+                       "give smaller blocks or fewer targets, or raise max_memory (or FASTFS_MAX_MEMORY)");
     const Differences block = differences(X, *search_, run);
     Buffer<double> distances(Differences::kOthers * n);
     const std::size_t k = at(plan_->k());
@@ -139,22 +144,24 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
             }
         });
     }
-    keep_neighbors(&X, first_row);
-    run.require_memory(neighbors_.memory(), {"the neighbors of ", n_targets, " targets"}, kHint);
+    const std::vector<std::int64_t> rows = listed_rows();
+    neighbors_.keep_only(rows);
+    const auto begin = std::lower_bound(rows.begin(), rows.end(), first_row),
+               end = std::lower_bound(begin, rows.end(), first_row + n);
+    std::int64_t more = 0;
+    for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
+    run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
+    for (auto row = begin; row != end; ++row) neighbors_.keep(X, *row - first_row, *row);
 }
 
-// Those that are in lists: from X, if they are new.
-void ReliefStream::keep_neighbors(const Matrix* X, std::int64_t first_row) {
+std::vector<std::int64_t> ReliefStream::listed_rows() const {
     std::vector<std::int64_t> rows;
     for (const Nearest& list : nearest_) {
         for (const Near& one : list) rows.push_back(one.row);
     }
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    neighbors_.keep_only(rows);
-    for (const std::int64_t row : rows) {
-        if (X && row >= first_row && row < first_row + X->n_rows()) neighbors_.keep(*X, row - first_row, row);
-    }
+    return rows;
 }
 
 void ReliefStream::merge(const ReliefStream& other) {
@@ -175,7 +182,7 @@ void ReliefStream::merge(const ReliefStream& other) {
             std::make_heap(list.begin(), list.end());
         }
         both.neighbors_.merge(other.neighbors_);
-        both.keep_neighbors(nullptr, 0);
+        both.neighbors_.keep_only(both.listed_rows());
     }
     *this = std::move(both);
 }
@@ -340,7 +347,8 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
 
         KeptRows some = rows;
         some.keep_only(numbers);
-        run.require_memory(5 * some.memory() + means.n_rows() * n_features * 24, "targets and their neighbors", kHint);
+        run.require_memory(kept_memory() + 4 * some.memory() + means.n_rows() * n_features * 24,
+                           "targets and their neighbors", kHint);
         const OwnedMatrix table = some.matrix(n_cols());
         const Differences of_table = differences(*table.matrix, *search_, run);
         std::vector<std::int64_t> labels, places;

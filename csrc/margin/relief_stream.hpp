@@ -87,7 +87,11 @@ class ReliefStream {
     std::vector<std::int64_t> signature() const;
     Differences differences(const Matrix& X, const Search& search, Run& run) const;
     void find_nearest(const Matrix& X, std::int64_t first_row, Run& run);
-    void keep_neighbors(const Matrix* X, std::int64_t first_row);
+    // In lists of the nearest, ascending.
+    std::vector<std::int64_t> listed_rows() const;
+    // Bytes of what this object has in a pass, without neighbors; of all that it has now.
+    std::int64_t memory_of_pass(int pass) const;
+    std::int64_t kept_memory() const { return memory_of_pass(pass()) + neighbors_.memory(); }
     // Of the targets first..last - 1, by group of NeighborRule, ascending.
     using Neighbors = std::vector<std::vector<std::int64_t>>;
     std::vector<Neighbors> neighbors(std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& of_class,

@@ -25,7 +25,7 @@ RNG = np.random.default_rng(2)
 LABELS = RNG.integers(0, 3, 3000)
 X = np.where(RNG.random((3000, 40)) < 0.4, RNG.normal(size=(3000, 40)), 0)
 X[:, 0] += LABELS == 1
-BUDGET = "2M"  # X takes 960,000 bytes, 588,000 as CSR
+BUDGET = 2_300_000  # X takes 960,000 bytes, 588,000 as CSR: more than the quarter up to which it is read into memory
 MODELS = {
     "ProjSe": fastfs.ProjSe(2, max_memory=BUDGET),
     "ManiFeSt": fastfs.ManiFeSt(3, max_memory=BUDGET),

@@ -124,3 +124,14 @@ def test_codes_and_columns_of_r(copied):
 def test_names_of_several_lines(tmp_path):
     np.savez(tmp_path / "t.npz", **{"X\nY": np.zeros((2, 2)), "y": [0, 1]})
     refused(tmp_path / "t.npz", r"has no array 'X' \(it has X Y, y\)")
+
+
+def test_arrays_that_say_they_are_encrypted(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, X=np.zeros((2, 2)), y=[0, 1])
+    content = bytearray(path.read_bytes())
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # of each array, of each in the directory
+        for begin in [k for k in range(len(content)) if content[k : k + 4] == signature]:
+            content[begin + flags] |= 1
+    path.write_bytes(bytes(content))
+    refused(path, "damaged NPZ archive: .*encrypted")

@@ -13,7 +13,8 @@ from fastfs.io._expand import too_large
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
 from fastfs.io._matrices import as_float, columns_of, csr
 
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
+# RuntimeError: a bit that says "encrypted", or a kind of compression that Python lacks.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 
 def read_npz(path: Path, wanted: Wanted) -> Content:
