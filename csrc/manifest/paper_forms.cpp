@@ -107,6 +107,24 @@ std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double*
     return inner.w;
 }
 
+// Singular vectors of 0 have no partner: which one is taken, and its sign, is up to rounding. That matters as much as
+// the kernels' cores weigh both: w_left sees the columns of U, w_right those of V.
+void check_angles(std::int64_t k, const std::vector<double>& cosines, const std::vector<double>& w_left,
+                  const double* U, const std::vector<double>& w_right, const double* V, Outcome& outcome) {
+    constexpr double kRightAngle = 1e-12, kNoWeight = 1e-8;
+    for (std::int64_t j = 0; j < k; ++j) {
+        if (cosines[at(j)] >= kRightAngle) continue;
+        double left = 0, right = 0;
+        for (std::int64_t i = 0; i < k; ++i) {
+            left += w_left[at(i)] * U[j * k + i] * U[j * k + i];
+            right += w_right[at(i)] * V[j * k + i] * V[j * k + i];
+        }
+        if (left * right > kNoWeight * kNoWeight * w_left.back() * w_right.back()) {
+            outcome.warnings |= FASTFS_MANIFEST_WARN_ANGLE;
+        }
+    }
+}
+
 void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
 
 // The same for the cores of two kernels, k x k, seen from principal vectors of their ranges: Vt diag(w_right) Vt' = B
@@ -171,6 +189,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     std::vector<double> s(at(k));
     multiply('T', k, k, d, G2, d, G1, d, A.data(), k, run);
     singular_vectors(k, A.data(), s.data(), O2.data(), O1.data(), run);
+    check_angles(k, s, second.w, O2.data(), first.w, O1.data(), outcome);
     transpose(O1.data(), k);
     Buffer<double> B(d * d);
     const std::vector<double> e = relate_cores(k, O2.data(), O1.data(), second.w, first.w, A, B, run);
@@ -211,6 +230,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     run.step("difference operator", 1.0);
     multiply('T', kept, kept, d, G1, d, GM, d, A.data(), kept, run);
     singular_vectors(kept, A.data(), s.data(), O1.data(), O2.data(), run);  // of G1 and of GM
+    check_angles(kept, s, first.w, O1.data(), mean.w, O2.data(), outcome);
     transpose(O2.data(), kept);
     B = Buffer<double>(d * d);
     const std::vector<double> logs = clipped_log(relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run));

@@ -134,7 +134,7 @@ unit_interval <- function(scores) {
   if (span > 0) (scores - min(scores)) / span else 0 * scores
 }
 
-MANIFEST <- c(sigma = 1L, one_sample = 2L, trace = 4L, no_contrast = 8L, agreement = 16L, digits = 32L)
+MANIFEST <- c(sigma = 1L, one_sample = 2L, trace = 4L, no_contrast = 8L, agreement = 16L, digits = 32L, angle = 64L)
 
 manifest_messages <- function(found, kernels, d) {
   named <- function(bit) some_of(kernels[bitwAnd(found$kernel_warnings, MANIFEST[[bit]]) > 0])
@@ -162,6 +162,12 @@ manifest_messages <- function(found, kernels, d) {
     messages <- c(messages, paste0(
       "the low-rank kernel keeps less than half of the trace in ", which,
       ": sigma is too small for this accuracy, so raise sigma or rank, or choose accuracy = \"exact\""
+    ))
+  }
+  if (any(has("angle"))) {
+    messages <- c(messages, paste0(
+      "some direction of one class's kernel is orthogonal to all of another's, so that form = \"spsd\" depends on signs ",
+      "that are arbitrary: its scores change with the order of the features; choose form = \"pencil\""
     ))
   }
   if (any(has("no_contrast"))) {

@@ -172,6 +172,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_MANIFEST_WARN_DIGITS
         FASTFS_MANIFEST_WARN_NO_CONTRAST
         FASTFS_MANIFEST_WARN_AGREEMENT
+        FASTFS_MANIFEST_WARN_ANGLE
     ctypedef struct fastfs_manifest_result:
         size_t struct_size
         double *scores

@@ -357,8 +357,10 @@ enum {                                      /* bits of the warnings of a kernel 
        FASTFS_MANIFEST_WARN_DIGITS = 32, /* sums over rows: hardly a digit is left of a distance between features */
                                          /* and of a problem */
        FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
-       FASTFS_MANIFEST_WARN_AGREEMENT = 16   /* agreement is below 0.9: the low-rank scores rank in another order than
+       FASTFS_MANIFEST_WARN_AGREEMENT = 16,  /* agreement is below 0.9: the low-rank scores rank in another order than
                                                 the exact ones */
+       FASTFS_MANIFEST_WARN_ANGLE = 64       /* SPSD: some direction of one kernel is orthogonal to all of the other, so
+                                                that the scores depend on arbitrary signs */
 };
 
 /* Of one scale. All arrays but scores may be NULL. A question of bytes_needed reads n_components. A share of the

@@ -580,6 +580,11 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list
             f"some features are so close to each other, beside their size, in {found} that sums over rows leave hardly "
             "a digit of their distance: subtract a typical value from each feature, or give X in memory"
         )
+    if (fitted["problem_warnings"] & _core.MANIFEST_WARN_ANGLE).any():
+        messages.append(
+            "some direction of one class's kernel is orthogonal to all of another's, so that form='spsd' depends on "
+            "signs that are arbitrary: its scores change with the order of the features; choose form='pencil'"
+        )
     flat = int(np.count_nonzero(fitted["problem_warnings"] & _core.MANIFEST_WARN_NO_CONTRAST))
     if flat:
         n_problems = len(fitted["problem_warnings"])

@@ -195,7 +195,8 @@ def test_spsd_on_digits():
     X, y = X[chosen], y[chosen]
     K1, K2, _ = oracle.kernels(X, y)
     _, D, rank = oracle.spsd(K1, K2)
-    found = ManiFeSt(form="spsd").fit(X, y)
+    with pytest.warns(fastfs.DataWarning, match="depends on signs that are arbitrary"):
+        found = ManiFeSt(form="spsd").fit(X, y)
     assert found.kernel_rank_ == rank
     assert spearmanr(found.scores_, oracle.scores(D)).statistic > 0.98
 
@@ -469,3 +470,16 @@ def test_bad_given_kernels(name):
 def test_given_kernels_beyond_the_budget():
     with pytest.raises(MemoryError, match="ManiFeSt of two kernels of 12 features"):
         fastfs.manifest_from_kernels(*GIVEN, max_memory=1000)
+
+
+def test_spsd_warns_of_directions_without_a_partner():
+    """Features 0 and 2 may be exchanged in both kernels, yet signs of rounding errors decide which of them leads."""
+    X = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0]], float)
+    y = [0, 0, 0, 1, 1, 1]
+    with pytest.warns(fastfs.DataWarning, match="depends on signs that are arbitrary"):
+        fastfs.manifest_scores(X, y, form="spsd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = fastfs.manifest_scores(X, y)
+        fastfs.manifest_scores(np.random.default_rng(0).normal(size=(6, 3)), y, form="spsd")
+    assert scores[0] == pytest.approx(scores[2], rel=1e-12)
