@@ -296,15 +296,15 @@ class Worker:
             try:
                 with self.place.open("w") as where:
                     faulthandler.register(signal.SIGPROF, where, all_threads=False, chain=True)
-                    self.work(source, files, seeds, only, os.fdopen(writer, "w", buffering=1))
+                    self.work(source, files, seeds, only, os.fdopen(writer, "w", buffering=1), where)
             finally:
                 os._exit(0)
         os.close(writer)
         self.lines = os.fdopen(self.reader)
 
     @staticmethod
-    def work(source: Path, files: dict[str, dict], seeds: range, only: str | None, out) -> None:
-        faulthandler.enable(sys.stderr)
+    def work(source: Path, files: dict[str, dict], seeds: range, only: str | None, out, where) -> None:
+        faulthandler.enable(where)
         warnings.simplefilter("ignore")
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         originals = {name: [part.read_bytes() for part in parts_of(source / name)] for name in files}
@@ -335,14 +335,15 @@ class Worker:
                 out.write(json.dumps({"seed": seed, "file": name, "part": part, "wrong": wrong}) + "\n")
 
     def is_ours(self) -> bool:
-        """Whether our code was running when the time was over, and not a library that it had called."""
-        innermost = re.search(r'File "([^"]*)"', self.place.read_text())
+        """Whether our code was running when it ended, and not a library that it had called, in whichever thread."""
+        begins = r'^(?:Stack|Current thread \w+) \(most recent call first\):\n  File "([^"]*)"'
+        innermost = re.search(begins, self.place.read_text(), re.MULTILINE)
         return innermost is None or "fastfs" in Path(innermost[1]).parts
 
 
 def run(minutes: float, seed: int, only: str | None = None, most: int | None = None) -> int:
     """Reads until the time is over, or so many files; returns the number of findings, which are printed."""
-    end, found, n_read, busy = time.monotonic() + 60 * minutes, Counter(), Counter(), Counter()
+    end, found, n_read, theirs = time.monotonic() + 60 * minutes, Counter(), Counter(), Counter()
     with tempfile.TemporaryDirectory() as place:
         source = Path(place, "whole")
         source.mkdir()
@@ -365,15 +366,17 @@ def run(minutes: float, seed: int, only: str | None = None, most: int | None = N
                     os.kill(worker.process, signal.SIGKILL)
             _, status = os.waitpid(worker.process, 0)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL and last:
-                if os.WTERMSIG(status) == signal.SIGPROF and not worker.is_ours():
-                    busy[Path(last["file"]).suffix] += 1
+                killer = signal.Signals(os.WTERMSIG(status)).name
+                if worker.is_ours():
+                    report(found, f"killed by {killer}: {worker.place.read_text()}", last)
                 else:
-                    report(found, f"killed by {signal.Signals(os.WTERMSIG(status)).name}", last)
+                    theirs[Path(last["file"]).suffix, killer] += 1
     print(
         f"{sum(n_read.values())} damaged files of {len(n_read)} kinds, the next seed is {seed}; findings: {len(found)}"
     )
-    for suffix, n in busy.items():
-        print(f"  {n} x {suffix}: the library that reads it was busy for more than {SECONDS} s")
+    for (suffix, killer), n in theirs.items():
+        how = f"was busy for more than {SECONDS} s" if killer == "SIGPROF" else f"ended by {killer}"
+        print(f"  {n} x {suffix}: the library that reads it {how}")
     for wrong, n in found.most_common():
         print(f"  {n} x {wrong}")
     return len(found)
