@@ -46,8 +46,8 @@ class SymmetricEigen {
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z = {});
 
-// A = U diag(s) V', n x n, s descending but for rounding; s is right to the rounding of the largest. A is destroyed. Takes
-// 2 n^2 doubles.
+// A = U diag(s) V', n x n, s descending but for rounding; s is right to the rounding of the largest. A is destroyed.
+// Takes 2 n^2 doubles.
 void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V, Run& run);
 
 // Makes the entry of largest magnitude positive (ties: the first).

@@ -124,6 +124,8 @@ def test_codes_and_columns_of_r(copied):
 def test_names_of_several_lines(tmp_path):
     np.savez(tmp_path / "t.npz", **{"X\nY": np.zeros((2, 2)), "y": [0, 1]})
     refused(tmp_path / "t.npz", r"has no array 'X' \(it has X Y, y\)")
+    (tmp_path / "t.csv").write_text('"conditi\nn",a\nu,1\nv,2\n')
+    refused(tmp_path / "t.csv", r"did you mean 'conditi n'\?", label="condition")
 
 
 def test_arrays_that_say_they_are_encrypted(tmp_path):

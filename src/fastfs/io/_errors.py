@@ -34,7 +34,7 @@ class TableError(ValueError):
 def unknown(what: str, name: str, available: Sequence[str], path: str | Path) -> ValueError:
     # Labels stand first or last; comparing the name with 10^6 features would take seconds.
     close = difflib.get_close_matches(name, [*available[:1000], *available[-1000:]], 1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
+    hint = f"; did you mean '{short(close[0])}'?" if close else ""
     return ValueError(f"'{path}' has no {what} '{name}' (it has {some_of(available)}){hint}")
 
 
