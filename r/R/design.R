@@ -24,7 +24,7 @@ new_design <- function(target, blocks, groups, n, covariates = NULL) {
   design <- list(
     is_class = target$kind == "class", codes = codes, first = first, block = block, group = group,
     n_blocks = if (is.null(blocks)) 0 else length(block$names), weaknesses = character(), target = target,
-    n_covariates = 0,
+    n_covariates = 0, hides_specimens = FALSE,
     labels = if (target$kind == "class") target$classes[values[first] + 1L] else as.character(keys[first])
   )
   design <- find_cells(design)
@@ -114,6 +114,7 @@ find_cells <- function(design) {
       "the other ", idle, " contribute nothing to the test"
     )
   }
+  design$hides_specimens <- anyDuplicated(cbind(group, design$codes)[varies[group], , drop = FALSE]) > 0
   pair <- paste(group, block)
   design$cell_word <- "group"
   design$cell <- match(pair, unique(pair))
@@ -146,6 +147,14 @@ check_design <- function(design) {
     )
   }
   messages <- design$weaknesses
+  if (design$hides_specimens) {
+    present <- if (design$n_blocks > 0) "combinations of the present blocks and groups" else "the present groups"
+    messages <- c(messages, paste0(
+      "labels vary within groups, so samples are permuted singly within these; if samples of a group with one label ",
+      "belong together, as cells of one specimen do, p-values are far too small: give the specimens as groups, and ",
+      present, " as blocks; if they don't, give ", present, " as blocks, and no groups"
+    ))
+  }
   if (design$n_distinct < 20) {
     messages <- c(messages, paste0(
       "there are only ", design$n_distinct, " distinct labelings (", describe_design(design),

@@ -72,6 +72,27 @@ def test_enumeration_is_brute_force(columns):
     assert drawn == set(found)
 
 
+def test_specimens_that_may_hide_in_groups_are_told():
+    """Whatever the design, following the advice to the letter ends the warning."""
+    donor, specimen = np.arange(48) // 8, np.arange(48) // 4
+    treated, batch = specimen % 2, donor // 3
+    said = "labels vary within groups, so samples are permuted singly .* give the specimens as groups, and {} as blocks"
+    with pytest.warns(fastfs.DataWarning, match=said.format("the present groups")):
+        Design(treated, groups=donor).check()
+    combined = "combinations of the present blocks and groups"
+    with pytest.warns(fastfs.DataWarning, match=said.format(combined)):
+        Design(treated, batch, donor).check()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both = list(zip(batch, donor, strict=True))
+        for blocks in (donor, both):
+            Design(treated, blocks, specimen).check()
+            Design(treated, blocks).check()
+        assert Design(treated, donor, specimen).n_distinct == Design(treated, both, specimen).n_distinct == 64
+        Design(np.arange(48) % 2, groups=np.arange(48) // 2).check()  # no two of a group with one label
+        Design(np.arange(48.0), groups=donor).check()
+
+
 def test_counts():
     assert Design(np.arange(8) % 2).n_distinct == 70
     assert Design(np.arange(60) % 2, np.arange(60) // 2).n_distinct == math.inf
@@ -407,7 +428,7 @@ def test_confounded(columns, message):
             "1 of 3 blocks has one sample, so it contributes nothing to the test",
         ),
         (
-            {"y": [0, 1] * 5 + [0, 0, 1], "groups": [1] * 5 + [2] * 5 + [3, 3, 4]},
+            {"y": [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 0, 1], "groups": [1] * 5 + [2] * 5 + [3, 3, 4]},
             "labels vary within 2 of 4 groups, so samples are permuted within groups, and the other 2 contribute",
         ),
     ],

@@ -125,6 +125,20 @@ test_that("the index is that of Nogueira, and bounds are those of Shah and Samwo
   expect_equal(fastfs:::rare_bounds(3, 30, 0.75, 10), c(0.6, 1 / (2 * (0.5 - 0.05)) * 0.3))
 })
 
+test_that("specimens that may hide in groups are told, and how to name them", {
+  donor <- rep(1:6, each = 8)
+  specimen <- rep(1:12, each = 4)
+  y <- c("control", "treated")[1 + specimen %% 2]
+  set.seed(1)
+  x <- matrix(rnorm(48 * 5), 48)
+  said <- "labels vary within groups, so samples are permuted singly .* and the present groups as blocks"
+  expect_warning(permutation_test("surf", x, y, groups = donor, n_permutations = 9), said)
+  found <- expect_silent(permutation_test("surf", x, y, groups = specimen, blocks = donor))
+  expect_equal(found$design, "6 + 6 groups within 6 blocks")
+  expect_equal(found$n_distinct, 64)
+  expect_silent(permutation_test("surf", x, y, blocks = donor, n_permutations = 9))
+})
+
 test_that("complementary halves hold whole groups", {
   data <- example_data(48, 10)
   donor <- rep(1:12, each = 4)

@@ -44,8 +44,8 @@ class Design:
     blocks : array-like of shape (n_samples,), optional
         Samples exchange labels within a block only: a batch, a stratum, a pair. Anything hashable.
     groups : array-like of shape (n_samples,), optional
-        Samples that belong together, such as those of a donor. If each group has one label, groups move as wholes;
-        otherwise samples exchange labels within their group.
+        Samples that belong together, such as cells of one specimen. If each group has one label, groups move as wholes;
+        otherwise samples exchange labels within their group, and `check` warns that specimens may hide in it.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
         Numbers, or strings and categories, to which labels keep their relation: classes by conditional permutation
         [1]_, numbers by the permutation of residuals [2]_.
@@ -88,6 +88,7 @@ class Design:
         self._columns = codes, blocks_and_names[1], None if groups is None else groups_and_names[1]
         self._n_blocks = 0 if blocks is None else len(blocks_and_names[0])
         self.weaknesses: list[str] = []
+        self._hides_specimens = False
         cell = self._find_cells(codes, *blocks_and_names, *groups_and_names)
         unit_codes = np.empty(len(cell), np.int64)
         unit_codes[self._unit] = codes
@@ -143,6 +144,8 @@ class Design:
                 f"labels vary within {len(varies) - idle} of {len(varies)} groups, so samples are permuted within "
                 f"groups, and the other {idle} contribute nothing to the test"
             )
+        moved = np.column_stack([group, codes])[varies[group]]
+        self._hides_specimens = len(np.unique(moved, axis=0)) < len(moved)
         pairs, cell = _number(list(zip(group.tolist(), block.tolist(), strict=True)))
         self._cell_word, self._cell_names = "group", [group_names[g] for g, _ in pairs]
         if self._n_blocks:
@@ -183,6 +186,13 @@ class Design:
                 "differ"
             )
         messages = list(self.weaknesses)
+        if self._hides_specimens:
+            present = "combinations of the present blocks and groups" if self._n_blocks else "the present groups"
+            messages.append(
+                "labels vary within groups, so samples are permuted singly within these; if samples of a group with "
+                "one label belong together, as cells of one specimen do, p-values are far too small: give the "
+                f"specimens as groups, and {present} as blocks; if they don't, give {present} as blocks, and no groups"
+            )
         if self.n_distinct < 20:
             messages.append(
                 f"there are only {self.n_distinct} distinct labelings ({self.describe()}), so no p-value can be below "

@@ -152,10 +152,12 @@ def permutation_test(
         Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets), whose rows are
         permuted as wholes.
     blocks : array-like of shape (n_samples,), optional
-        Labels are permuted within blocks only: batches, strata, pairs. Anything hashable.
+        Labels are permuted within blocks only: donors that have each label, batches, strata, pairs. Anything hashable.
     groups : array-like of shape (n_samples,), optional
-        Samples that belong together, such as the cells of a donor. If each group has one label, the labels of whole
-        groups are permuted; otherwise labels are permuted within groups.
+        Samples that belong together, such as the cells of a specimen, or of a donor with one label. The labels of whole
+        groups are permuted. If each donor gave several specimens with labels of their own, such as a treated one and a
+        control: ``groups=specimen, blocks=donor``. If labels vary within groups, they are permuted within these, with
+        a warning that cells of one specimen aren't independent.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
         Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes.
     params : dict, optional
@@ -202,8 +204,9 @@ def permutation_test(
     -----
     fastfs.DataWarning
         What the estimator warns of under the true labels. Under permuted ones it is silent. The design allows less
-        than 20 labelings; parts of it contribute nothing; scores are ranked much as without labels (`label_free` above
-        0.5); z of skewed scores rests on less than 1000 permutations.
+        than 20 labelings; parts of it contribute nothing; labels vary within groups, where specimens may hide; scores
+        are ranked much as without labels (`label_free` above 0.5); z of skewed scores rests on less than 1000
+        permutations.
 
     Notes
     -----
@@ -257,6 +260,13 @@ def permutation_test(
     >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, donors % 2, groups=donors)
     >>> found.design, found.n_distinct, found.exact, found.pvalue > 0.05
     ('6 + 6 groups', 924, True, True)
+
+    Each donor gives a treated and a control specimen: their labels are exchanged within the donor.
+
+    >>> specimens, treated = np.arange(96) // 4, np.arange(96) // 4 % 2
+    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, treated, groups=specimens, blocks=donors)
+    >>> found.design, found.n_distinct
+    ('12 + 12 groups within 12 blocks', 4096)
     """
     from scipy.stats import false_discovery_control
     from sklearn.base import clone
