@@ -278,6 +278,8 @@ FeatureScales find_varying(const Matrix& X, bool gaps, Run& run) {
     FeatureScales scales;
     scales.shift.assign(at(p), 0.0);
     scales.factor.assign(at(p), 0.0);
+    scales.range.assign(at(p), 2.0);
+    scales.whole = true;
     using Place = std::pair<std::int64_t, std::int64_t>;
     constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
     std::vector<Place> missing(at(n_tasks), Place{kNone, kNone});  // the first one of each task

@@ -27,9 +27,31 @@ bool same_data(const ScaledFeatures& a, const ScaledFeatures& b) {
 
 }  // namespace
 
+namespace {
+
+void pack_as_doubles(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1,
+                     double* to, std::int64_t ld) {
+    AdjacentRows<float> rows(data.X->description(), data.features.data() + k0, n);
+    double wide[kWidth<double>];
+    for (std::int64_t r = r0; r < r1; r += kRowsRead) {
+        const std::int64_t last = std::min(r + kRowsRead, r1);
+        const float* from = rows.read(r, last);
+        for (std::int64_t i = r; i < last; ++i, from += rows.stride(), to += ld) {
+            std::copy_n(from, n, wide);
+            margin_kernels<double>().scale(wide, n, data.shift.data() + k0, data.factor.data() + k0, to);
+            std::fill(to + n, to + round_up(n, kRowUnit<double>), 0.0);
+        }
+    }
+}
+
+}  // namespace
+
 template <class T>
 void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
                    std::int64_t ld) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+        if (data.X->is_float32()) return pack_as_doubles(data, k0, n, r0, r1, to, ld);
+    }
     AdjacentRows<T> rows(data.X->description(), data.features.data() + k0, n);
     for (std::int64_t r = r0; r < r1; r += kRowsRead) {
         const std::int64_t last = std::min(r + kRowsRead, r1);

@@ -31,7 +31,8 @@ enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
 // out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
 // j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is
-// computed once and its mirror image has the same bits. T: that of X; sums over chunks of features are in double.
+// computed once and its mirror image has the same bits. T: that of X, or double for float32; sums over chunks of
+// features are in double.
 enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
@@ -80,7 +81,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                  const CombineGroups& combine, double* out, Run& run);
 
 // The features k0..k0 + n - 1 of the samples r0..r1 - 1, as rows of ld values, with zeros after the last feature up to
-// a multiple of 64 bytes. n is at most 3072 bytes of T.
+// a multiple of 64 bytes. n is at most 3072 bytes of T, which is that of X, or double for float32.
 template <class T>
 void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
                    std::int64_t ld);

@@ -27,6 +27,14 @@ bool is_code(T value, std::int64_t levels) {
     return inside == static_cast<T>(static_cast<std::int32_t>(inside));
 }
 
+// broken[c] becomes 1 if a value isn't whole. NaN is, and so are all from 2^23 on.
+void find_broken_numbers(const float* __restrict values, std::int64_t n, float* __restrict broken) {
+    for (std::int64_t c = 0; c < n; ++c) {
+        const float inside = std::abs(values[c]) < 0x1p23F ? values[c] : 0.0F;
+        broken[c] = inside == static_cast<float>(static_cast<std::int32_t>(inside)) ? broken[c] : 1.0F;
+    }
+}
+
 // broken[c] becomes 1 if a value from 0 to below limits[c] isn't whole.
 template <class T>
 void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __restrict limits, T* __restrict broken) {
@@ -57,9 +65,11 @@ struct Columns {
     std::vector<double> lowest, highest;
     std::vector<double> mean, deviation;  // not of kRange, unless rules want deviations
     std::vector<char> incomplete;         // empty: no value is missing
+    std::vector<char> broken;             // whether a value of float32 isn't whole
     bool finite;
 
-    explicit Columns(std::int64_t n) : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), finite(true) {}
+    explicit Columns(std::int64_t n)
+        : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), broken(at(n)), finite(true) {}
 };
 
 template <class T>
@@ -108,6 +118,17 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
                 refused[first + c] |=
                     limits[c] > 0 && (broken[c] != 0 || low < 0 || (low <= high && high >= limits[c]));
             }
+        }
+        if constexpr (sizeof(T) == sizeof(float)) {
+            float broken[kColumns] = {};
+            std::int64_t n_broken = 0;
+            for (std::int64_t r = 0; r < m.n_rows && n_broken < n; r += kRowsRead) {
+                const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
+                const float* from = rows.read(r, last);
+                for (std::int64_t i = r; i < last; ++i, from += rows.stride()) find_broken_numbers(from, n, broken);
+                n_broken = std::count(broken, broken + n, 1.0F);
+            }
+            std::copy_n(broken, n, found.broken.data() + first);
         }
         if (scaling == Scaling::kRange && !rules.deviations) return;
         double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];
@@ -172,6 +193,7 @@ Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const
         found.lowest[c] = std::min(found.lowest[c], x);
         found.highest[c] = std::max(found.highest[c], x);
         --n_zeros[c];
+        found.broken[c] |= x != std::trunc(x);
         found.finite = found.finite && std::isfinite(x);
     });
     for (std::size_t c = 0; c < n_zeros.size(); ++c) {
@@ -211,6 +233,8 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
     FeatureScales scales;
     scales.shift.assign(columns.lowest.size(), 0.0);
     scales.factor.assign(columns.lowest.size(), 0.0);
+    scales.range.assign(columns.lowest.size(), 0.0);
+    scales.whole = is_float32;
     double smallest_deviation = std::numeric_limits<double>::infinity(), largest_deviation = 0, largest_range = 0;
     for (std::size_t c = 0; c < scales.factor.size(); ++c) {
         const auto column = static_cast<std::int64_t>(c);
@@ -219,6 +243,8 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
             if (low == high) scales.shift[c] = origin;
             continue;
         }
+        scales.range[c] = high - low;
+        scales.whole = scales.whole && !columns.broken[c];
         double unit = 1;
         if (rules.levels && rules.levels[c] > 0) {
             largest_range = std::max(largest_range, 1.0);
@@ -267,30 +293,32 @@ ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
       lowest_(at(n_cols), std::numeric_limits<double>::infinity()),
       highest_(at(n_cols), -std::numeric_limits<double>::infinity()),
       mean_(at(n_cols)),
-      deviation_(at(n_cols)) {}
+      deviation_(at(n_cols)),
+      broken_(at(n_cols)) {}
 
 void ScalesOfBlocks::add(const Matrix& X, Run& run) {
     is_sparse_ = X.is_sparse();
     is_float32_ = X.is_float32();
     const Columns found = describe(X, scaling_, {}, run);
-    add(X.n_rows(), found.lowest, found.highest, found.mean, found.deviation);
+    add(X.n_rows(), found.lowest, found.highest, found.mean, found.deviation, found.broken);
 }
 
 void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {
     if (other.n_rows_ == 0) return;
     is_sparse_ = other.is_sparse_;
     is_float32_ = other.is_float32_;
-    add(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_);
+    add(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_, other.broken_);
 }
 
 // Chan, Golub and LeVeque (1983), of deviations: their squares could overflow.
 void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
-                         const Numbers& deviation) {
+                         const Numbers& deviation, const std::vector<char>& broken) {
     const auto n = static_cast<double>(n_rows_), more = static_cast<double>(n_rows), total = n + more;
     const double share = std::sqrt(n / total), other = std::sqrt(more / total);
     for (std::size_t c = 0; c < lowest.size(); ++c) {
         lowest_[c] = std::min(lowest_[c], lowest[c]);
         highest_[c] = std::max(highest_[c], highest[c]);
+        broken_[c] |= broken[c];
         if (scaling_ == Scaling::kRange) continue;
         const double apart = mean[c] - mean_[c];
         mean_[c] = n_rows_ == 0 ? mean[c] : mean_[c] + apart * (more / total);
@@ -302,6 +330,7 @@ void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbe
 void ScalesOfBlocks::save(ByteWriter& to) const {
     for (const std::int64_t value : {n_rows_, std::int64_t{is_sparse_}, std::int64_t{is_float32_}}) to.put(value);
     for (const Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) to.put(*values);
+    to.put(broken_);
 }
 
 void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
@@ -314,6 +343,8 @@ void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
         from.get(*values);
         from.expect(values->size() == n_cols);
     }
+    from.get(broken_);
+    from.expect(broken_.size() == n_cols);
     for (std::size_t c = 0; c < n_cols && n_rows_ > 0; ++c) {
         from.expect(std::isfinite(lowest_[c]) && std::isfinite(highest_[c]) && lowest_[c] <= highest_[c]);
         from.expect(!std::isnan(mean_[c]) && deviation_[c] >= 0);
@@ -326,6 +357,7 @@ FeatureScales ScalesOfBlocks::scales() const {
     columns.highest = highest_;
     columns.mean = mean_;
     columns.deviation = deviation_;
+    columns.broken = broken_;
     return scales_of(columns, is_sparse_, is_float32_, scaling_, {});
 }
 

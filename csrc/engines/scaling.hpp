@@ -27,7 +27,9 @@ struct TableRules {
 struct FeatureScales {
     std::vector<double> shift, factor;  // factor 0: the feature is constant
     std::vector<double> deviation;      // not scaled, of n_rows, not n_rows - 1; or empty
+    std::vector<double> range;          // not scaled; or empty: of genotypes
     std::vector<char> incomplete;       // whether a value is missing; or empty: none is
+    bool whole = false;                 // X is float32, and features that vary hold whole numbers
     bool uneven = false;                // not scaled, and standard deviations 1e3 apart
 };
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules = {});
@@ -58,12 +60,13 @@ class ScalesOfBlocks {
   private:
     // Adds so many rows that were described.
     void add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
-             const Numbers& deviation);
+             const Numbers& deviation, const std::vector<char>& broken);
 
     Scaling scaling_;
     bool is_sparse_ = false, is_float32_ = false;
     std::int64_t n_rows_ = 0;
     Numbers lowest_, highest_, mean_, deviation_;
+    std::vector<char> broken_;
 };
 
 }  // namespace fastfs::core

@@ -54,6 +54,26 @@ std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
 
 // ---- which kernel takes which features -----------------------------------------------------------------------------
 
+namespace {
+
+// Whether float sums over a panel of differences of whole numbers are exact: if all are multiples of one power of two,
+// and none is too large.
+bool has_exact_sums(const FeatureScales& scales, const std::int64_t* levels, bool squared) {
+    constexpr double kMost = double{1 << 24} / kWidth<float>;
+    double unit = 1, largest = 1;
+    for (std::size_t c = 0; c < scales.factor.size(); ++c) {
+        const double factor = scales.factor[c];
+        if (factor == 0 || (levels && levels[c] > 2)) continue;
+        int exponent = 0;
+        if (std::frexp(factor, &exponent) != 0.5) return false;
+        unit = std::min(unit, factor);
+        largest = std::max(largest, scales.range[c] * factor);
+    }
+    return squared ? largest * largest <= kMost * unit * unit : largest <= kMost * unit;
+}
+
+}  // namespace
+
 Differences::Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                          std::vector<std::int64_t> columns, const double* weights, Run& run, const DensitySplit* split)
     : X_(&X),
@@ -71,6 +91,9 @@ Differences::Differences(const Matrix& X, const FeatureScales& scales, const fas
         add_genotypes(run);
     } else if (!scales.incomplete.empty()) {
         find_gaps(run);
+    }
+    for (const bool squared : {false, true}) {
+        widens_[squared] = scales.whole && (weights || !has_exact_sums(scales, levels_, squared));
     }
     add_parts(true, weights, for_distances_);
     add_parts(false, nullptr, for_scores_);
@@ -189,6 +212,16 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
 
 // ---- distances -----------------------------------------------------------------------------------------------------
 
+// Calls f(pointer to T) with the T of pair_sums.
+template <class F>
+void Differences::visit_for_distances(bool squared, F&& f) const {
+    if (adds_doubles(squared)) {
+        f(static_cast<const double*>(nullptr));
+    } else {
+        f(static_cast<const float*>(nullptr));
+    }
+}
+
 void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows();
@@ -198,7 +231,7 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
         const ScaledFeatures left = targets.of(part.data);
         const Run::Part share(run, static_cast<double>(p) / static_cast<double>(for_distances_.size()),
                               static_cast<double>(p + 1) / static_cast<double>(for_distances_.size()));
-        visit_dense(dense_->description(), [&]<class T>(const T*) {
+        visit_for_distances(squared, [&]<class T>(const T*) {
             pair_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
                          squared ? Difference::kSquared : part.difference, out, ld, run,
                          p > 0 && into == Into::kEmpty ? Into::kAdd : into);
@@ -219,7 +252,7 @@ void Differences::distances(const Differences& others, std::int64_t t0, std::int
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Difference difference = squared ? Difference::kSquared : for_distances_[p].difference;
         for (std::int64_t j = 0; j < n; j += kAtOnce) {
-            visit_dense(dense_->description(), [&]<class T>(const T*) {
+            visit_for_distances(squared, [&]<class T>(const T*) {
                 pair_sums<T>(others.for_distances_[p].data, t0, t1, for_distances_[p].data, j, std::min(j + kAtOnce, n),
                              difference, out + j, n, run, p > 0 ? Into::kAdd : Into::kEmpty);
             });

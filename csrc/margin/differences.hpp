@@ -2,6 +2,7 @@
 // are scores. Tables hold numbers, categories, gaps or zeros that aren't stored.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -63,6 +64,9 @@ class Differences {
     // Positions in these are the features of all sums below.
     const std::vector<std::int64_t>& columns() const { return columns_; }
     std::int64_t n_features() const { return static_cast<std::int64_t>(columns_.size()); }
+    // Whether distances are added up in double: always for float64, and for whole numbers in float32 unless their float
+    // sums are exact. So ties stay ties in any order of the columns, and in both precisions.
+    bool adds_doubles(bool squared) const { return !dense_ || !dense_->is_float32() || widens_[squared]; }
     bool has_gaps() const { return !n_missing_.empty(); }
     // Whether distances and factors are those of the features that samples have.
     bool ignores_gaps() const { return has_gaps() && missing_rule_ == FASTFS_MISSING_IGNORE; }
@@ -112,6 +116,8 @@ class Differences {
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;
+    template <class F>
+    void visit_for_distances(bool squared, F&& f) const;
     void add_genotypes(Run& run);
     void distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                            Run& run, Into into) const;
@@ -140,6 +146,7 @@ class Differences {
     std::optional<Matrix> gathered_matrix_;
     std::vector<std::int64_t> dense_columns_;  // of that copy, for each of columns_; -1 if it isn't there
     const Matrix* dense_;                      // what tiles read
+    std::array<bool, 2> widens_{};             // float32 for distances, and for squared ones
     // Gaps of each sample in columns_: n_words_ words of 64 features, and how many.
     std::int64_t n_words_ = 0;
     std::vector<std::uint64_t> missing_;

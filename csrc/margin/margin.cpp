@@ -53,6 +53,7 @@ void Margin::keep_distances(Run& run) {
     differences_->distances(differences_->targets(std::move(rows), run), 0, n, keep_ == Keep::kSquaredEuclidean,
                             distances_.data(), n, run);
     n_computed_ = differences_->n_features();
+    rounding_ = 0;
 }
 
 bool Margin::is_plain() const {
@@ -134,10 +135,12 @@ void Margin::update_distances(const Differences& before, const std::vector<std::
     // The rest of many subtractions has lost digits: of float sums 1e-4 where 1 % of the features is left.
     const std::int64_t n = X_.n_rows(), left = differences_->n_features();
     const bool subset = before.n_features() == left + static_cast<std::int64_t>(gone.size());
-    const bool exact = (on_bits_ && keep_ == Keep::kManhattan) || !X_.is_float32() || left * 8 >= n_computed_;
+    const bool exact = (on_bits_ && keep_ == Keep::kManhattan) ||
+                       differences_->adds_doubles(keep_ == Keep::kSquaredEuclidean) || left * 8 >= n_computed_;
     if (plain && subset && exact && static_cast<std::int64_t>(gone.size()) < left) {
         if (gone.empty()) return;
         run.step("distances between samples", 1.0);
+        if (rounding_ == 0) rounding_ = 1e-12 * *std::max_element(distances_.data(), distances_.data() + n * n);
         const Differences removed(X_, scales_, options_, gone, nullptr, run);
         std::vector<std::int64_t> rows(at(n));
         std::iota(rows.begin(), rows.end(), std::int64_t{0});

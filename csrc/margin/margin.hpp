@@ -54,6 +54,8 @@ class Margin {
     void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
     const Differences& differences() const { return *differences_; }
     const double* distances(bool squared) const;
+    // What these may be off by, besides a share of them that rounding leaves to all sums.
+    double rounding() const { return distances_are_given() ? 0 : rounding_; }
     bool distances_are_given() const { return options_.distances != nullptr; }
     // Missing values as the distribution of their class, or null if there are none or another rule holds.
     std::unique_ptr<ExpectedDifferences> expected(const Classes& classes) const;
@@ -76,6 +78,7 @@ class Margin {
     bool restricted_ = false;      // by use()
     Numbers feature_weights_;      // of use(), or empty
     std::int64_t n_computed_ = 0;  // features in the last distances that weren't made by subtraction
+    double rounding_ = 0;          // of distances that were made by subtraction
     Buffer<double> distances_;
 };
 

@@ -95,12 +95,12 @@ bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Nei
 void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* distances,
                                              std::vector<Neighbor>& found) const {
     std::int64_t nearest[2] = {-1, -1};  // hit, miss
-    double least[2] = {kNone, kNone};
+    double limit[2] = {kNone, kNone};    // below it a distance is less than the least so far
     for (std::int64_t j = 0; j < n_samples_; ++j) {
         if (j == n) continue;
         const bool miss = target_.own(j) != target_.own(n);
-        if (distances[j] < least[miss]) {
-            least[miss] = distances[j];
+        if (distances[j] < limit[miss]) {
+            limit[miss] = distances[j] - tolerance(distances[j], 0);
             nearest[miss] = j;
         }
     }
@@ -117,11 +117,12 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
     const std::int64_t* groups = target_.groups(n, groups_);
     for (const bool far : {false, true}) {
         if (far && !options_.far) break;
-        const double bound = far ? moments.mean + band : moments.mean - band;
+        // What is as far as the bound is neither near nor far.
+        const double bound = far ? moments.mean + band : moments.mean - band, rounding = tolerance(moments.mean, band);
         const std::int64_t first_group = far ? n_groups_ / 2 : 0;
         for (std::int64_t j = 0; j < n_samples_; ++j) {
             const double d = distances[j], w = weights_[at(j)];
-            if (j == n || !(far ? d > bound : d < bound)) continue;
+            if (j == n || !(far ? d > bound + rounding : d < bound - rounding)) continue;
             double strength = w;
             if (options_.method == FASTFS_SWRF) {
                 strength *= 2 / (1 + std::exp(-std::min(4 * std::abs(d - bound) / unit, 50.0))) - 1;
@@ -133,13 +134,24 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
 
 // ---- ReliefF, mu-Relief: k of each class; RReliefF: k of all -------------------------------------------------------
 
-// At most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in ascending
-// order, so one that is at the limit has lost.
-void NeighborRule::keep_lowest(std::size_t group) {
+// Sorts candidates by key, and those of equal keys by row.
+void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) const {
+    std::sort(rows.begin(), rows.end(), by_key);
+    for (auto first = rows.begin(); first != rows.end();) {
+        const double limit = first->key + tolerance(first->key, origin);
+        const auto last = std::find_if(first, rows.end(), [&](const Kept& one) { return one.key > limit; });
+        std::sort(first, last, by_row);
+        first = last;
+    }
+}
+
+// Leaves at most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in
+// ascending order, so one that is at the limit has lost.
+void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
-    const auto k = static_cast<std::size_t>(options_.n_neighbors);
+    const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);
     if (weighted_) {  // up to a weight of n_neighbors in all, the last one cut
-        std::sort(rows.begin(), rows.end());
+        sort_nearest_first(rows, origin);
         double left = static_cast<double>(options_.n_neighbors);
         std::size_t size = 0;
         for (; size < rows.size() && left > 0; ++size) {
@@ -150,31 +162,42 @@ void NeighborRule::keep_lowest(std::size_t group) {
         found_few_ = found_few_ || left > 1e-9 * static_cast<double>(options_.n_neighbors);
         return;
     }
-    if (rows.size() < k) {
+    if (std::ssize(rows) < k) {
         found_few_ = true;
         return;
     }
-    std::nth_element(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k) - 1, rows.end());
-    rows.resize(k);
-    limits_[group] = rows.back().key;
+    std::nth_element(rows.begin(), rows.begin() + k - 1, rows.end(), by_key);
+    const double limit = rows[at(k) - 1].key, rounding = tolerance(limit, origin);
+    const auto tied =
+        std::partition(rows.begin(), rows.begin() + k, [&](const Kept& one) { return one.key < limit - rounding; });
+    const auto end =
+        std::partition(rows.begin() + k, rows.end(), [&](const Kept& one) { return one.key <= limit + rounding; });
+    if (end != rows.begin() + k) {
+        std::nth_element(tied, rows.begin() + k - 1, end, by_row);
+    }
+    rows.resize(at(k));
+    limits_[group] = limit - rounding;
 }
 
-void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups) {
+void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
+                          const Numbers& origins) {
     kept_.resize(at(n_groups));
     for (auto& rows : kept_) rows.clear();
     limits_.assign(at(n_groups), kNone);
+    const auto origin = [&](std::size_t group) { return origins.empty() ? 0.0 : origins[group]; };
     const std::size_t full = weighted_ ? 0 : 2 * at(options_.n_neighbors);
     for (std::int64_t j = 0; j < n_samples_; ++j) {
         const std::size_t group = groups ? at(groups[j]) : 0;
         if (!(keys[j] < limits_[group]) || j == n) continue;
         kept_[group].push_back({keys[j], j, weights_[at(j)]});
-        if (kept_[group].size() == full) keep_lowest(group);
+        if (kept_[group].size() == full) keep_lowest(group, origin(group));
     }
-    for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group);
+    for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group, origin(group));
 }
 
 void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
     const std::int64_t* groups = target_.groups(n, groups_);
+    Numbers means;
     if (options_.method == FASTFS_MU_RELIEF) {  // the farther from its class's mean, the lower the key
         Numbers sums(at(n_groups_)), totals(at(n_groups_));
         const auto known = [&](std::int64_t j) { return j != n && !std::isnan(distances[j]); };
@@ -184,23 +207,22 @@ void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, s
             totals[at(groups[j])] += weights_[at(j)];
         }
         keys_.resize(at(n_samples_));
-        for (std::int64_t j = 0; j < n_samples_; ++j) {
-            keys_[at(j)] = -std::abs(distances[j] - sums[at(groups[j])] / totals[at(groups[j])]);
-        }
+        for (std::size_t group = 0; group < sums.size(); ++group) means.push_back(sums[group] / totals[group]);
+        for (std::int64_t j = 0; j < n_samples_; ++j) keys_[at(j)] = -std::abs(distances[j] - means[at(groups[j])]);
         distances = keys_.data();
     }
-    select(n, distances, groups, n_groups_);
+    select(n, distances, groups, n_groups_, means);
     for (std::int64_t group = 0; group < n_groups_; ++group) {
         auto& rows = kept_[at(group)];  // in an order that float sums can count on
-        std::sort(rows.begin(), rows.end(), [](const Kept& a, const Kept& b) { return a.j < b.j; });
+        std::sort(rows.begin(), rows.end(), by_row);
         for (const auto& [key, j, weight] : rows) found.push_back({j, group, weight, weight});
     }
 }
 
 void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-    select(n, distances, nullptr, 1);
+    select(n, distances, nullptr, 1, {});
     auto& rows = kept_[0];
-    std::sort(rows.begin(), rows.end());
+    sort_nearest_first(rows, 0);
     // o is proportional to exp(-(rank / sigma)^2); that of the first, taken out, can't vanish.
     double rank = 0, first = 0, sum = 0;
     for (auto& [key, j, weight] : rows) {

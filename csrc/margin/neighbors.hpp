@@ -1,6 +1,8 @@
 // The cores of the RELIEF family: which samples a target is compared with, and how much each counts.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +19,13 @@ struct Neighbor {
     double strength, weight;  // the second of those that count in the factor: the weight of the sample
 };
 
+// Distances closer to each other than this share of them are equal. The rounding of sums in double is below it (some
+// 1e-13 for 1e6 features, ten times as much where TuRF subtracts what it removes), and two distances of numbers that
+// aren't whole hardly ever are so close.
+constexpr double kTie = 1e-10;
+
+inline bool equal_distances(double a, double b) { return std::abs(a - b) <= kTie * std::max(a, b); }
+
 // Mean and standard deviation (ddof 0) of distances.
 struct Moments {
     double mean = 0, deviation = 0;
@@ -32,6 +41,8 @@ class NeighborRule {
     NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights);
     static bool needs_all_pairs(const fastfs_relief_options& options);
     void set_all_pairs(Moments all) { all_ = all; }
+    // What distances may be off by, besides a share of them.
+    void set_rounding(double rounding) { rounding_ = rounding; }
 
     std::int64_t n_groups() const { return n_groups_; }
     // Neighbors of a target at most.
@@ -57,8 +68,10 @@ class NeighborRule {
     bool has_shares() const;
     void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& found) const;
     void find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
-    // The n_neighbors with the lowest keys of each group, by groups from 0 on; kept_ has them.
-    void select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups);
+    // The n_neighbors with the lowest keys of each group, by groups from 0 on; kept_ has them. Keys are distances, or
+    // their differences from an origin of each group.
+    void select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
+                const Numbers& origins);
     void find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
     void find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
 
@@ -66,10 +79,13 @@ class NeighborRule {
         double key;
         std::int64_t j;
         double weight;
-
-        bool operator<(const Kept& other) const { return key != other.key ? key < other.key : j < other.j; }
     };
-    void keep_lowest(std::size_t group);
+    static bool by_key(const Kept& a, const Kept& b) { return a.key < b.key; }
+    static bool by_row(const Kept& a, const Kept& b) { return a.j < b.j; }
+    // By how much equal keys differ at most.
+    double tolerance(double key, double origin) const { return kTie * (std::abs(key) + origin) + rounding_; }
+    void sort_nearest_first(std::vector<Kept>& rows, double origin) const;
+    void keep_lowest(std::size_t group, double origin);
 
     fastfs_relief_options options_;
     const Target& target_;
@@ -78,6 +94,7 @@ class NeighborRule {
     std::int64_t n_samples_, n_groups_;
     Numbers priors_;  // of the groups, not normalised
     Moments all_;
+    double rounding_ = 0;
     bool found_few_ = false;
     // Scratch.
     std::vector<std::int64_t> groups_;

@@ -68,7 +68,9 @@ class Scores {
           drawn_(!targets_.all()),
           means_(chosen_, weights_of_targets(), drawn_),
           by_target_(drawn_ || differences_.ignores_gaps()),
-          by_means_(!drawn_ && differences_.adds_means() && rule_.takes_means()) {}
+          by_means_(!drawn_ && differences_.adds_means() && rule_.takes_means()) {
+        if (kept_ || expected_) rule_.set_rounding(margin.rounding());
+    }
 
     void compute(fastfs_relief_result& result);
 

@@ -20,6 +20,17 @@ constexpr const char* kOneForm =
 
 }  // namespace
 
+void ReliefStream::Nearest::add(const Near& one, std::size_t k) {
+    if (size() == k) {
+        if (!(one < front())) return;
+        std::pop_heap(begin(), end());
+        back() = one;
+    } else {
+        push_back(one);
+    }
+    std::push_heap(begin(), end());
+}
+
 ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
                            Scaling scaling, const fastfs_relief_options& options)
     : scales_(n_cols, scaling) {
@@ -131,16 +142,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
             const double* from = distances.data() + t * n;
             Nearest* lists = nearest_.data() + (first + t) * n_classes();
             for (std::int64_t j = 0; j < n; ++j) {
-                Nearest& list = lists[labels[j]];
-                const Near one{from[j], first_row + j};
-                if (j == own || (list.size() == k && !(one < list.front()))) continue;
-                if (list.size() == k) {
-                    std::pop_heap(list.begin(), list.end());
-                    list.back() = one;
-                } else {
-                    list.push_back(one);
-                }
-                std::push_heap(list.begin(), list.end());
+                if (j != own) lists[labels[j]].add({from[j], first_row + j}, k);
             }
         });
     }
@@ -176,9 +178,9 @@ void ReliefStream::merge(const ReliefStream& other) {
         const std::size_t k = at(plan_->k());
         for (std::size_t l = 0; l < nearest_.size(); ++l) {
             Nearest& list = both.nearest_[l];
-            list.insert(list.end(), other.nearest_[l].begin(), other.nearest_[l].end());
-            std::sort(list.begin(), list.end());
-            if (list.size() > k) list.resize(k);
+            for (const Near& one : other.nearest_[l]) list.add(one, k);
+            // The same bytes, whatever was merged with what.
+            std::sort(list.begin(), list.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
             std::make_heap(list.begin(), list.end());
         }
         both.neighbors_.merge(other.neighbors_);
@@ -274,14 +276,10 @@ std::vector<ReliefStream::Neighbors> ReliefStream::neighbors(std::int64_t first,
         for (std::int64_t c = 0; c < n_classes(); ++c) {
             const std::int64_t of = of_class[at(c)];
             Nearest& list = lists[at(plan_->squared() ? of != own : of)];
-            const Nearest& more = nearest_[at(t * n_classes() + c)];
-            list.insert(list.end(), more.begin(), more.end());
+            for (const Near& one : nearest_[at(t * n_classes() + c)]) list.add(one, at(plan_->k()));
         }
         for (std::size_t group = 0; group < groups.size(); ++group) {
-            std::sort(lists[group].begin(), lists[group].end());
-            for (const Near& one : lists[group]) {
-                if (std::ssize(groups[group]) < plan_->k()) groups[group].push_back(one.row);
-            }
+            for (const Near& one : lists[group]) groups[group].push_back(one.row);
             std::sort(groups[group].begin(), groups[group].end());  // as in memory, for float sums
         }
         // A miss alone would only tell how far samples are apart.

@@ -76,10 +76,14 @@ class ReliefStream {
         std::int64_t row;
 
         bool operator<(const Near& other) const {
-            return distance != other.distance ? distance < other.distance : row < other.row;
+            return equal_distances(distance, other.distance) ? row < other.row : distance < other.distance;
         }
     };
-    using Nearest = std::vector<Near>;  // a heap with the farthest on top
+    // At most k, a heap with the farthest on top.
+    class Nearest : public std::vector<Near> {
+      public:
+        void add(const Near& one, std::size_t k);
+    };
 
     // As it was when its pass began.
     ReliefStream fresh() const;

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from reference.relief_family import tied
+
 
 def scale(X, scaling):
     """The features that aren't constant, scaled, and their columns."""
@@ -34,7 +36,7 @@ def spread(values, used, n_features):
 
 def nearest(distances, candidates, k):
     """The k candidates at the smallest distances, lowest first on ties, and the gap to the next one."""
-    order = candidates[np.argsort(distances[candidates], kind="stable")]
+    order = candidates[np.argsort(tied(distances[candidates]), kind="stable")]
     if len(order) <= k:
         return order, np.inf
     inner, outer = distances[order[k - 1]], distances[order[k]]

@@ -14,8 +14,13 @@ Distances are NaN where a pair has none, and on the diagonal: so it takes part i
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 
+# Distances that differ by a smaller share are equal: rounding of sums in float64 is below it.
+TIE = 1e-10
 # Radius cores: whose distances bound the neighbourhood, its dead band in standard deviations, and whether rows count
 # more if they lie farther from the bound. SWRF's radius and dead band are options.
 RADIUS = {"surf": ("all", 0.0, False), "multisurf": ("sample", 0.5, False), "swrf": (None, None, True)}
@@ -305,7 +310,8 @@ def rows(core, distances, group, own, w, k, far, radius, dead_band, moments):
     found = []
     for sign in (1, -1) if far else (1,):
         bound = mean - sign * band * sd
-        taken = w * (sign * distances < sign * bound)  # NaN is neither near nor far
+        # NaN is neither near nor far, and neither is what is as far as the bound.
+        taken = w * (sign * distances < sign * bound - TIE * (mean + band * sd))
         strength = np.nan_to_num(sigmoid(distances - bound, sd)) if graded else 1
         found.append((sign, taken, taken * strength))
     return found
@@ -317,10 +323,39 @@ def ranked(core, distances, group, w):
         for c in np.unique(group[n]):
             candidates = np.flatnonzero(~np.isnan(distances[n]) & (group[n] == c))
             key = distances[n, candidates]
+            mean = 0.0
             if core == "murelief" and len(key):
-                key = -np.abs(key - np.average(key, weights=w[candidates]))
+                mean = np.average(key, weights=w[candidates])
+                key = -np.abs(key - mean)
             if len(key):
-                yield n, candidates, key
+                yield n, candidates, tied(key, mean)
+
+
+def tied(key, mean=0.0):
+    """Keys with those equal that differ by rounding: by less than TIE of them, or of the distances that they are from.
+
+    With exact keys, such as `whole_distances`, it changes nothing.
+    """
+    order = np.argsort(key, kind="stable")
+    key = key.copy()
+    for before, place in itertools.pairwise(order):
+        if key[place] - key[before] <= TIE * (abs(key[before]) + mean):
+            key[place] = key[before]
+    return key
+
+
+def whole_distances(X, core):
+    """Distances of whole numbers, scaled to their ranges: exact, as whole multiples of 1 over the product of ranges.
+
+    In the place of `distances` of `scores`, where those of RELIEF are squared.
+    """
+    X = np.asarray(X).astype(int)
+    ranges = np.ptp(X, axis=0)
+    unit = math.lcm(*ranges[ranges > 0].tolist())
+    D = np.abs(X[:, None] - X[None])[:, :, ranges > 0] * (unit // ranges[ranges > 0])
+    found = np.sum(D**2 if core == "relief" else D, axis=2)
+    assert found.max() < 2**53 / len(X)
+    return found.astype(float)
 
 
 def filled(key, w, k):
