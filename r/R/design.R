@@ -1,6 +1,9 @@
 # Designs: which labelings of the samples are as likely as the true one, if the labels say nothing about x. The same
 # definitions as in Python's fastfs, drawn by R's generator.
 
+# Tests warn if none of their p-values can be this small.
+SIGNIFICANT <- 0.05
+
 # From here on, labelings aren't counted.
 COUNTED_BELOW <- 1e6
 
@@ -43,6 +46,7 @@ new_design <- function(target, blocks, groups, n, covariates = NULL) {
   design$cells <- design$cell[design$order]
   design$unit_codes <- unit_codes[design$order]
   design$n_distinct <- count_labelings(design)
+  design$n_mirrors <- count_mirrors(design)
   if (is.null(covariates)) return(design)
   columns <- covariate_columns(covariates, n)
   design$n_covariates <- ncol(columns)
@@ -133,7 +137,19 @@ count_labelings <- function(design) {
   if (found < COUNTED_BELOW) found else Inf
 }
 
-check_design <- function(design) {
+# The number of labelings that only exchange the names of whole classes, the true one included: scores that don't depend
+# on these names are the same under all of them.
+count_mirrors <- function(design) {
+  if (!design$is_class || is.infinite(design$n_distinct)) return(1)
+  counts <- table(design$cells, design$unit_codes)
+  prod(factorial(table(apply(counts, 2, paste, collapse = " "))))
+}
+
+# The smallest p-value that all labelings together can give.
+smallest_pvalue <- function(design, ignores_names) (if (ignores_names) design$n_mirrors else 1) / design$n_distinct
+
+# ignores_names: whether the scores to test don't depend on the names of the classes.
+check_design <- function(design, ignores_names = TRUE) {
   if (design$n_distinct == 1) {
     where <- vapply(split(design$unit_codes, design$cells), function(codes) {
       n <- length(codes)
@@ -155,10 +171,14 @@ check_design <- function(design) {
       present, " as blocks; if they don't, give ", present, " as blocks, and no groups"
     ))
   }
-  if (design$n_distinct < 20) {
+  smallest <- smallest_pvalue(design, ignores_names)
+  if (smallest > SIGNIFICANT) {
     messages <- c(messages, paste0(
-      "there are only ", design$n_distinct, " distinct labelings (", describe_design(design),
-      "), so no p-value can be below ", format(1 / design$n_distinct, digits = 2)
+      "there are only ", design$n_distinct, " distinct labelings (", describe_design(design), ")",
+      if (ignores_names && design$n_mirrors > 1) {
+        paste0(", ", design$n_mirrors, " of which only exchange the names of classes")
+      },
+      ", so no p-value can be below ", format(smallest, digits = 2)
     ))
   }
   warn(messages)

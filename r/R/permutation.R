@@ -37,7 +37,8 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   stage <- STAGES[[method]](given, TRUE)
   run <- quiet(stage$run)
   design <- design_of(stage$target, x, blocks, groups, stage$data$x$n_rows, covariates)
-  check_design(design)
+  ignores_names <- is.null(given$class_weight)
+  check_design(design, ignores_names)
   exact <- is_uniform(design) && design$n_distinct <= 1 + most
   if (exact) {
     most <- design$n_distinct - 1
@@ -56,7 +57,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   }
   if (!is.null(stage$score_labelings)) score_at <- score_projse(stage, run)
   null <- with_seed(seed, permute(design, score_at, scores, overall, most, exact, may_stop, statistic, verbose))
-  summarise_null(null, scores, overall, method, design, stage, exact, statistic, ranking, fdr)
+  summarise_null(null, scores, overall, method, design, stage, exact, statistic, ranking, fdr, ignores_names)
 }
 
 overall_statistic <- function(found) max(if (is.null(found$statistic)) found$scores else found$statistic)
@@ -149,7 +150,9 @@ step_down <- function(true, limits, rows) {
   found
 }
 
-summarise_null <- function(null, scores, overall, method, design, stage, exact, statistic, ranking, fdr) {
+summarise_null <- function(null, scores, overall, method, design, stage, exact, statistic, ranking, fdr,
+                           ignores_names) {
+  smallest <- smallest_pvalue(design, ignores_names)
   rows <- null$rows
   n <- length(rows)
   moments <- moments_of(rows, scores)
@@ -184,10 +187,10 @@ summarise_null <- function(null, scores, overall, method, design, stage, exact, 
     null_statistics = statistics, null_mean = named(scale$center),
     null_sd = named(ifelse(degenerate, 0, scale$spread)), null_skew = named(skewness), degenerate = which(degenerate),
     label_free = label_free, n_distinct = design$n_distinct, n_permutations = n, exact = exact, stopped = null$stopped,
-    design = describe_design(design), resolution = 1 / (1 + n), fdr = fdr
+    design = describe_design(design), resolution = if (exact) smallest else 1 / (1 + n), fdr = fdr
   )
   messages <- character()
-  if (ranking == "score" && design$n_distinct >= 20 && !is.na(label_free) &&
+  if (ranking == "score" && smallest <= SIGNIFICANT && !is.na(label_free) &&
         label_free > max(0.5, 2.5 / sqrt(max(1, length(scores) - 1)))) {
     messages <- paste0(
       method, " ranks features much as without labels: its scores and their means under permuted labels have a rank ",

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
-from fastfs._inference.design import Design
+from fastfs._inference.design import SIGNIFICANT, Design
 from fastfs._inference.permutation import Scorer, permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.source import Source, is_stream
@@ -481,7 +481,7 @@ def _compare(
 
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
     messages = []
-    few = {group: one["n_distinct"] for group, one in found.items() if one["n_distinct"] < 20}
+    few = {group: one for group, one in found.items() if one["smallest_pvalue"] > SIGNIFICANT}
     free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
     free = {group: share for group, share in free.items() if group not in few}  # one may be the exchange of two groups
     if free and ranking == "score":
@@ -491,8 +491,8 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
         )
     if few:
         messages.append(
-            f"batches and donors allow only {min(few.values())} labelings for {some_of(list(few))}, so no p-value is "
-            f"below {1 / min(few.values()):.2g}"
+            f"batches and donors allow only {min(one['n_distinct'] for one in few.values())} labelings for "
+            f"{some_of(list(few))}, so no p-value is below {max(one['smallest_pvalue'] for one in few.values()):.2g}"
         )
     warn(messages)
 
@@ -567,12 +567,12 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
     names = fitted.classes_.tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
     pvalues = adjusted = largest = np.full(scores.shape, np.nan)
-    of_all = {"label_free": np.nan, "n_distinct": np.inf}
+    of_all = {"label_free": np.nan, "n_distinct": np.inf, "smallest_pvalue": 0.0}
     if test.n_permutations:
         model = settle(clone(fitted), fitted).set_params(verbose=False)
         tested: Any = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         if X is None:
-            tested = _OfSums(model, sums)
+            tested = _OfSums(model, sums, not hasattr(fitted, "class_scores_"))
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
@@ -583,7 +583,8 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
         adjusted = false_discovery_control(pvalues, axis=1)
         if test.ranking == "z":
             scores = found.z.reshape(scores.shape)
-        of_all = {"label_free": found.label_free, "n_distinct": found.n_distinct}
+        smallest = found.resolution if found.exact else 0.0
+        of_all = {"label_free": found.label_free, "n_distinct": found.n_distinct, "smallest_pvalue": smallest}
     columns = {"scores": scores, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
     return {
         name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
@@ -594,8 +595,8 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
 class _OfSums:
     """An estimator from sums over the cells of each donor, with the scores of all groups as of `_ByGroup`, if any."""
 
-    def __init__(self, model: Any, sums: Any) -> None:
-        self.model, self.sums = model, sums
+    def __init__(self, model: Any, sums: Any, ignores_names: bool) -> None:
+        self.model, self.sums, self._ignores_names = model, sums, ignores_names
 
     def _scorer(self, _: Any, y: Any) -> tuple[Array, Scorer]:
         names, labels = np.unique(y, return_inverse=True)
@@ -612,7 +613,7 @@ class _OfSums:
         return labels, scorer
 
     def __sklearn_clone__(self) -> _OfSums:
-        return _OfSums(clone(self.model), self.sums)
+        return _OfSums(clone(self.model), self.sums, self._ignores_names)
 
 
 class _ByGroup:

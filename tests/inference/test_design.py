@@ -93,6 +93,24 @@ def test_specimens_that_may_hide_in_groups_are_told():
         Design(np.arange(48.0), groups=donor).check()
 
 
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("columns", DESIGNS.values(), ids=DESIGNS)
+def test_smallest_pvalue_is_that_of_brute_force(columns):
+    """A score of the partition alone, all different otherwise: the smallest p-value of any labeling against all."""
+    y, *others = columns
+    design = Design(y, *others)
+    labelings = [tuple(labeling.tolist()) for labeling in design.enumerate()]
+    if design._is_class:
+        names = {labeling: tuple(map(labeling.index, labeling)) for labeling in labelings}  # of samples, not of classes
+    else:
+        names = dict(zip(labelings, labelings, strict=True))
+    shared = Counter(names.values())
+    assert design.n_mirrors == shared[names[labelings[0]]]
+    assert set(shared.values()) == {design.n_mirrors}
+    assert design.smallest_pvalue(ignores_names=True) == design.n_mirrors / len(labelings)
+    assert design.smallest_pvalue(ignores_names=False) == 1 / len(labelings)
+
+
 def test_counts():
     assert Design(np.arange(8) % 2).n_distinct == 70
     assert Design(np.arange(60) % 2, np.arange(60) // 2).n_distinct == math.inf
@@ -417,7 +435,17 @@ def test_confounded(columns, message):
         ),
         (
             {"y": [0, 0, 1, 1, 1], "groups": list("aabbb")},
-            r"there are only 2 distinct labelings \(1 \+ 1 groups\), so no p-value can be below 0.5",
+            r"there are only 2 distinct labelings \(1 \+ 1 groups\), 2 of which only exchange the names of classes, so "
+            "no p-value can be below 1",
+        ),
+        (
+            {"y": [0, 0, 0, 1, 1, 1]},
+            r"there are only 20 distinct labelings \(3 \+ 3 samples\), 2 of which only exchange the names of classes, "
+            "so no p-value can be below 0.1",
+        ),
+        (
+            {"y": np.arange(10) % 2, "blocks": np.arange(10) // 2},
+            r"there are only 32 distinct labelings .*, 2 of which .*, so no p-value can be below 0.062",
         ),
         (
             {"y": np.arange(14) % 2, "blocks": [1] * 6 + [2] * 6 + [3, 4]},

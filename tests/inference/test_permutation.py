@@ -481,13 +481,56 @@ def test_all_labelings_of_a_small_design():
     X, y = problem(2, n=8)
     X[:, 4] += 10 * (y == "a")
     found = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
-    assert (found.exact, found.n_distinct, found.n_permutations, found.resolution) == (True, 70, 69, 1 / 70)
+    assert (found.exact, found.n_distinct, found.n_permutations, found.resolution) == (True, 70, 69, 2 / 70)
     scores = np.array([fastfs.ProjSe(1).fit(X, labels).scores_ for labels in Design(y).enumerate()])
     assert np.array_equal(found.pvalues, np.mean(scores >= scores[0] * (1 - 1e-9), axis=0))
     assert found.pvalue == found.pvalues_max[4] == 2 / 70
     assert fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=69).exact
     drawn = fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=68)
     assert (drawn.exact, drawn.n_permutations) == (False, 68)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", [*MODELS, fastfs.IKDR(), fastfs.VLS(fastfs.ReliefF(3))], ids=str)
+def test_names_of_classes_change_scores_only_where_an_option_names_one(model, n_classes):
+    X, y = problem(n_classes, n=48)
+    renamed = np.roll(np.unique(y), 1)[np.unique(y, return_inverse=True)[1]]
+    scores, others = clone(model).fit(X, y).scores_, clone(model).fit(X, renamed).scores_
+    assert model._ignores_names == np.allclose(scores, others, rtol=0, atol=1e-9 * np.abs(scores).max())
+
+
+SMALL_DESIGNS = {
+    "3 + 3 samples": (np.arange(6) % 2, {}, 2 / 20),
+    "2 + 4 samples": (np.arange(6) < 2, {}, 1 / 15),
+    "2 + 2 + 2 samples": (np.arange(6) % 3, {}, 6 / 90),
+    "five pairs": (np.arange(10) % 2, {"blocks": np.arange(10) // 2}, 2 / 32),
+    "pairs and a block of three": (np.array([0, 1, 0, 1, 0, 1, 1]), {"blocks": [0, 0, 1, 1, 2, 2, 2]}, 1 / 12),
+    "3 + 3 donors": (np.repeat(np.arange(6) % 2, 2), {"groups": np.repeat(np.arange(6), 2)}, 2 / 20),
+}
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+@pytest.mark.parametrize("design", SMALL_DESIGNS)
+def test_resolution_is_the_smallest_pvalue_that_data_can_have(design):
+    """Brute force: each labeling in turn is taken for the true one."""
+    y, columns, smallest = SMALL_DESIGNS[design]
+    X = np.random.default_rng(0).normal(size=(len(y), 12))
+    labelings = list(Design(y, **columns).enumerate())
+    scores = np.array([fastfs.ProjSe(1).fit(X, labeling).scores_ for labeling in labelings])
+    with pytest.warns(fastfs.DataWarning, match=f"no p-value can be below {smallest:.2g}"):
+        found = fastfs.permutation_test(fastfs.ProjSe(1), X, y, **columns)
+    pvalues = np.array([np.mean(scores >= row * (1 - 1e-9), axis=0) for row in scores])
+    assert found.exact
+    np.testing.assert_array_equal(found.pvalues, pvalues[0])
+    assert found.resolution == pvalues.min() == smallest
+
+
+def test_scores_of_other_libraries_may_depend_on_the_names_of_classes():
+    """A one-sided score has the mirror image at its other end."""
+    X, y = problem(2, n=8)
+    X[:, 4] += 10 * (y == "b")
+    found = fastfs.permutation_test(Differences(), X, (y == "b").astype(int))
+    assert found.pvalues.min() == found.resolution == 1 / 70
 
 
 def test_the_order_of_samples_changes_nothing():

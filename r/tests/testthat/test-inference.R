@@ -18,6 +18,7 @@ test_that("p-values are the shares of labelings that reach the true one", {
   found <- suppressWarnings(permutation_test("relieff", data$x, data$y, list(n_neighbors = 2), statistic = "score"))
   expect_true(found$exact)
   expect_equal(found$n_distinct, choose(8, 4))
+  expect_equal(found$resolution, 2 / choose(8, 4))
   chosen <- combn(8, 4, simplify = FALSE)
   all_scores <- vapply(chosen, function(own) {
     labels <- rep("a", 8)

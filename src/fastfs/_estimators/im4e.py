@@ -155,6 +155,10 @@ class IM4E(_MarginClassifier):
     _KEEP = "manhattan"
     _fit = staticmethod(fit)
 
+    @property
+    def _ignores_names(self) -> bool:  # type: ignore[override]
+        return self.class_weight is None
+
     def _take(self, result: IM4EResult) -> Labels:
         self.weights_ = result.weights
         self._take_iteration(result)

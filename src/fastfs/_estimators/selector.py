@@ -24,6 +24,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share: input validation, and a support cut from `ranking_`."""
 
     n_features_to_select: int | float | None
+    _ignores_names = True  # scores depend on which samples are of one class, not on the names of the classes
 
     def _validate(self, X: Any, y: Any, run: Run) -> tuple[list[Any], Array, Array]:
         """Return X as of `as_chunks`, the classes and each sample's place among them as of `encode_labels`."""

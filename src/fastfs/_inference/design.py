@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Real
@@ -18,6 +19,9 @@ from fastfs._types import Array, Floats, Integers
 
 # From here on, labelings aren't counted.
 COUNTED_BELOW = 10**6
+
+# Tests warn if none of their p-values can be this small.
+SIGNIFICANT = 0.05
 
 # Rounds of swaps in a walk of the star sampler.
 _N_ROUNDS = 50
@@ -56,6 +60,9 @@ class Design:
     ----------
     n_distinct : int or float
         The number of labelings that differ, the true one included; infinity from 10^6 on.
+    n_mirrors : int
+        The number of these that group the samples as the true one does, itself included: they exchange the names of
+        whole classes. Scores that don't depend on the names of the classes are equal under all of them.
     weaknesses : list of str
         Parts of the design that contribute nothing, for warnings.
     is_uniform : bool
@@ -109,6 +116,7 @@ class Design:
         self._hubs: dict[Any, Integers] = {}
         self._n_covariates = 0
         self.n_distinct = self._count()
+        self.n_mirrors = self._count_mirrors()
         if covariates is not None:
             columns = _covariates(covariates, n)
             self._n_covariates = columns.shape[1]
@@ -177,8 +185,14 @@ class Design:
             held[unit].add((part[0], part[1]))
         return _number([frozenset(parts) for parts in held])[1]
 
-    def check(self) -> None:
-        """Raise ValueError if no labeling but the true one is possible, and warn of weaknesses of the design."""
+    def check(self, *, ignores_names: bool = True) -> None:
+        """Raise ValueError if no labeling but the true one is possible, and warn of weaknesses of the design.
+
+        Parameters
+        ----------
+        ignores_names : bool
+            Whether the scores to test don't depend on the names of the classes.
+        """
         if self.n_distinct == 1:
             cells = "" if self._cell_names == [None] else f"{self._cell_word}s with "
             raise ValueError(
@@ -193,12 +207,20 @@ class Design:
                 "one label belong together, as cells of one specimen do, p-values are far too small: give the "
                 f"specimens as groups, and {present} as blocks; if they don't, give {present} as blocks, and no groups"
             )
-        if self.n_distinct < 20:
+        smallest = self.smallest_pvalue(ignores_names=ignores_names)
+        if smallest > SIGNIFICANT:
+            alike = ""
+            if ignores_names and self.n_mirrors > 1:
+                alike = f", {self.n_mirrors} of which only exchange the names of classes"
             messages.append(
-                f"there are only {self.n_distinct} distinct labelings ({self.describe()}), so no p-value can be below "
-                f"{1 / self.n_distinct:.2g}"
+                f"there are only {self.n_distinct} distinct labelings ({self.describe()}){alike}, so no p-value can be "
+                f"below {smallest:.2g}"
             )
         warn(messages)
+
+    def smallest_pvalue(self, *, ignores_names: bool) -> float:
+        """Return the smallest p-value that all labelings together can give."""
+        return (self.n_mirrors if ignores_names else 1) / self.n_distinct
 
     def describe(self) -> str:
         """Return the design in a few words."""
@@ -305,6 +327,17 @@ class Design:
                 size += count
                 found *= math.comb(size, count)
         return found if found < COUNTED_BELOW else math.inf
+
+    def _count_mirrors(self) -> int:
+        """Return the product of the factorials of the numbers of classes with the same counts in all cells."""
+        if not self._is_class or math.isinf(self.n_distinct):
+            return 1
+        n_kinds = len(self._kinds)
+        keys, counts = np.unique(self._cells * n_kinds + self._codes, return_counts=True)
+        held: list[list[tuple[int, int]]] = [[] for _ in range(n_kinds)]
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            held[key % n_kinds].append((key // n_kinds, count))
+        return math.prod(math.factorial(n) for n in Counter(map(tuple, held)).values())
 
     def _confounded(self) -> str:
         where = []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
-from fastfs._inference.design import Design
+from fastfs._inference.design import SIGNIFICANT, Design
 from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, rank_features
 from fastfs._inputs.source import Source, is_stream
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
@@ -82,7 +82,9 @@ class PermutationResult:
     design : str
         What was permuted.
     resolution : float
-        1 / (1 + n_permutations): no p-value can be smaller.
+        No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were taken, the share of those that
+        differ from the true one in the names of the classes alone, under which the estimators of this library give the
+        same scores: with two classes of equal sizes 2 / n_distinct.
     fdr : {"bh", "by"}
 
     Examples
@@ -171,7 +173,7 @@ def permutation_test(
         scores follow the labels already.
     n_permutations : int or "auto"
         How often the labels are permuted; all labelings of the design are taken once if there are no more. "auto": all
-        if there are at most 1000, otherwise 999 with `stop`. P-values can't be below 1 / (1 + n_permutations); to
+        if there are at most 1000, otherwise 999 with `stop`. P-values can't be below `resolution` of the result; to
         survive the adjustment for 20,000 features at level q, a p-value must be near q times the share of features
         that are found.
     stop : bool or None
@@ -203,10 +205,10 @@ def permutation_test(
     Warns
     -----
     fastfs.DataWarning
-        What the estimator warns of under the true labels. Under permuted ones it is silent. The design allows less
-        than 20 labelings; parts of it contribute nothing; labels vary within groups, where specimens may hide; scores
-        are ranked much as without labels (`label_free` above 0.5); z of skewed scores rests on less than 1000
-        permutations.
+        What the estimator warns of under the true labels. Under permuted ones it is silent. The design allows so few
+        labelings that no p-value can be 0.05 or less; parts of it contribute nothing; labels vary within groups, where
+        specimens may hide; scores are ranked much as without labels (`label_free` above 0.5); z of skewed scores rests
+        on less than 1000 permutations.
 
     Notes
     -----
@@ -288,7 +290,8 @@ def permutation_test(
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
-    design.check()
+    ignores_names = bool(getattr(last_step(model), "_ignores_names", False))
+    design.check(ignores_names=ignores_names)
     exact = design.has_at_most(1 + most)
     if exact:
         most, may_stop = int(design.n_distinct) - 1, False
@@ -327,7 +330,7 @@ def permutation_test(
         exact=exact,
         stopped=null.stopped,
         design=design.describe(),
-        resolution=1 / (1 + n),
+        resolution=design.smallest_pvalue(ignores_names=ignores_names) if exact else 1 / (1 + n),
         fdr=fdr,
     )
     messages = []
@@ -335,7 +338,7 @@ def permutation_test(
     # warning: one of them may be the exchange of two classes, which hardly changes scores.
     if (
         ranking == "score"
-        and found.n_distinct >= 20
+        and design.smallest_pvalue(ignores_names=ignores_names) <= SIGNIFICANT
         and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
     ):
         messages.append(
