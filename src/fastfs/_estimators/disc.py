@@ -442,7 +442,7 @@ def _naming(classes: Array, labels: Integers) -> Iterator[None]:
         number = {place.kind: place.number for place in places(error)}
         if {"row", "set"} <= number.keys():
             rows = np.flatnonzero(labels == number["set"])
-            rename(error, {"set": lambda _: "X", "row": lambda row: f"row {rows[row]}"})
+            rename(error, {"set": lambda _: "X", "row": lambda row: f"row {row}"}, {"row": rows})
         else:
             rename(error, {"set": lambda s: _names(classes)[s]})
         raise

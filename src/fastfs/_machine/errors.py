@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.linalg import LinAlgError
 
+Numbers = Sequence[int] | npt.NDArray[np.int64]
+
 
 class Place(NamedTuple):
     """A thing that a message names by number, counted from 0: ``message[begin:end]`` is its name there."""
@@ -29,12 +31,12 @@ def about_targets(error: BaseException) -> bool:
 
 
 @contextmanager
-def naming(names: Mapping[str, Callable[[int], str]]) -> Iterator[None]:
-    """Let errors of the core name things by ``names[kind](number)``; kinds that are missing stay as they are."""
+def naming(names: Mapping[str, Callable[[int], str]], numbers: Mapping[str, Numbers] | None = None) -> Iterator[None]:
+    """Let errors of the core name things as `rename` does."""
     try:
         yield
     except (ValueError, LinAlgError) as error:
-        rename(error, names)
+        rename(error, names, numbers)
         raise
 
 
@@ -55,12 +57,24 @@ def within(kind: str, number: int) -> Iterator[None]:
         raise
 
 
-def rename(error: BaseException, names: Mapping[str, Callable[[int], str]]) -> None:
-    """Put names into the message of an error, and its places where they are then."""
-    _rewrite(error, names, lambda place: (place.number, names[place.kind](place.number)))
+def rename(
+    error: BaseException, names: Mapping[str, Callable[[int], str]], numbers: Mapping[str, Numbers] | None = None
+) -> None:
+    """Put names into the message of an error, and its places where they are then.
+
+    A thing of a kind is called ``names[kind](number)``; kinds that are missing stay as they are. In an error about a
+    part of the data, number k of a kind is first taken for ``numbers[kind][k]`` of all.
+    """
+
+    def of_all(place: Place) -> tuple[int, str]:
+        of_kind = (numbers or {}).get(place.kind)
+        number = place.number if of_kind is None else int(of_kind[place.number])
+        return number, names[place.kind](number)
+
+    _rewrite(error, names, of_all)
 
 
-def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]]) -> None:
+def renumber(error: BaseException, numbers: Mapping[str, Numbers]) -> None:
     """Let an error of a part of the data count as the caller does: number k of a kind becomes ``numbers[kind][k]``."""
 
     def of_all(place: Place) -> tuple[int, str]:
@@ -71,13 +85,13 @@ def renumber(error: BaseException, numbers: Mapping[str, npt.NDArray[np.int64]])
 
 
 @contextmanager
-def in_rows(rows: Sequence[int] | npt.NDArray[np.int64] | None) -> Iterator[None]:
+def in_rows(rows: Numbers | None) -> Iterator[None]:
     """Let errors about some rows count as the caller does: row k of these is row ``rows[k]``; None: they are all."""
     try:
         yield
     except (ValueError, LinAlgError) as error:
         if rows is not None:
-            _rewrite(error, ("row",), lambda place: (int(rows[place.number]), f"row {rows[place.number]}"))
+            renumber(error, {"row": rows})
         raise
 
 
