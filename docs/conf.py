@@ -68,7 +68,8 @@ _GROUPS = {
     "Inference and reports": [n for n, home in fastfs._HOMES.items() if home.startswith(("_inference", "_report"))],
     "Inputs and machine": [n for n, home in fastfs._HOMES.items() if home.startswith(("_inputs", "_machine"))],
 } | {title: [f"{word}.{name}" for name in getattr(fastfs, word).__all__] for title, word in (
-    ("fastfs.tl: AnnData", "tl"), ("fastfs.io: files", "io"), ("fastfs.pl: pictures", "pl"),
+    ("fastfs.tl: AnnData", "tl"), ("fastfs.get: results of AnnData", "get"),
+    ("fastfs.io: files", "io"), ("fastfs.pl: pictures", "pl"),
 )}  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastfs import get as get
     from fastfs import io as io
     from fastfs import pl as pl
     from fastfs import tl as tl
@@ -131,7 +132,7 @@ _NAMES = {
     "_machine.embed": ["get_include", "get_cmake_dir", "get_pkgconfig_dir"],
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
-_MODULES = ("io", "pl", "tl", "numba")
+_MODULES = ("get", "io", "pl", "tl", "numba")
 
 __all__ = [*_HOMES, *(module for module in _MODULES if module != "numba")]  # numba needs a package of that name
 

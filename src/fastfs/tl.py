@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
-from fastfs._inference.design import SIGNIFICANT, Design
+from fastfs._inference.design import SIGNIFICANT, Design, nested_design
 from fastfs._inference.permutation import Scorer, permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
 from fastfs._inputs.streams import sum_groups
+from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._methods import METHODS
 from fastfs._types import Array, Progress
@@ -47,8 +49,14 @@ __all__ = [
     "swrf",
 ]
 
+# The columns of `permutations` in `adata.uns`, which `PermutationResult` explains.
+_OF_TEST = ("pvalue", "n_permutations", "exact", "stopped", "n_distinct", "resolution", "design")
+
 # Rank correlations of scores with those without labels that are worth a warning.
 _LABEL_FREE = 0.5
+
+# No count of a cell has a larger natural logarithm.
+_LARGEST_LOG = 30
 
 _ONCE = "All groups against their rests come from one fit."
 _DISTANCES = "O(n_cells^2 n_genes) time each: thousands of cells are enough, so sample them."
@@ -89,12 +97,17 @@ _DOC = """{summary}
         Default: "{word}".
     n_permutations : int or "auto"
         For p-values by :func:`fastfs.permutation_test`; 0: none, so that all p-values are NaN.
+    samples : str, optional
+        Column of `adata.obs` with the samples, whose cells were handled together: libraries, dishes, biopsies. If each
+        sample is in one group, samples change groups as wholes; if groups vary within samples, as cell types do, cells
+        change groups within their sample.
+    donors : str, optional
+        Column of `adata.obs`: samples change groups within their donor if it has several groups, such as a treated
+        and a control sample; if each donor is in one group, donors change groups as wholes. Without `donors` and
+        `samples`, cells are taken as independent, and differences between donors make p-values small.
+        Where wholes move, methods that read cells in blocks do so for any number of permutations together.
     batch : str, optional
         Column of `adata.obs`: groups are permuted within batches only.
-    donors : str, optional
-        Column of `adata.obs`: groups are permuted among donors if each donor is in one group, otherwise within donors.
-        Cells of a donor aren't independent: without `donors`, differences between donors make p-values small. Among
-        donors, methods that read cells in blocks do so for any number of permutations at once.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which groups keep their relation, such as age.
     ranking : {{"score", "z"}}
@@ -114,17 +127,20 @@ _DOC = """{summary}
         ``["KEY_selected"]``, and ``adata.uns["KEY"]`` in the shape of `rank_genes_groups`: `names`, `scores`,
         `logfoldchanges` (computed as by scanpy, which takes X for log1p values), `pvals`, `pvals_adj` and `params`;
         and `pvals_max`, family-wise p-values{together}, and `label_free`, the rank correlation of the scores with their
-        means under permutations.
+        means under permutations. With permutations also `z`, and `permutations`: a DataFrame with a row for each group:
+        the p-value of all genes together, how many labelings were compared, whether these are all (`exact`) or the
+        test ended early (`stopped`), how many the design allows, the smallest p-value there can be, and the design.
+        :func:`fastfs.get.df` returns the results as a DataFrame. Strings of `groupby` become categories, as in scanpy.
 
     Raises
     ------
     KeyError
         No such column, layer, group or mask.
     ValueError
-        A group with fewer than two cells, without a name or called "rest"; cells without a group, batch, donor or
-        covariate; gene names that occur twice; a copy or a view of a file; `batch`, `donors`,
-        `covariates` or ``ranking="z"`` without permutations; batches or donors that leave nothing to permute; what the
-        estimator raises.
+        A group with fewer than two cells, without a name or called "rest"; cells without a group, batch, donor, sample
+        or covariate; gene names that occur twice; a copy or a view of a file; `batch`, `donors`, `samples`,
+        `covariates` or ``ranking="z"`` without permutations; a design that leaves nothing to permute; what the
+        estimator raises, with the names of cells and genes.
     TypeError
         `adata` is no AnnData; `groups` or `covariates` is no list; `key_added` is no string.
     MemoryError
@@ -134,8 +150,9 @@ _DOC = """{summary}
     Warns
     -----
     fastfs.DataWarning
-        X holds counts, from which `logfoldchanges` say nothing; genes rank much as without groups (`label_free` above
-        0.5); batches and donors allow fewer than 20 labelings, or parts of them contribute nothing; what the estimator
+        X holds counts or scaled values, from which `logfoldchanges` say nothing; genes rank much as without groups
+        (`label_free` above 0.5); groups vary within donors and no `samples` are named; the design allows fewer than 20
+        labelings, or parts of it contribute nothing; no `pvals_adj` can show what `pvals_max` finds; what the estimator
         warns of.
 
     Notes
@@ -148,7 +165,7 @@ _DOC = """{summary}
     >>> import anndata
     >>> import numpy as np
     >>> import fastfs.tl
-    >>> X = np.random.default_rng(0).normal(size=(40, 12)).astype("float32")
+    >>> X = np.random.default_rng(0).normal(3, size=(40, 12)).astype("float32")
     >>> adata = anndata.AnnData(X, obs={{"state": ["a", "b"] * 20}})
     >>> fastfs.tl.{word}(adata, "state"{call})
     >>> adata.uns["{word}"]["names"].dtype.names, sorted(adata.var["{word}_rank"].tolist()) == list(range(1, 13))
@@ -170,8 +187,9 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         mask_var: str | npt.ArrayLike | None = None,
         key_added: str | None = None,
         n_permutations: int | str = 0,
-        batch: str | None = None,
+        samples: str | None = None,
         donors: str | None = None,
+        batch: str | None = None,
         covariates: Sequence[str] | None = None,
         ranking: str = "score",
         drop_unlabelled: bool = False,
@@ -182,8 +200,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         model = getattr(fastfs, method.estimator)(**parameters)
         as_permutations(n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
-        if not n_permutations and (ranking == "z" or batch or donors or covariates):
-            raise ValueError("batch, donors, covariates and ranking='z' need permutations: give n_permutations='auto'")
+        if not n_permutations and (ranking == "z" or samples or donors or batch or covariates):
+            raise ValueError(
+                "samples, donors, batch, covariates and ranking='z' need permutations: give n_permutations='auto'"
+            )
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
         _check(adata, copy)
@@ -191,9 +211,11 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         source = _Source(adata, layer, use_raw, mask_var)
         reference = str(reference)
         cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
-        test = _Test(n_permutations, ranking, _design(adata, cells, batch, donors, covariates))
+        design = _Design.read(adata, cells, samples, donors, batch, covariates)
+        test = _Test(n_permutations, ranking, design)
         if n_permutations:
-            warn(Design(labels, test.design.get("blocks"), test.design.get("groups")).weaknesses)
+            design.warn(labels, groupby)
+            warn(Design(labels, **nested_design(labels, **design.columns)).weaknesses)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
         result = _compare(model, source, cells, labels, pairs, test)
@@ -205,14 +227,16 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "layer": layer,
             "corr_method": "benjamini-hochberg",
             "n_permutations": n_permutations,
-            "batch": batch,
+            "samples": samples,
             "donors": donors,
+            "batch": batch,
             "covariates": None if covariates is None else list(covariates),
             "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
         }
         _write(adata, key_added or word, source, result, params)
+        _as_categories(adata, groupby)
         return adata if copy else None
 
     tool.__name__ = tool.__qualname__ = word
@@ -262,6 +286,16 @@ class _Source:
             )
         self.genes = None if mask_var is None else _mask(adata, mask_var, names, self.use_raw)
         self.names = names if self.genes is None else names[self.genes]
+        self.all_names, self.cell_names = names, adata.obs_names
+
+    def naming(self, cells: Array | None) -> AbstractContextManager[None]:
+        """Let errors about some cells, and the genes that are compared, name them as `adata` does."""
+        names: dict[str, Callable[[int], str]] = {
+            "row": lambda i: f"cell {i} '{self.cell_names[i]}'",
+            "column": lambda j: f"gene {j} '{self.all_names[j]}'",
+        }
+        parts = {"row": cells, "column": self.genes}
+        return naming(names, {kind: numbers for kind, numbers in parts.items() if numbers is not None})
 
     def is_large(self, run: Run) -> bool:
         """Whether it is a stream that takes more than a quarter of the budget."""
@@ -316,44 +350,78 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
 
 
 @dataclass(frozen=True)
+class _Design:
+    """What is known of each cell that takes part: its sample, donor, batch and covariates, as far as they are given."""
+
+    columns: dict[str, Any]  # by parameter of `nested_design`
+    names: dict[str, str]  # of these columns in adata.obs
+    covariates: Any = None
+
+    @classmethod
+    def read(
+        cls,
+        adata: AnnData,
+        cells: Array,
+        samples: str | None,
+        donors: str | None,
+        batch: str | None,
+        covariates: Sequence[str] | None,
+    ) -> _Design:
+        import pandas as pd
+
+        if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
+            raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+
+        def read(name: str) -> Any:
+            column = _column(adata, name).iloc[cells]
+            missing = cells[column.isna().to_numpy()]
+            if len(missing):
+                raise ValueError(f"{_without(adata, missing, name)}; leave them out")
+            return column
+
+        given = {"samples": samples, "donors": donors, "batch": batch}
+        names = {word: name for word, name in given.items() if name is not None}
+        table = pd.DataFrame({name: read(name) for name in covariates}) if covariates else None
+        return cls({word: read(name).to_numpy() for word, name in names.items()}, names, table)
+
+    def of(self, kept: Array) -> _Design:
+        """The same for some of the cells."""
+        columns = {word: column[kept] for word, column in self.columns.items()}
+        return _Design(columns, self.names, None if self.covariates is None else self.covariates.iloc[kept])
+
+    def arguments(self, labels: Array) -> dict[str, Any]:
+        """Return `blocks`, `groups` and `covariates` of tests of these labels."""
+        design = nested_design(labels, **self.columns)
+        return design if self.covariates is None else design | {"covariates": self.covariates}
+
+    def wholes(self, labels: Array) -> Array | None:
+        """Return the donor or sample of each cell, if these change labels as wholes."""
+        return Design(labels, **nested_design(labels, **self.columns)).wholes
+
+    def warn(self, labels: Array, groupby: str) -> None:
+        """Warn of samples that may hide in donors."""
+        donors = self.columns.get("donors")
+        if donors is None or "samples" in self.columns or not Design(labels, groups=donors).hides_specimens:
+            return
+        message = (
+            f"{groupby} varies within donors, so single cells change groups there; if cells of a donor and a group "
+            "come from one sample, such as a treated and a control one, p-values are far too small: give samples, the "
+            "column of adata.obs that tells them apart"
+        )
+        warn([f"{message}; samples={self.names['donors']!r} says that each donor gave one sample"])
+
+
+@dataclass(frozen=True)
 class _Test:
     """How groups of cells are permuted, and which of scores and z ranks the genes."""
 
     n_permutations: int | str
     ranking: str
-    design: dict[str, Any]  # by parameter of `permutation_test`, for each cell
-
-    def donors(self, labels: Array) -> Array | None:
-        """The donor of each cell, if labels are permuted among donors."""
-        return Design(labels, self.design.get("blocks"), self.design.get("groups")).wholes
+    design: _Design
 
     def of(self, kept: Array) -> _Test:
         """The same for some of the cells."""
-        design = {name: column[kept] for name, column in self.design.items()}
-        return _Test(self.n_permutations, self.ranking, design)
-
-
-def _design(
-    adata: AnnData, cells: Array, batch: str | None, donors: str | None, covariates: Sequence[str] | None
-) -> dict[str, Any]:
-    import pandas as pd
-
-    if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
-        raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
-
-    def read(name: str) -> Any:
-        column = _column(adata, name).iloc[cells]
-        missing = cells[column.isna().to_numpy()]
-        if len(missing):
-            raise ValueError(f"{_without(adata, missing, name)}; leave them out")
-        return column
-
-    design: dict[str, Any] = {
-        name: read(column) for name, column in (("blocks", batch), ("groups", donors)) if column is not None
-    }
-    if covariates:
-        design["covariates"] = pd.DataFrame({name: read(name) for name in covariates})
-    return design
+        return _Test(self.n_permutations, self.ranking, self.design.of(kept))
 
 
 def _without(adata: AnnData, cells: Array, name: str) -> str:
@@ -423,30 +491,34 @@ def _compare(
     """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
     names, numbers = np.unique(labels, return_inverse=True)
     # What is kept of the groups serves all comparisons, and only permutations need the cells; or else what is kept of
-    # the donors, if the cells don't fit in memory and each donor is in one group.
+    # the donors or samples that move as wholes, if the cells don't fit in memory.
     serve = hasattr(model, "_sum_groups") and model._sums_serve(source.X, pairs[0][1] is None)
     run = Run.of(model)
-    donors = test.donors(labels) if serve and test.n_permutations and source.is_large(run) else None
-    X = None if donors is not None or (serve and not test.n_permutations) else source.of(cells, run)
+    wholes = test.design.wholes(labels) if serve and test.n_permutations and source.is_large(run) else None
+    X = None if wholes is not None or (serve and not test.n_permutations) else source.of(cells, run)
     sums = None
     if serve:
-        sums = _Sums.over(model, source, cells, numbers, donors)
-        means, whole = sums.means(), clone(model)._fit_groups(sums.found, sums.group_of_unit, names)
+        with source.naming(None):  # passes count cells as adata does
+            sums = _Sums.over(model, source, cells, numbers, wholes)
+            means, whole = sums.means(), clone(model)._fit_groups(sums.found, sums.group_of_unit, names)
     else:
-        means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
+        with source.naming(cells):
+            means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
     if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
-        of_groups = _scores(whole, X, labels, test, sums)
+        with source.naming(cells):
+            of_groups = _scores(whole, X, labels, test, sums)
         found = [of_groups[group] for group, _ in pairs]
     else:
         sides = [
             np.where(names == group, 0, 1 if other is None else np.where(names == other, 1, -1))
             for group, other in pairs
         ]
-        kept = [of_group[numbers] >= 0 for of_group in sides]
+        kept = [np.flatnonzero(of_group[numbers] >= 0) for of_group in sides]
         tasks = (
             (
                 clone(model),
-                X if X is None or some.all() else X[some],
+                X if X is None or len(some) == len(cells) else X[some],
+                some,
                 of_group,
                 numbers[some],
                 test.of(some),
@@ -454,12 +526,13 @@ def _compare(
             )
             for some, of_group in zip(kept, sides, strict=True)
         )
-        if X is None:  # sums are compared at once
-            compared = [_compare_pair(*task) for task in tasks]
-        else:
-            from joblib import Parallel, delayed
+        with source.naming(cells):
+            if X is None:  # sums are compared at once
+                compared = [_compare_pair(*task) for task in tasks]
+            else:
+                from joblib import Parallel, delayed
 
-            compared = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
+                compared = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
         found = [scores for scores, _ in compared]
         unfinished = [group for (group, _), (_, converged) in zip(pairs, compared, strict=True) if not converged]
         if unfinished:
@@ -468,8 +541,7 @@ def _compare(
     if test.n_permutations:
         _warn_of_tests(type(model).__name__, dict(zip((group for group, _ in pairs), found, strict=True)), test.ranking)
     sizes = np.bincount(numbers)
-    if _whole_numbers(means * sizes[:, None]):
-        warn(["logfoldchanges take X for log1p values, but it holds whole numbers: normalise and log counts first"])
+    _warn_of_changes(means, sizes, X)
     by_group = {}
     for (group, other), one in zip(pairs, found, strict=True):
         ours = names == group
@@ -481,7 +553,8 @@ def _compare(
 
 def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
     messages = []
-    few = {group: one for group, one in found.items() if one["smallest_pvalue"] > SIGNIFICANT}
+    tests = {group: one["test"] for group, one in found.items()}
+    few = {group: test for group, test in tests.items() if test["exact"] and test["resolution"] > SIGNIFICANT}
     free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
     free = {group: share for group, share in free.items() if group not in few}  # one may be the exchange of two groups
     if free and ranking == "score":
@@ -491,8 +564,19 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
         )
     if few:
         messages.append(
-            f"batches and donors allow only {min(one['n_distinct'] for one in few.values())} labelings for "
-            f"{some_of(list(few))}, so no p-value is below {max(one['smallest_pvalue'] for one in few.values()):.2g}"
+            f"the design allows only {min(test['n_distinct'] for test in few.values())} labelings for "
+            f"{some_of(list(few))}, so no p-value is below {max(test['resolution'] for test in few.values()):.2g}"
+        )
+    # What scanpy's table would hide.
+    family_wise = {group: int(np.count_nonzero(one["pvals_max"] <= SIGNIFICANT)) for group, one in found.items()}
+    hidden = [group for group, n in family_wise.items() if n and found[group]["pvals_adj"].min() > SIGNIFICANT]
+    if hidden:
+        test, n_genes = tests[hidden[0]], len(found[hidden[0]]["pvals_adj"])
+        messages.append(
+            f"pvals_adj, the p-value that scanpy shows, is above 0.05 for all genes of {some_of(hidden)}, because no "
+            f"p-value of {test['n_permutations']} permutations is below {test['resolution']:.2g} and {n_genes} genes "
+            f"are compared, but pvals_max is at most 0.05 for {sum(family_wise[group] for group in hidden)}: read the "
+            "results by fastfs.get.df, or give more permutations"
         )
     warn(messages)
 
@@ -506,9 +590,25 @@ def _means(X: Any, groups: Array, n_groups: int) -> Array:
     return found
 
 
-def _whole_numbers(sums: Array) -> bool:
-    """Whether these are sums of whole numbers, up to rounding."""
-    return bool(sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9))
+def _warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
+    """Warn of values that aren't logarithms of counts, from which fold changes say nothing."""
+    sums = means * sizes[:, None]
+    if means.min() < 0:
+        how = "means below 0, as after scaling, of which they are NaN or meaningless: give the values before as a layer"
+        how += ", or as adata.raw"
+    elif sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9):
+        how = "whole numbers: normalise and log counts first"
+    elif (largest := _largest(means if X is None else X)) > _LARGEST_LOG:
+        how = f"values up to {largest:.4g}: call scanpy.pp.log1p first, or give a layer that holds logs"
+    else:
+        return
+    warn([f"logfoldchanges take X for log1p values, but it holds {how}"])
+
+
+def _largest(X: Any) -> float:
+    """Return the largest value; missing ones don't count."""
+    values = X.data if hasattr(X, "tocsr") else X
+    return float(np.nanmax(values)) if values.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -516,12 +616,12 @@ class _Sums:
     """What an estimator has found in units of cells, from which it fits any comparison of them."""
 
     found: Any
-    units: Array  # of the cells: their groups, or donors
+    units: Array  # of the cells: their groups, or the donors or samples that move as wholes
     group_of_unit: Array
 
     @classmethod
-    def over(cls, model: Any, source: _Source, cells: Array, groups: Array, donors: Array | None) -> _Sums:
-        units = groups if donors is None else donors
+    def over(cls, model: Any, source: _Source, cells: Array, groups: Array, wholes: Array | None) -> _Sums:
+        units = groups if wholes is None else wholes
         group_of_unit = groups[np.unique(units, return_index=True)[1]]
         every = len(cells) == source.X.shape[0]
         found = model._sum_groups(source.X, units, len(group_of_unit), None if every else cells, source.genes)
@@ -542,16 +642,17 @@ class _Sums:
 
 
 def _compare_pair(
-    model: Any, X: Any, of_group: Array, groups: Array, test: _Test, sums: _Sums | None
+    model: Any, X: Any, rows: Array, of_group: Array, groups: Array, test: _Test, sums: _Sums | None
 ) -> tuple[dict[str, Any], bool]:
     """Scores and p-values of cells in one group against others, and whether the method came to its end.
 
-    ``of_group`` is 0 for the groups on the one side, 1 for those on the other and -1 for the rest; ``groups`` are those
-    of the cells. The fit takes `sums` over all groups if they are known, otherwise X.
+    ``rows`` are the numbers of these cells among all that take part, by which errors call them. ``of_group`` is 0 for
+    the groups on the one side, 1 for those on the other and -1 for the rest; ``groups`` are those of the cells. The fit
+    takes `sums` over all groups if they are known, otherwise X.
     """
     sides = np.array(["group", "rest"])
     y = sides[of_group[groups]]
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as said, in_rows(rows):
         warnings.simplefilter("always")
         if sums is None:
             fitted = model.fit(X, y)
@@ -566,8 +667,8 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
     """Scores and p-values of each group of y, to which the estimator has been fitted; without X they come from sums."""
     names = fitted.classes_.tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
-    pvalues = adjusted = largest = np.full(scores.shape, np.nan)
-    of_all = {"label_free": np.nan, "n_distinct": np.inf, "smallest_pvalue": 0.0}
+    z = pvalues = adjusted = largest = np.full(scores.shape, np.nan)
+    of_all: dict[str, Any] = {"label_free": np.nan}
     if test.n_permutations:
         model = settle(clone(fitted), fitted).set_params(verbose=False)
         tested: Any = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
@@ -577,15 +678,20 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
             found = permutation_test(
-                tested, X, y, n_permutations=test.n_permutations, verbose=fitted.verbose, **test.design
+                tested,
+                X,
+                y,
+                n_permutations=test.n_permutations,
+                verbose=fitted.verbose,
+                **test.design.arguments(y),
             )
         pvalues, largest = found.pvalues.reshape(scores.shape), found.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
+        z = found.z.reshape(scores.shape)
         if test.ranking == "z":
-            scores = found.z.reshape(scores.shape)
-        smallest = found.resolution if found.exact else 0.0
-        of_all = {"label_free": found.label_free, "n_distinct": found.n_distinct, "smallest_pvalue": smallest}
-    columns = {"scores": scores, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
+            scores = z
+        of_all = {"label_free": found.label_free, "test": {name: getattr(found, name) for name in _OF_TEST}}
+    columns = {"scores": scores, "z": z, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
     return {
         name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
         for row, name in enumerate(names)
@@ -636,7 +742,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
     genes = np.asarray(source.names, dtype=object)
     base = adata.uns.get("log1p", {}).get("base")
     columns: dict[str, dict[str, Array]] = {
-        name: {} for name in ("names", "scores", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
+        name: {} for name in ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
     }
     for group, found in result["groups"].items():
         order = np.argsort(-found["scores"], kind="stable")
@@ -646,6 +752,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
         for name, values in (
             ("names", genes),
             ("scores", found["scores"].astype(np.float32)),
+            ("z", found["z"]),
             ("logfoldchanges", changes.astype(np.float32)),
             ("pvals", found["pvals"]),
             ("pvals_adj", found["pvals_adj"]),
@@ -658,6 +765,9 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
         fields = [(group, values.dtype) for group, values in by_group.items()]
         results[name] = np.rec.fromarrays([*by_group.values()], dtype=fields)
     results["params"] = params
+    if params["n_permutations"]:
+        tests = {group: found["test"] for group, found in result["groups"].items()}
+        results["permutations"] = pd.DataFrame.from_dict(tests, orient="index")
     whole = result["whole"]
     ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
     of_genes = (("scores", whole.scores_, np.nan), ("rank", ranks, 0), ("selected", whole.get_support(), False))
@@ -665,6 +775,15 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
         column = pd.Series(values, index=source.names).reindex(adata.var_names, fill_value=of_others)
         adata.var[f"{key}_{name}"] = column.to_numpy()
     adata.uns[key] = results
+
+
+def _as_categories(adata: AnnData, name: str) -> None:
+    """Turn strings into categories, as scanpy does, whose pictures need them."""
+    import pandas as pd
+
+    column = adata.obs[name]
+    if isinstance(column, pd.Series) and pd.api.types.infer_dtype(column, skipna=True) == "string":
+        adata.obs[name] = column.astype("category")
 
 
 manifest = _tool("manifest", notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass.")
@@ -695,8 +814,9 @@ def differential_correlation(
     groupby: str,
     *,
     groups: Sequence[str] | None = None,
-    batch: str | None = None,
+    samples: str | None = None,
     donors: str | None = None,
+    batch: str | None = None,
     covariates: Sequence[str] | None = None,
     layer: str | None = None,
     use_raw: bool | None = None,
@@ -720,8 +840,8 @@ def differential_correlation(
         Column of `adata.obs` with the groups.
     groups : sequence of two str, optional
         Which groups to compare; needed if there are more than two.
-    batch, donors : str, optional
-        Columns of `adata.obs`: `blocks` and `groups` of the permutations.
+    samples, donors, batch : str, optional
+        Columns of `adata.obs`: what changes groups together, and within what, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which labels keep their relation.
     layer, use_raw, mask_var, drop_unlabelled, copy
@@ -756,7 +876,7 @@ def differential_correlation(
     >>> import anndata
     >>> import numpy as np
     >>> import fastfs.tl
-    >>> X = np.random.default_rng(0).normal(size=(40, 12)).astype("float32")
+    >>> X = np.random.default_rng(0).normal(3, size=(40, 12)).astype("float32")
     >>> X[::2, 1] += 3 * X[::2, 0]  # tied to each other in group a
     >>> adata = anndata.AnnData(X, obs={"state": ["a", "b"] * 20})
     >>> fastfs.tl.differential_correlation(adata, "state", n_permutations=99)
@@ -774,10 +894,18 @@ def differential_correlation(
         raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
     else:
         cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
-    design = _design(adata, cells, batch, donors, covariates)
-    found = fastfs.differential_correlation(
-        source.of(cells), labels, feature_names=source.names, **design, progress=as_progress(verbose), **parameters
-    )
+    design = _Design.read(adata, cells, samples, donors, batch, covariates)
+    if parameters.get("n_permutations", "auto") != 0:
+        design.warn(labels, groupby)
+    with source.naming(cells):
+        found = fastfs.differential_correlation(
+            source.of(cells),
+            labels,
+            feature_names=source.names,
+            **design.arguments(labels),
+            progress=as_progress(verbose),
+            **parameters,
+        )
     genes = np.asarray(source.names, dtype=object)[found.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
     for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):

@@ -125,7 +125,7 @@ def test_type_checkers_know_the_same_names():
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     found = {alias.asname: node.module for node in imports for alias in node.names}
     homes = {name: f"fastfs.{home}" for name, home in fastfs._HOMES.items()}
-    assert found == homes | dict.fromkeys(("io", "pl", "tl"), "fastfs")
+    assert found == homes | dict.fromkeys(("get", "io", "pl", "tl"), "fastfs")
 
 
 def test_version_is_that_of_the_core():

@@ -382,7 +382,7 @@ def test_projse_reads_the_cells_once_for_all_groups(tmp_path, form, monkeypatch)
 
 
 @pytest.mark.parametrize("form", ["h5ad", "Dask"])
-def test_a_bad_value_is_named_by_its_cell_and_gene_among_those_compared(tmp_path, form):
+def test_a_bad_value_on_disk_is_named_by_its_cell_and_gene(tmp_path, form):
     da = pytest.importorskip("dask.array")
     adata = cells()
     row = len(adata) - 2
@@ -395,7 +395,7 @@ def test_a_bad_value_is_named_by_its_cell_and_gene_among_those_compared(tmp_path
     if form == "Dask":
         other = adata.copy()
         other.X = da.from_array(adata.X, chunks=(17, 20))
-    with pytest.raises(ValueError, match=f"first at row {row}, column 3 "):
+    with pytest.raises(ValueError, match=f"first at cell {row} 'cell{row}', gene 13 'gene13' "):
         tl.projse(other, "some", mask_var=mask, drop_unlabelled=True)
     assert "projse" not in other.uns
 
@@ -692,7 +692,7 @@ def test_results_go_to_a_file_and_back(design, tmp_path):
 @pytest.mark.filterwarnings("default::fastfs.DataWarning")
 def test_rankings_that_need_no_groups_are_told():
     adata = cells(n_groups=3)
-    adata.X = np.random.default_rng(0).normal(size=(60, 20)) * np.exp(np.linspace(-1, 1, 20))
+    adata.X = np.random.default_rng(0).normal(size=(60, 20)) * np.exp(np.linspace(-1, 1, 20)) + 15
     said = r"ManiFeSt ranks genes much as without groups for alpha, beta, gamma: .* \(label_free\): rank by z instead"
     with pytest.warns(fastfs.DataWarning, match=said):
         tl.manifest(adata, "state", n_permutations=9)
@@ -704,7 +704,7 @@ def test_rankings_that_need_no_groups_are_told():
 @pytest.mark.filterwarnings("default::fastfs.DataWarning")
 def test_few_labelings_are_told():
     adata = study()[:32].copy()  # two donors of each state, two in each batch
-    said = "allow only 6 labelings for ill, well, so no p-value is below 0.33"
+    said = "the design allows only 6 labelings for ill, well, so no p-value is below 0.33"
     with pytest.warns(fastfs.DataWarning, match=said):
         tl.relieff(adata, "illness", donors="donor", n_permutations=99, n_neighbors=3)
 
@@ -740,7 +740,7 @@ def test_one_donor_of_each_group_says_nothing_about_the_method():
         tl.relieff(adata, "illness", donors="donor", n_permutations="auto")
     assert adata.uns["relieff"]["label_free"]["ill"][0] > 0.99
     (message,) = [str(w.message) for w in warned]
-    assert message.startswith("batches and donors allow only 2 labelings for ill, well")
+    assert message.startswith("the design allows only 2 labelings for ill, well")
 
 
 @pytest.mark.filterwarnings("default::fastfs.DataWarning")
@@ -754,7 +754,219 @@ def test_batches_that_contribute_nothing_are_told():
         tl.relieff(adata, "illness", ranking="score")
 
 
+# ------------------------------------------------------------------------------------------------- samples of donors
+
+
+def treated(n_donors=6, n_cells=8):
+    """Donors of a control and a treated sample each, with an effect of the sample; the cells' types vary in these."""
+    adata = cells(n_groups=2, n=2 * n_donors * n_cells)
+    sample = np.arange(adata.n_obs) // n_cells
+    adata.X += np.random.default_rng(0).uniform(size=(2 * n_donors, 20))[sample].astype(np.float32)
+    adata.obs["sample"], adata.obs["donor"] = [f"s{i}" for i in sample], [f"d{i}" for i in sample // 2]
+    adata.obs["batch"] = sample % 4 // 2
+    adata.obs["arm"] = np.where(sample % 2, "treated", "control")
+    adata.obs["illness"] = np.where(sample // 4 % 2, "ill", "well")
+    adata.obs["type"] = np.array(["B", "NK", "T"])[np.arange(adata.n_obs) % 3]
+    adata.obs["day"] = sample % 3
+    return adata
+
+
+SAMPLES = {
+    "samples within donors": ("arm", {"samples": "sample", "donors": "donor"}, ["donor"], "sample"),
+    "samples of donors in batches": (
+        "arm", {"samples": "sample", "donors": "donor", "batch": "batch"}, ["donor"], "sample",
+    ),
+    "samples": ("arm", {"samples": "sample"}, [], "sample"),
+    "samples in batches": ("arm", {"samples": "sample", "batch": "batch"}, ["batch"], "sample"),
+    "donors with one label": ("illness", {"samples": "sample", "donors": "donor"}, [], "donor"),
+    "cell types within samples": ("type", {"samples": "sample", "donors": "donor"}, ["sample"], None),
+    "cell types within samples of one donor": ("type", {"samples": "donor", "donors": "donor"}, ["donor"], None),
+    "cell types within donors": ("type", {"donors": "donor"}, ["donor"], None),
+    "cell types within donors and batches": ("type", {"donors": "donor", "batch": "day"}, ["donor", "day"], None),
+    "three days, which vary in a donor": ("day", {"samples": "sample", "donors": "donor"}, ["donor"], "sample"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("groupby, design, blocks, groups", SAMPLES.values(), ids=SAMPLES)
+def test_the_largest_units_with_one_label_move_within_what_holds_them(groupby, design, blocks, groups):
+    adata = treated()
+    tl.relieff(adata, groupby, n_permutations=19, **design)
+    found = adata.uns["relieff"]
+    expected = {"blocks": list(zip(*(adata.obs[name] for name in blocks), strict=True)) or None}
+    expected["groups"] = None if groups is None else adata.obs[groups].to_numpy()
+    y = adata.obs[groupby].astype(str).to_numpy()
+    for group in np.unique(y):
+        labels = y if len(np.unique(y)) == 2 else np.where(y == group, "group", "rest")
+        test = fastfs.permutation_test(fastfs.ReliefF(), adata.X, labels, n_permutations=19, **expected)
+        table = pd.DataFrame({c: found[c][group] for c in ("z", "pvals", "pvals_max")}, found["names"][group])
+        for column, values in (("z", test.z), ("pvals", test.pvalues), ("pvals_max", test.pvalues_max)):
+            assert np.array_equal(table[column][adata.var_names], values)
+        about = found["permutations"].loc[group]
+        for name in ("pvalue", "n_permutations", "exact", "stopped", "n_distinct", "resolution", "design"):
+            assert about[name] == getattr(test, name)
+    assert {name: found["params"][name] for name in design} == design
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+@pytest.mark.parametrize("word", ["relieff", "differential_correlation"])
+def test_samples_that_may_hide_in_donors_are_told(word):
+    """Following the advice to the letter ends the warning."""
+    adata = treated(8)
+    said = "arm varies within donors, .*: give samples, .*; samples='donor' says that each donor gave one sample"
+    with pytest.warns(fastfs.DataWarning, match=said) as warned:
+        getattr(tl, word)(adata, "arm", donors="donor", n_permutations=19)
+    assert not [w for w in warned if "give the specimens" in str(w.message)]  # which names what tl hasn't got
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*(varies within donors|give the specimens)", fastfs.DataWarning)
+        getattr(tl, word)(adata, "arm", donors="donor", samples="sample", n_permutations=19)
+        getattr(tl, word)(adata, "arm", donors="donor", samples="donor", n_permutations=19)
+        getattr(tl, word)(adata, "illness", donors="donor", n_permutations=19)
+        sums = adata[::8].copy()  # a row for each sample
+        getattr(tl, word)(sums, "arm", donors="donor", n_permutations=19)
+
+
+def test_treatments_of_single_cells_would_find_noise():
+    """With samples named, noise gives no small p-values."""
+    rng, small = np.random.default_rng(0), {"right": 0, "wrong": 0}
+    for _ in range(10):
+        adata = treated(8, 10)
+        sample = np.arange(160) // 10
+        adata.X = (rng.normal(size=(160, 20)) + 0.7 * rng.normal(size=(16, 20))[sample] + 20).astype(np.float32)
+        for name, design in {"right": {"samples": "sample"}, "wrong": {}}.items():
+            tl.relieff(adata, "arm", donors="donor", n_permutations="auto", **design)
+            small[name] += adata.uns["relieff"]["permutations"].loc["treated", "pvalue"] <= 0.05
+    assert small["right"] <= 3
+    assert small["wrong"] >= 8
+
+
+def test_permutations_that_were_made_are_kept(tmp_path):
+    """How many, whether all or an early end, and of what; in a file, too."""
+    adata = treated()
+    rng = np.random.default_rng(0)
+    adata.X = rng.normal(size=adata.shape).astype(np.float32)
+    tl.relieff(adata, "arm", samples="sample", donors="donor", n_permutations="auto", key_added="few")
+    tl.relieff(adata, "type", n_permutations="auto", key_added="many")
+    tl.relieff(adata, "type", key_added="none")
+    adata.write_h5ad(tmp_path / "kept.h5ad")
+    for kept in (adata.uns, anndata.read_h5ad(tmp_path / "kept.h5ad").uns):
+        few, many = kept["few"]["permutations"], kept["many"]["permutations"]
+        assert few.loc["treated", ["n_permutations", "n_distinct"]].tolist() == [63, 64]
+        assert few.loc["treated", ["exact", "stopped"]].tolist() == [True, False]
+        assert few.loc["control", "design"] == "6 + 6 groups within 6 blocks"
+        assert few.loc["control", "resolution"] == 1 / 32
+        assert many["stopped"].all()
+        assert (many["n_permutations"] < 999).all()
+        assert many.loc["B", "design"] == "32 + 64 samples"
+        assert "permutations" not in kept["none"]
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_values_that_are_no_logs_are_told(make):
+    sc = pytest.importorskip("scanpy")
+    adata = cells()
+    counts = np.expm1(adata.X)
+    adata.X = make(counts)
+    sc.pp.normalize_total(adata, target_sum=1e4)
+    with pytest.warns(fastfs.DataWarning, match=r"holds values up to \d+: call scanpy\.pp\.log1p first"):
+        tl.relieff(adata, "state")
+    sc.pp.log1p(adata)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tl.relieff(adata, "state")
+    if make is np.asarray:
+        adata.layers["logs"] = adata.X.copy()
+        sc.pp.scale(adata)
+        with pytest.warns(fastfs.DataWarning, match="holds means below 0, as after scaling, .* before as a layer"):
+            tl.relieff(adata, "state")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tl.relieff(adata, "state", layer="logs")
+
+
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_findings_that_scanpys_table_hides_are_told():
+    adata = cells(2)
+    wide = np.random.default_rng(0).uniform(size=(60, 1500)).astype(np.float32)
+    wide[:, 0] += 3 * (np.arange(60) % 2)
+    adata = anndata.AnnData(wide, obs=adata.obs)
+    said = (
+        "above 0.05 for all genes of alpha, beta, because no p-value of 199 permutations is below 0.005 and 1500 genes"
+    )
+    with pytest.warns(fastfs.DataWarning, match=said):
+        tl.relieff(adata, "state", n_permutations=199)
+    table = fastfs.get.df(adata, "relieff", group="alpha")
+    assert table["pvals_adj"].min() > 0.05
+    assert table["names"][table["pvals_max"] <= 0.05].tolist() == ["0"]
+
+
+# ------------------------------------------------------------------------------------------------ results as in scanpy
+
+
+def test_results_as_a_table():
+    adata = study()
+    tl.manifest(adata, "type", n_permutations=19)
+    tl.relieff(adata, "illness")
+    tl.differential_correlation(adata, "illness", n_permutations=9)
+    found, table = adata.uns["manifest"], fastfs.get.df(adata, "manifest")
+    assert table["group"].tolist() == [name for name in ("B", "NK", "T") for _ in range(20)]
+    for name in ("B", "NK", "T"):
+        part = fastfs.get.df(adata, "manifest", group=name)
+        pd.testing.assert_frame_equal(table[table["group"] == name].reset_index(drop=True), part)
+        for column in ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max"):
+            assert np.array_equal(part[column], found[column][name])
+        assert (part["label_free"] == found["label_free"][name][0]).all()
+    assert fastfs.get.df(adata, "relieff")[["z", "pvals", "pvals_max", "label_free"]].isna().all(axis=None)
+    pairs = fastfs.get.df(adata, "differential_correlation")
+    pd.testing.assert_frame_equal(pairs, adata.uns["differential_correlation"]["pairs"])
+    adata.uns["others"] = {"params": {"method": "wilcoxon"}}
+    for key in ("others", "nothing"):
+        with pytest.raises(KeyError, match=f"no results of fastfs.tl under '{key}'; there are manifest, relieff"):
+            fastfs.get.df(adata, key)
+    with pytest.raises(KeyError, match="'manifest' has no group 'C'; there are B, NK, T"):
+        fastfs.get.df(adata, "manifest", group="C")
+    with pytest.raises(KeyError, match="there are none"):
+        fastfs.get.df(cells(), "manifest")
+
+
+def test_strings_become_categories():
+    """Without them scanpy's tracksplot fails."""
+    sc = pytest.importorskip("scanpy")
+    import matplotlib
+
+    matplotlib.use("agg")
+    adata = treated()
+    adata.obs.loc["cell3", "type"] = None
+    assert adata.obs["type"].dtype == object
+    kept = tl.relieff(adata, "type", drop_unlabelled=True, copy=True)
+    assert adata.obs["type"].dtype == object
+    assert kept.obs["type"].cat.categories.tolist() == ["B", "NK", "T"]
+    assert kept.obs["type"].astype(object).equals(adata.obs["type"])
+    tl.relieff(adata, "day")
+    assert adata.obs["day"].dtype.kind == "i"
+    tl.relieff(adata, "arm")
+    sc.pl.rank_genes_groups_tracksplot(adata, key="relieff", n_genes=2, show=False, dendrogram=False)
+
+
 # ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix, csc_matrix])
+@pytest.mark.parametrize("word", CALLS)
+@pytest.mark.parametrize(
+    "part",
+    [{}, {"mask_var": np.arange(20) > 9}, {"groups": ["beta"], "reference": "gamma"}, {"groups": ["beta"]}],
+    ids=["all", "mask_var", "reference", "groups"],
+)
+def test_bad_values_are_named_by_cell_and_gene(word, make, part):
+    adata = cells(make=make)
+    X = adata.X.toarray() if make is not np.asarray else adata.X
+    X[43, 13] = np.inf
+    adata.X = make(X)
+    with pytest.raises(ValueError, match="cell 43 'cell43', gene 13 'gene13'"):
+        getattr(tl, word)(adata, "state", **CALLS[word], **part)
+    with pytest.raises(ValueError, match="cell 43 'cell43', gene 13 'gene13'"):
+        tl.differential_correlation(adata, "state", groups=["beta", "gamma"], n_permutations=0)
 
 
 def test_numbers_are_no_groups():

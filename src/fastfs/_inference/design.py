@@ -65,6 +65,8 @@ class Design:
         whole classes. Scores that don't depend on the names of the classes are equal under all of them.
     weaknesses : list of str
         Parts of the design that contribute nothing, for warnings.
+    hides_specimens : bool
+        Whether labels vary within groups, and several samples of such a group have one label: they may belong together.
     is_uniform : bool
         Whether all labelings are equally likely, so that `enumerate` can take the place of draws.
     units : ndarray of shape (n_samples,)
@@ -95,7 +97,7 @@ class Design:
         self._columns = codes, blocks_and_names[1], None if groups is None else groups_and_names[1]
         self._n_blocks = 0 if blocks is None else len(blocks_and_names[0])
         self.weaknesses: list[str] = []
-        self._hides_specimens = False
+        self.hides_specimens = False
         cell = self._find_cells(codes, *blocks_and_names, *groups_and_names)
         unit_codes = np.empty(len(cell), np.int64)
         unit_codes[self._unit] = codes
@@ -153,7 +155,7 @@ class Design:
                 f"groups, and the other {idle} contribute nothing to the test"
             )
         moved = np.column_stack([group, codes])[varies[group]]
-        self._hides_specimens = len(np.unique(moved, axis=0)) < len(moved)
+        self.hides_specimens = len(np.unique(moved, axis=0)) < len(moved)
         pairs, cell = _number(list(zip(group.tolist(), block.tolist(), strict=True)))
         self._cell_word, self._cell_names = "group", [group_names[g] for g, _ in pairs]
         if self._n_blocks:
@@ -200,7 +202,7 @@ class Design:
                 "differ"
             )
         messages = list(self.weaknesses)
-        if self._hides_specimens:
+        if self.hides_specimens:
             present = "combinations of the present blocks and groups" if self._n_blocks else "the present groups"
             messages.append(
                 "labels vary within groups, so samples are permuted singly within these; if samples of a group with "
@@ -494,6 +496,25 @@ def design_of(
     if covariates:
         given["covariates"] = np.column_stack([_as_numbers(columns[name]).astype(object) for name in covariates])
     return given
+
+
+def nested_design(labels: Any, batch: Any = None, donors: Any = None, samples: Any = None) -> dict[str, Any]:
+    """Return the blocks and groups of cells in samples in donors in batches, as far as these are given.
+
+    The largest units that have one label each move: donors, samples or cells. They move within all that holds them.
+    """
+    around = [] if batch is None else [batch]
+    for units in (donors, samples):
+        if units is not None:
+            if Design(labels, groups=units).wholes is not None:
+                return {"blocks": _combined(around), "groups": units}
+            around.append(units)
+    return {"blocks": _combined(around)}
+
+
+def _combined(columns: Sequence[Any]) -> Any:
+    """Return a column that tells apart whatever one of these does."""
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True)) or None
 
 
 def _as_numbers(column: Array) -> Array:

@@ -1,0 +1,87 @@
+"""Results of :mod:`fastfs.tl` as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fastfs._inputs.checks import some_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from anndata import AnnData
+
+__all__ = ["df"]
+
+# Those with a value for each gene of a group.
+_COLUMNS = ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max")
+
+
+def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
+    """Return the genes that a function of :mod:`fastfs.tl` has ranked, with all their p-values.
+
+    ``scanpy.get.rank_genes_groups_df`` shows `pvals` and `pvals_adj` alone. Few permutations of many genes can't bring
+    `pvals_adj` below 0.05; `pvals_max` may be below it with 19 permutations.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        With results.
+    key : str
+        Where they are in `adata.uns`: the name of the function, or `key_added`.
+    group : str, optional
+        Return this group alone; default: all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each gene of each group, the best first: `group`, `names`, `scores`, `z`, `logfoldchanges`, `pvals`
+        (of a gene that was chosen before), `pvals_adj` (false discovery rate), `pvals_max` (family-wise) and
+        `label_free`, the share of the ranking that is there without groups, as a rank correlation. P-values and z are
+        NaN without permutations. After :func:`fastfs.tl.differential_correlation`: its pairs of genes.
+
+    Raises
+    ------
+    KeyError
+        No such results, or no such group.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(3, size=(40, 30)).astype("float32")
+    >>> X[::2, 3] += 3
+    >>> adata = anndata.AnnData(X, obs={"state": ["a", "b"] * 20})
+    >>> fastfs.tl.relieff(adata, "state", n_permutations=999)
+    >>> found = fastfs.get.df(adata, "relieff", group="a")
+    >>> found["names"][0], found["pvals_adj"][0].round(2).item(), found["pvals_max"][0].item()
+    ('3', 0.03, 0.001)
+    """
+    import pandas as pd
+
+    found = adata.uns.get(key)
+    if not isinstance(found, Mapping) or not _method_of(found).startswith("fastfs."):
+        ours = [name for name, kept in adata.uns.items() if _method_of(kept).startswith("fastfs.")]
+        raise KeyError(f"adata.uns has no results of fastfs.tl under {key!r}; there are {some_of(ours) or 'none'}")
+    if "pairs" in found:
+        pairs: pd.DataFrame = found["pairs"].copy()
+        return pairs
+    groups = found["names"].dtype.names
+    if group is not None and group not in groups:
+        raise KeyError(f"{key!r} has no group {group!r}; there are {some_of(groups)}")
+    tables = []
+    for name in groups if group is None else [group]:
+        columns = {column: found[column][name] for column in _COLUMNS}
+        tables.append(pd.DataFrame({"group": name, **columns, "label_free": found["label_free"][name][0]}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _method_of(kept: Any) -> str:
+    """Return the method of results as scanpy keeps it, or nothing."""
+    params = kept.get("params") if isinstance(kept, Mapping) else None
+    return str(params.get("method", "")) if isinstance(params, Mapping) else ""
+
+
+def __dir__() -> list[str]:
+    return __all__
