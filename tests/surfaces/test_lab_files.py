@@ -175,7 +175,7 @@ def test_10x_is_what_scanpy_reads():
 
 def test_10x_stays_on_disk_if_it_is_large():
     whole, stream = (
-        read_table(DATA / "antibodies.h5", **LABELS, mod="Gene Expression", max_memory=most) for most in (None, 1000)
+        read_table(DATA / "antibodies.h5", **LABELS, mod="Gene Expression", max_memory=most) for most in (None, 3000)
     )
     assert not hasattr(stream.X, "toarray")
     scores = [fastfs.ProjSe().fit(table.X, table.y).scores_ for table in (whole, stream)]
@@ -244,8 +244,13 @@ def test_loom_by_anndata(tmp_path, cells):
     assert_counts(read_table(tmp_path / "cells.loom", "condition"))
 
 
-def test_loom_stays_on_disk_if_it_is_large(loom):
-    whole, stream = (read_table(loom, "condition", max_memory=most) for most in (None, 1000))
+def test_loom_stays_on_disk_if_it_is_large(tmp_path):
+    with h5py.File(tmp_path / "large.loom", "w") as file:
+        file["matrix"] = np.random.default_rng(0).normal(size=(400, 24))
+        file["row_attrs/Gene"] = np.array([f"g{j}" for j in range(400)], "S")
+        file["col_attrs/condition"] = np.arange(24) % 2
+        file.create_group("layers")
+    whole, stream = (read_table(tmp_path / "large.loom", "condition", max_memory=most) for most in (None, 100_000))
     assert not isinstance(stream.X, np.ndarray)
     scores = [fastfs.ProjSe().fit(table.X, table.y).scores_ for table in (whole, stream)]
     np.testing.assert_array_equal(*scores)

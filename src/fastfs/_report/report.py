@@ -63,7 +63,7 @@ class Report:
         page, numbers, table = files_of(path)
         with io.replacing(page) as a, io.replacing(numbers) as b, io.replacing(table) as c:
             a.write_text(self.html, encoding="utf-8", newline="\n")
-            b.write_text(as_json(self.numbers), encoding="utf-8", newline="\n")
+            b.write_text(io.printable(as_json(self.numbers)), encoding="utf-8", newline="\n")
             with open(c, "w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(self.table)
@@ -231,7 +231,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
     table: dict[str, list[Any]] = {"feature": data.names, "index": list(range(len(data.names)))}
     for study in studies:
         table |= {f"{study.word}_{name}": values.tolist() for name, values in study.columns().items()}
-    return Report(numbers, table, page(numbers, figures))
+    return Report(numbers, table, io.printable(page(numbers, figures)))
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:

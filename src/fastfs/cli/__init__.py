@@ -1,7 +1,6 @@
 """The command line: ``fastfs score`` and the other commands."""
 
 import re
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from fastfs import io
 from fastfs._methods import FLAGS
 from fastfs.cli import convert, demo, info, pairs, report, score
 from fastfs.cli.method import flag
-from fastfs.cli.terminal import say_kind
+from fastfs.cli.terminal import prepare_streams, say_kind
 
 __all__ = ["run"]
 
@@ -53,9 +52,7 @@ def _fastfs(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command. Wrong input ends in one sentence on stderr and 2; a fault of fastfs itself, in a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal without Greek letters must not stop a ranking that has them.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    prepare_streams()
     with warnings.catch_warnings():
         warnings.showwarning = _OnceEach()
         try:

@@ -23,7 +23,7 @@ from fastfs.cli.score import (
     samples_of_classes,
 )
 from fastfs.cli.show import print_pairs
-from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
+from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
 if TYPE_CHECKING:
     Found: TypeAlias = fastfs.DifferentialCorrelation | fastfs.SnpPairs
@@ -85,6 +85,7 @@ def pairs(
     ] = None,
 ) -> None:
     """Find the pairs of features of FILE whose correlation differs between two classes."""
+    check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations, low=0)
     with progress(f"reading {source.file.name}") as report:
@@ -135,6 +136,7 @@ def snp_pairs(
     ] = 0,
 ) -> None:
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
+    check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:

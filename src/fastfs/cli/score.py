@@ -22,7 +22,7 @@ from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
 from fastfs.cli.show import draw, print_pairs, print_ranking
-from fastfs.cli.terminal import PLOT_ENDINGS, progress, say, signals_as_exits
+from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 from fastfs.cli.wrapper import WrapperOptions, wrap
 
 # Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
@@ -241,21 +241,22 @@ def _numbers(table: io.Table, name: str) -> Any:
 
 def _check_outputs(method: Method, source: Input, output: Output) -> None:
     """Refuse, before any work, files that could not be written in the end."""
+    check_shown(output.out)
     if output.pairs is not None and not method.pairs:
         raise ValueError(f"--pairs is for --method {_words('pairs')}, the one that finds pairs")
     endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.TABLE_ENDINGS), (output.plot, PLOT_ENDINGS))
     check_files(source, endings)
-    if output.out is not None and output.pairs is not None and output.out.resolve() == output.pairs.resolve():
+    if output.out is not None and output.pairs is not None and io.resolved(output.out) == io.resolved(output.pairs):
         raise ValueError(f"--out and --pairs are the same file '{output.out}': the ranking and the pairs need one each")
 
 
 def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[str]]]) -> None:
     """Refuse files that aren't given a name of the right ending, are an input, or need a package that is missing."""
-    inputs = [path.resolve() for path in (source.file, source.labels, source.feature_names) if path is not None]
+    inputs = [io.resolved(path) for path in (source.file, source.labels, source.feature_names) if path is not None]
     written = [(target, understood) for target, understood in endings if target is not None]
     for target, understood in written:
         io.check_output(target, understood)
-        if target.resolve() in inputs:
+        if io.resolved(target) in inputs:
             raise ValueError(f"'{target}' is the input; choose another name to write to")
     found = {target.suffix.lower() for target, _ in written}
     if ".parquet" in found:

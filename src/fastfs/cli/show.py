@@ -79,7 +79,7 @@ def draw(
         figure = Figure(figsize=(13, max(height, 4.0)), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(8, 5))
         getattr(pl, picture.function)(selector, ax=right, title=picture.title)
-    about = f"{title(method, selector)}: {source}"
+    about = f"{title(method, selector)}: {io.printable(source)}"
     if test and test.is_by_z:
         pl.ranking(test.found.z, feature_names, top=bars, ax=left, title=f"z of {about}").set_xlabel("z of the score")
     else:

@@ -1,10 +1,12 @@
 """What the commands share: consoles, one-line messages, progress, and clean exits while files are written."""
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,17 +15,53 @@ from rich.text import Text
 
 PLOT_ENDINGS = (".png", ".pdf", ".svg")
 
-_errors = Console(stderr=True)
+
+class _Errors(Console):
+    """Standard error. A disk that is full or a reader that has gone costs the messages, not the work."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def tell(self, *message: Any, **how: Any) -> None:
+        try:
+            self.print(*message, soft_wrap=True, **how)
+        except OSError:
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # Rich would leave by SystemExit
+
+
+_errors = _Errors()
+
+
+def prepare_streams() -> None:
+    """Let the standard streams take any text, and let no file that is opened later take the place of a closed one."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stderr is None:  # of a daemon, or of pythonw
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal without Greek letters must not stop a ranking that has them.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def check_shown(out: Path | None) -> None:
+    """Refuse, before any work, to print a result that nobody could see."""
+    if out is None and sys.stdout is None:
+        raise ValueError("Standard output is closed: write the result to a file with --out")
 
 
 def output() -> Console:
     """Standard output. A pipe has no width, and a name cut short there could not be used."""
-    return Console() if sys.stdout.isatty() else Console(width=10_000)
+    return Console() if sys.stdout is not None and sys.stdout.isatty() else Console(width=10_000)
 
 
 def say(sentence: str) -> None:
     """Print a sentence on standard error, as it is."""
-    _errors.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    _errors.tell(sentence, markup=False, highlight=False)
 
 
 def say_kind(kind: str, colour: str, message: str) -> None:
@@ -31,7 +69,7 @@ def say_kind(kind: str, colour: str, message: str) -> None:
     sentence = " ".join(message.split())
     if sentence[-1:] not in ".?!":  # an error is raised without
         sentence += "."
-    _errors.print(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence), soft_wrap=True)
+    _errors.tell(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence))
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from fastfs.io._errors import Parameter as Parameter
 from fastfs.io._errors import TableError as TableError
 from fastfs.io._files import check_output as check_output
+from fastfs.io._files import printable as printable
 from fastfs.io._files import replacing as replacing
+from fastfs.io._files import resolved as resolved
 from fastfs.io._genotypes import Genotypes, pack_genotypes
 from fastfs.io._plink import read_plink
 from fastfs.io._read import read_table

@@ -10,6 +10,7 @@ import numpy as np
 from fastfs._inputs.source import Source
 from fastfs.io._cells import as_labels
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_of
 from fastfs.io._matrices import as_matrix, columns_of, loaded_or_source
 
@@ -63,10 +64,12 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
             raise unknown("layer", wanted.layer, layers, path)
         name = "X" if wanted.layer is None else f"layers/{wanted.layer}"
         with damage_of(path, kind):
+            annotations = [group["obs"], group["var"], *([] if common is None else [common])]
+            Held(path, wanted.budget).add_stored(*annotations)
             obs, var = _frame(group["obs"]), _frame(group["var"])
             if common is not None:
                 obs = _joined(obs, _frame(common))
-            X = loaded_or_source(group[name], wanted, read_elem) if name in group else None
+            X = loaded_or_source(group[name], wanted, path, read_elem) if name in group else None
         if X is None:
             found = f" (layers: {some_of(layers)})"
             raise TableError(f"'{path}' has no X; choose a layer with ", Parameter("layer"), found)
@@ -124,6 +127,10 @@ def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, np.ndarray]:
     for name in wanted.aside:
         if name not in columns:
             raise unknown("column of obs", name, columns, path)
+        if columns.count(name) > 1:
+            raise ValueError(
+                f"'{path}' lists the column '{name}' of obs {columns.count(name)} times: remove the others"
+            )
         values = obs[name].astype(object).where(obs[name].notna(), None).tolist()
         found[name] = as_labels(values, f"'{name}' in obs of '{path}'")
     return found

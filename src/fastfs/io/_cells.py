@@ -40,8 +40,16 @@ def _number(cell: str, position: int = 0) -> float:
 
 
 def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
-    if re.fullmatch(r"-?\d*,\d+(e-?\d+)?", cell.strip(), re.IGNORECASE):
-        return ["write decimal points, not decimal commas (in R with write.csv, not write.csv2)"]
+    points = "write decimal points, not decimal commas (in R with write.csv, not write.csv2)"
+    thousands = "write numbers without commas between thousands"
+    cell = cell.strip()
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", cell):
+        whole, part = cell.split(",")
+        return [f"if it means {whole}{part}, {thousands}; if it means {whole}.{part}, {points}"]
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", cell):
+        return [thousands]
+    if re.fullmatch(r"[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+(e[-+]?\d+)?", cell, re.IGNORECASE):
+        return [points + (", and nothing between thousands" if "." in cell else "")]
     ignore = Parameter("ignore", [column])
     if is_first:
         return ["if these are the names of the samples, leave them out with ", ignore]

@@ -1,16 +1,36 @@
 """Files to read and to write: checks before the work, names in system errors, and writing all or nothing."""
 
 import errno
-import glob
 import os
+import re
+import secrets
+import shutil
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fastfs.io._errors import any_of
 
+# Names of temporaries, with a random part that no other process, thread, container or host draws.
+_TEMPORARY = re.compile(r"\.fastfs-[0-9a-f]{16}(\.\w+)?")
+
+# Seconds after which a temporary that nobody writes to is a leftover. A writer never pauses for as long.
+_LEFTOVER = 24 * 3600
+
+
+# How text is encoded that names files, which needn't be UTF-8: JSON reads its own escapes again.
+UNPRINTABLE = "backslashreplace"
+
+
+def printable(text: str) -> str:
+    """Escape the bytes of file names that are not UTF-8, which no file, picture or terminal takes."""
+    return text.encode("utf-8", UNPRINTABLE).decode("utf-8")
+
 
 def check_input(path: Path) -> None:
+    if str(path) == "-":
+        raise ValueError("Standard input isn't read: write it to a file first, and give the name of that file")
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir() != (path.suffix.lower() == ".zarr"):
@@ -23,15 +43,42 @@ def check_input(path: Path) -> None:
 def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None:
     """Raise ValueError, before any work, if a result with one of these endings could not be written to `path`."""
     path = Path(path)
-    folder = path.resolve().parent
     if path.suffix.lower() not in endings:
         raise ValueError(f"Cannot write '{path}': its name must end in {any_of(endings)}")
+    _target(path)
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """Return the file that `path` leads to; a loop of symbolic links leads to one of them."""
+    return Path(os.path.realpath(path))
+
+
+def _target(path: Path) -> tuple[Path, os.stat_result | None]:
+    """Return the file that is written and its state if it exists. Raise ValueError if it can't be written."""
+    target = resolved(path)
+    folder = target.parent
     if not folder.is_dir():
         raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'")
-    if path.is_dir():
-        raise ValueError(f"Cannot write '{path}': it is a directory")
-    if not os.access(folder, os.W_OK):
+    try:
+        before = os.lstat(target)
+    except FileNotFoundError:
+        before = None
+    except OSError as error:  # a name that is too long, or that the file system doesn't take
+        raise ValueError(f"Cannot write '{path}': {error.strerror}; choose another name") from None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        kinds = {stat.S_IFDIR: "a directory", stat.S_IFLNK: "a loop of symbolic links", stat.S_IFIFO: "a named pipe"}
+        kind = kinds.get(stat.S_IFMT(before.st_mode), "a device or socket")
+        raise ValueError(f"Cannot write '{path}': it is {kind}; choose another name")
+    if not os.access(folder, os.W_OK | os.X_OK) or (before is not None and _is_held(before, os.stat(folder))):
         raise ValueError(f"Cannot write '{path}': you may not write in '{folder}'")
+    return target, before
+
+
+def _is_held(file: os.stat_result, folder: os.stat_result) -> bool:
+    """Tell whether only another user may replace a file, as in /tmp."""
+    if not folder.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+        return False
+    return os.geteuid() not in (0, file.st_uid, folder.st_uid)
 
 
 @contextmanager
@@ -49,28 +96,50 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when the block ends well and vanishes when it does not."""
-    path = Path(path).resolve()
+    """A path to write to, which takes the place of `path` when the block ends well and vanishes when it does not.
+
+    Other writers of the same file have temporaries of their own: the last one that ends stays. A file that exists keeps
+    its mode and, as far as the system lets us, its owner, group and access list.
+    """
+    target, before = _target(Path(path))
     # Beside the target, because a rename is atomic only within one file system; with its ending, which tells formats.
-    temporary = path.with_name(f".{path.stem}.fastfs-{os.getpid()}{path.suffix}")
-    _sweep(path)
+    temporary = target.with_name(f".fastfs-{secrets.token_hex(8)}{target.suffix}")
+    # Nobody else reads a temporary that will be as private as the file before it.
+    mode = 0o666 if before is None else 0o600
     try:
-        with naming(path, temporary):
+        with naming(target, temporary):
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+            _sweep(temporary)
             yield temporary
-            os.replace(temporary, path)
+            if before is not None:
+                _take_over(temporary, target, before)
+            os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _sweep(path: Path) -> None:
-    """Remove the temporaries of `path` whose processes were killed before they could."""
-    if os.name != "posix":  # os.kill would end the process there
-        return
-    before, after = f".{path.stem}.fastfs-", path.suffix
-    for name in glob.glob(f"{glob.escape(before)}*{glob.escape(after)}", root_dir=path.parent):
-        # Others stay: the process or the file may be another user's, or the name no number.
-        with suppress(PermissionError, ValueError, OverflowError):
-            try:
-                os.kill(int(name.removeprefix(before).removesuffix(after)), 0)
-            except ProcessLookupError:
-                path.with_name(name).unlink(missing_ok=True)
+def _take_over(temporary: Path, target: Path, before: os.stat_result) -> None:
+    """Give a temporary the owner, group, access list and mode of the file that it replaces."""
+    with suppress(FileNotFoundError):  # another process has removed the file
+        if hasattr(os, "chown"):
+            for owner in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+                with suppress(PermissionError):
+                    os.chown(temporary, *owner)
+                    break
+        shutil.copystat(target, temporary)  # access lists are among the extended attributes
+        os.utime(temporary)
+        if os.stat(temporary).st_gid != before.st_gid:
+            # What the group could do isn't for another group: it may do what everybody may.
+            everybody = stat.S_IMODE(before.st_mode) & 0o007
+            os.chmod(temporary, stat.S_IMODE(before.st_mode) & ~0o7070 | everybody << 3)
+
+
+def _sweep(temporary: Path) -> None:
+    """Remove the temporaries beside a new one whose writers were killed before they could."""
+    now = temporary.stat().st_mtime  # by the clock of the file system, which may be another machine's
+    with suppress(OSError):  # a folder that can't be listed
+        for other in os.scandir(temporary.parent):
+            if _TEMPORARY.fullmatch(other.name):
+                with suppress(OSError):  # another user's, or swept by somebody else
+                    if now - other.stat(follow_symlinks=False).st_mtime > _LEFTOVER:
+                        os.unlink(other.path)

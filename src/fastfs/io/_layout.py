@@ -1,7 +1,7 @@
 """What readers are asked for and return, and which rows and columns of a table are features."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Content:
 
 
 def feature_columns(
-    header: Sequence[str], index: list[int], wanted: Wanted, path: Path, first_cells: Callable[[], Collection[str]]
+    header: Sequence[str], index: list[int], wanted: Wanted, path: Path, first_cells: Callable[[], Iterable[str]]
 ) -> tuple[int | None, list[int]]:
     """With samples in rows: the position of their names, if they have any, and those of the features.
 
@@ -137,6 +137,18 @@ def features_of(names: Sequence[str], left_out: Collection[str], path: Path, wha
     if not keep:
         raise ValueError(f"'{path}' has no feature column: its columns are {some_of(names)}")
     return keep
+
+
+def check_names(content: Content, path: Path) -> None:
+    """Refuse names that no list, picture or search could show."""
+    for what, names in (("feature", content.feature_names), ("sample", content.sample_names or [])):
+        is_blank = what == "sample" and not any(names)  # a column of blanks isn't one of names
+        if not all(names) and not is_blank:
+            raise ValueError(f"'{path}' has a {what} without a name: {what} {names.index('')} (0-based); give it one")
+        broken = next((name for name in names if "\0" in name), None)
+        if broken is not None:
+            shown = short(broken.replace("\0", "\\0"))
+            raise ValueError(f"'{path}' has a null byte in the name of the {what} '{shown}': write the name without it")
 
 
 def check_unique(names: Sequence[str], what: str, path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from fastfs._inputs.source import Source
 from fastfs.io._cells import as_labels
 from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_no_transpose
 from fastfs.io._matrices import as_float, columns_of, loaded_or_source
 
@@ -22,6 +23,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
     import h5py
 
     require_no_transpose(wanted, path, _KIND)
+    held = Held(path, wanted.budget)
     with ExitStack() as stack:
         with damage_of(path, _KIND):
             file = stack.enter_context(h5py.File(path, "r"))
@@ -34,8 +36,8 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
         with damage_of(path, _KIND):
             of_features, of_cells = file["row_attrs"], file["col_attrs"]
             X = _Cells(file["matrix" if wanted.layer is None else f"layers/{wanted.layer}"])
-            names, ids = (_first(of_features, known) for known in (_NAMES, _IDS))
-            cells = _first(of_cells, _CELLS)
+            names, ids = (_first(of_features, known, held) for known in (_NAMES, _IDS))
+            cells = _first(of_cells, _CELLS, held)
             columns = [name for name, values in of_cells.items() if values.ndim == 1 and name not in _CELLS]
         if wanted.has_labels and wanted.label is None:
             needed = f"'{path}' needs a label: choose one of its column attributes with "
@@ -44,8 +46,9 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
             if name not in columns:
                 raise unknown("column attribute", name, columns, path)
         with damage_of(path, _KIND):
+            held.add_stored(*(of_cells[name] for name in wanted.aside))
             values = {name: _values(of_cells[name]) for name in wanted.aside}
-            loaded = loaded_or_source(X, wanted, lambda _: as_float(X[:], path))
+            loaded = loaded_or_source(X, wanted, path, lambda _: as_float(X[:], path))
         names = names or ids
         if names is None:
             raise ValueError(f"'{path}' doesn't name its features: expected the row attribute {' or '.join(_NAMES)}")
@@ -62,9 +65,12 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
     return Content(columns_of(loaded, keep), [named[j] for j in keep], cells, of_samples)
 
 
-def _first(attributes: Any, known: tuple[str, ...]) -> list[str] | None:
+def _first(attributes: Any, known: tuple[str, ...], held: Held) -> list[str] | None:
     found = next((name for name in known if name in attributes), None)
-    return None if found is None else [str(value) for value in _values(attributes[found])]
+    if found is None:
+        return None
+    held.add_stored(attributes[found])
+    return [str(value) for value in _values(attributes[found])]
 
 
 def _values(stored: Any) -> list[Any]:

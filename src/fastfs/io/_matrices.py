@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.source import Source
+from fastfs.io._expand import Held
 from fastfs.io._layout import Wanted
 
 
@@ -27,9 +28,14 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
     return as_csr_or_csc(matrix, path)
 
 
-def loaded_or_source(stored: Any, wanted: Wanted, load: Callable[[Any], Any]) -> Any:
+def loaded_or_source(stored: Any, wanted: Wanted, path: Path, load: Callable[[Any], Any]) -> Any:
     """A matrix of a file, or where to read it from if it's too large."""
-    if wanted.most_bytes is not None:
+    held = Held(path, wanted.budget)
+    if not hasattr(stored, "dtype"):
+        held.add_stored(stored["indptr"])
+    if wanted.most_bytes is None:
+        held.add_stored(*([stored] if hasattr(stored, "dtype") else [stored["data"], stored["indices"]]))
+    else:
         source = Source.of(stored)
         if (source.n_bytes or 0) > wanted.most_bytes:
             return source

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, one_line
-from fastfs.io._expand import open_expanded
+from fastfs.io._expand import Held, open_expanded
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of, require_labels_file
 from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
 from fastfs.io._text import read_names
@@ -22,8 +22,11 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     from scipy.sparse import csr_array, issparse
 
     require_labels_file(wanted, path)
+    held = Held(path, wanted.budget)
     try:
-        *shape, _, _, field, _ = mminfo(path)
+        *shape, n_entries, layout, field, _ = mminfo(path)
+        # A value and two indices of 4 bytes for each entry: the reader believes the number that the file declares.
+        held.add(n_entries * (8 if layout == "array" else 16))
         if field in _REAL_FIELDS and max(shape) <= MOST_COLUMNS:
             with (
                 open_expanded(path, wanted.budget) as file,

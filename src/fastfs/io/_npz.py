@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._machine.run import Run
 from fastfs.io._errors import unknown
-from fastfs.io._expand import too_large
+from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
 from fastfs.io._matrices import as_float, columns_of, csr
 
@@ -24,14 +23,12 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
         raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
-    budget = Run(max_memory=wanted.budget).available()
+    held = Held(path, wanted.budget)
     with archive:
 
         def array(name: str) -> np.ndarray:
             try:
-                n_bytes = archive.zip.getinfo(f"{name}.npy").file_size
-                if n_bytes > budget:
-                    raise too_large(path, n_bytes, budget)
+                held.add(archive.zip.getinfo(f"{name}.npy").file_size)
                 return np.asarray(archive[name])
             except KeyError as error:
                 raise unknown("array", name, archive.files, path) from error
@@ -72,7 +69,9 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             raise ValueError(f"'{path}' has {n_features} columns; at most {MOST_COLUMNS} can be named and ranked")
         names = [f"x{j}" for j in range(n_features)]
         if "feature_names" in archive.files:
-            names = [str(name) for name in array("feature_names").ravel()]
+            stored = array("feature_names").ravel()
+            held.add(TEXT_BYTES * len(stored))
+            names = [str(name) for name in stored]
         if len(names) != n_features:
             raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
     keep = features_of(names, wanted.ignore, path, "feature")

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, column_of_kind, numbers, row_not_numeric
 from fastfs.io._errors import one_line, short
+from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
@@ -16,6 +17,9 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
+            # Values that repeat take nothing on disk. Names and labels become strings.
+            Held(path, wanted.budget).add(n_rows * (8 * n_columns + TEXT_BYTES * (len(wanted.aside) + 1)))
             table = file.read()
         table.validate(full=True)
         header = table.column_names

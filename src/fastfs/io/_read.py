@@ -10,7 +10,7 @@ from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
 from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_labels
-from fastfs.io._layout import Content, Wanted
+from fastfs.io._layout import Content, Wanted, check_names
 from fastfs.io._loom import read_loom
 from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
@@ -167,6 +167,7 @@ def read_table(
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     with naming(path):
         content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes))
+    check_names(content, path)
     if labels is None:
         assert label is not None  # or the reader would have asked for it
         y, found = content.aside[label], {name: content.aside[name] for name in annotations}

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._inputs.source import Source
 from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_labels_file, require_no_transpose
 from fastfs.io._matrices import columns_of, csr, loaded_or_source
 
@@ -19,6 +20,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
 
     require_no_transpose(wanted, path, _KIND)
     require_labels_file(wanted, path)
+    held = Held(path, wanted.budget)
     with ExitStack() as stack:
         with damage_of(path, _KIND):
             file = stack.enter_context(h5py.File(path, "r"))
@@ -33,13 +35,16 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
         with damage_of(path, _KIND):
             if "matrix" in names:
                 group = file["matrix"]
+                held.add_stored(*(group["features"][part] for part in ("name", "id", "feature_type")))
                 names, ids, types = (_text(group["features"][part]) for part in ("name", "id", "feature_type"))
             else:
                 group = file[_chosen(genomes, "genome", wanted, path)]
+                held.add_stored(group["gene_names"], group["genes"])
                 names, ids, types = _text(group["gene_names"]), _text(group["genes"]), None
+            held.add_stored(group["barcodes"])
             cells = _text(group["barcodes"])
             matrix = _Cells(group)
-            X = loaded_or_source(matrix, wanted, lambda _: matrix.load(path))
+            X = loaded_or_source(matrix, wanted, path, lambda _: matrix.load(path))
         if X.shape != (len(cells), len(names)) or {len(of) for of in (names, ids, types) if of is not None} != {
             len(names)
         }:

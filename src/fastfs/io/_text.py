@@ -8,13 +8,14 @@ from io import TextIOWrapper
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, TextIO
 
 import numpy as np
 
+from fastfs._machine.run import Run
 from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, numbers, row_not_numeric
 from fastfs.io._errors import unknown
-from fastfs.io._expand import open_expanded
+from fastfs.io._expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
@@ -25,13 +26,16 @@ def read_text(path: Path, wanted: Wanted) -> Content:
 
 def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
     """Samples in rows, features in columns."""
-    names_at, keep = feature_columns(header, [], wanted, path, lambda: [row[0].strip() for row in rows])
+    names_at, keep = feature_columns(header, [], wanted, path, lambda: (row[0].strip() for row in rows))
     pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
     aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
     aside_at = [(header.index(name), cells) for name, cells in aside.items()]
 
     values, sample_names = array("d"), []
+    held = Held(path, wanted.budget)
+    row_bytes = 8 * len(keep) + TEXT_BYTES * (len(aside) + (names_at is not None))
     for sample, row in enumerate(rows):
+        held.add(row_bytes)
         cells = pick(row)[:-1]
         try:
             values.extend(numbers(cells))
@@ -55,11 +59,14 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
 
     values, names = array("d"), list[str]()
     aside: dict[str, Sequence[str]] = {}
+    held = Held(path, wanted.budget)
     for row in rows:
+        held.add(8 * len(keep) + TEXT_BYTES)
         name, cells = row[names_at].strip(), pick(row)[:-1]
         if name in wanted.aside or name in wanted.ignore:
             if name in aside:
                 raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
+            held.add(TEXT_BYTES * len(cells))
             aside[name] = cells
             continue
         try:
@@ -84,24 +91,24 @@ def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list
     """The names in the first line, and the rows below it, which hold `what`, each with a cell for each name."""
     with open_text(path, budget) as file:
         separator = _separator(path)
-        rows = _reader(file, separator)
-        header = stripped(next(rows, []))
+        numbered = _numbered(file, separator, path)
+        header = stripped(next(numbered, (0, []))[1])
         if not any(header):
             raise ValueError(f"'{path}' is no table: expected the column names in its first line, but that is blank")
         if len(header) == 1 and (other := next((other for other in ",;\t" if other in header[0]), None)):
             separator = other  # what a spreadsheet calls CSV has semicolons in half of Europe
             file.seek(0)
-            rows = _reader(file, separator)
-            header = stripped(next(rows))
-        numbered = ((rows.line_num, row) for row in rows if row)
-        start: tuple[int, list[str]] = next(numbered, (0, []))
+            numbered = _numbered(file, separator, path)
+            header = stripped(next(numbered)[1])
+        filled = ((line, row) for line, row in numbered if row)
+        start: tuple[int, list[str]] = next(filled, (0, []))
         first = start[1]
         if not first:
             raise ValueError(f"'{path}' has a header but no {what} below it")
         if len(first) == len(header) + 1:
             # R's write.table gives the row names no place in the header; others end each line with a separator.
             header.insert(0 if first[-1] else len(header), "")
-        yield header, _of_equal_length(chain([start], numbered), header, path)
+        yield header, _of_equal_length(chain([start], filled), header, path)
 
 
 def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> Iterator[list[str]]:
@@ -118,8 +125,13 @@ def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str
 
 def read_lines(path: Path, budget: int | None) -> list[list[str]]:
     """The rows of a text file without a header."""
+    held, lines = Held(path, budget), []
     with open_text(path, budget) as file:
-        return [stripped(row) for row in _reader(file, _separator(path)) if row]
+        for _, row in _numbered(file, _separator(path), path):
+            if row:
+                held.add(TEXT_BYTES * len(row))
+                lines.append(stripped(row))
+    return lines
 
 
 def read_names(path: Path, budget: int | None = None) -> list[str]:
@@ -131,14 +143,42 @@ def read_names(path: Path, budget: int | None = None) -> list[str]:
 def open_text(path: Path, budget: int | None) -> Iterator[TextIO]:
     try:
         # utf-8-sig: spreadsheet programs put a byte order mark in front of the first name.
-        with open_expanded(path, budget) as file, TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        with open_expanded(path, budget) as file, _Text(file, path, budget) as text:
             yield text
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}; save it as UTF-8") from error
 
 
-def _reader(file: TextIO, separator: str) -> Any:
-    return csv.reader(file, delimiter=separator, skipinitialspace=True, strict=True)
+class _Text(TextIOWrapper):
+    """UTF-8 text, of which no line has more cells than the budget allows."""
+
+    def __init__(self, file: IO[bytes], path: Path, budget: int | None) -> None:
+        super().__init__(file, encoding="utf-8-sig", newline="")
+        self._path, self._budget = path, Run(max_memory=budget).available()
+
+    def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper, not of its base
+        line = self.readline(self._budget)
+        if not line:
+            raise StopIteration
+        n_bytes = len(line) if len(line) == self._budget else TEXT_BYTES * max(map(line.count, ",;\t"))
+        if n_bytes >= self._budget:
+            raise too_large(self._path, n_bytes, self._budget)
+        return line
+
+
+def _numbered(file: TextIO, separator: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of its last line."""
+    rows = csv.reader(file, delimiter=separator, skipinitialspace=True, strict=True)
+    before = 0
+    try:
+        for row in rows:
+            yield rows.line_num, row
+            before = rows.line_num
+    except csv.Error as error:
+        raise ValueError(
+            f"'{path}' is no table: line {before + 1} has a quote that doesn't close at the end of its cell; close it, "
+            "remove it, or write quotes within a cell twice"
+        ) from error
 
 
 def _separator(path: Path) -> str:

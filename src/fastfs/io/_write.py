@@ -3,11 +3,12 @@
 import csv
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fastfs.io._files import check_output, replacing
+from fastfs.io._files import UNPRINTABLE, check_output, printable, replacing
 
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
 RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")
@@ -26,7 +27,8 @@ def write_ranking(
     path : path
         Ends in ``.csv``, ``.json``, or ``.parquet``, which needs pyarrow, of the extra ``[parquet]``; or in ``.txt``:
         the column ``feature`` alone, a line each, as PLINK's ``--extract`` takes names of SNPs; or in ``.rnk``: the
-        columns ``feature`` and ``score`` with a tab between them, as GSEA takes a ranked list of genes.
+        columns ``feature`` and ``score`` with a tab between them, as GSEA takes a ranked list of genes. Line breaks and
+        tabs within names are written as ``\\n`` and ``\\t`` in these two.
     ranking : mapping of str to sequence
         The columns in their order, such as ``rank``, ``feature``, ``index`` and ``score``, of equal length.
     about : mapping, optional
@@ -58,24 +60,29 @@ def write_ranking(
             _write_parquet(temporary, ranking, about or {})
             return
         rows = zip(*ranking.values(), strict=True)
-        with open(temporary, "w", encoding="utf-8", newline="") as file:
+        with open(temporary, "w", encoding="utf-8", errors=UNPRINTABLE, newline="") as file:
             if temporary.suffix.lower() == ".json":
                 best_first = [dict(zip(ranking, row, strict=True)) for row in rows]
                 file.write(_as_json({**(about or {}), "ranking": best_first}, indent=1) + "\n")
             elif columns := _OF_LISTS.get(temporary.suffix.lower()):
                 cells = zip(*(ranking[name] for name in columns), strict=True)
-                file.writelines("\t".join(map(str, row)) + "\n" for row in cells)
+                file.writelines("\t".join(_on_one_line(str(cell)) for cell in row) + "\n" for row in cells)
             else:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(ranking)
                 writer.writerows(rows)
 
 
+def _on_one_line(cell: str) -> str:
+    r"""Escape tabs, line breaks and their like, as in ``\t`` and ``\n``: lists have nothing to quote them."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: repr(found[0])[1:-1], cell)
+
+
 def _write_parquet(path: Path, ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
     import pyarrow.parquet
 
     table = pyarrow.table({name: pyarrow.array(column) for name, column in ranking.items()})
-    pyarrow.parquet.write_table(table.replace_schema_metadata({"fastfs": _as_json(about)}), path)
+    pyarrow.parquet.write_table(table.replace_schema_metadata({"fastfs": printable(_as_json(about))}), path)
 
 
 def _as_json(value: Any, indent: int | None = None) -> str:

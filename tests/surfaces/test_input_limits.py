@@ -1,0 +1,255 @@
+"""Reading: memory is asked for before it's taken, and what messages say about files that can't be read."""
+
+import gzip
+import subprocess
+import sys
+import zipfile
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from fastfs.io import read_table, write_ranking
+
+# Prints the peak of what a call takes beyond the libraries, and how the call ended.
+PEAK = """
+import resource, sys, tracemalloc
+import numpy as np
+import fastfs.io
+import anndata.io, h5py, pyarrow.parquet, scipy.io  # noqa
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+try:
+    fastfs.io.read_table(*sys.argv[1:3], max_memory=sys.argv[3], labels=sys.argv[4] if sys.argv[4:] else None)
+    print("read")
+except Exception as error:
+    print(type(error).__name__)
+print(peak() - before)
+"""
+
+
+def declared_h5ad(path, n, where="var/_index"):
+    adata = anndata.AnnData(np.eye(4), pd.DataFrame({"y": list("aabb")}, index=list("stuv")))
+    adata.obs["y"] = adata.obs["y"].astype(object)
+    adata.write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        attrs = dict(file[where].attrs)
+        dtype = h5py.string_dtype()
+        del file[where]
+        file.create_dataset(where, (n,), dtype, chunks=(1 << 20,))
+        file[where].attrs.update(attrs)
+
+
+def large_csv(path):
+    path.write_text("value,y\n" + "1,a\n2,b\n" * 2_000_000)
+
+
+def one_line_csv(path):
+    path.write_text(",".join(["g"] * 4_000_000) + "\n" + ",".join(["1"] * 4_000_000) + "\n")
+
+
+def endless_line(path):
+    path.write_text("x" * 100_000_000)
+
+
+def declared_10x(path):
+    with h5py.File(path, "w") as file:
+        for name in ("name", "id", "feature_type"):
+            file.create_dataset(f"matrix/features/{name}", (1 << 24,), "S8", chunks=(1 << 20,))
+        file.create_dataset("matrix/barcodes", (1 << 24,), "S8", chunks=(1 << 20,))
+
+
+def declared_loom(path):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("matrix", (1 << 24, 4), "f4", chunks=(1 << 18, 4))
+        file.create_dataset("row_attrs/Gene", (1 << 24,), "S8", chunks=(1 << 20,))
+        file["col_attrs/y"] = np.arange(4)
+
+
+def repeated_parquet(path):
+    columns = {"value": np.zeros(20_000_000), "y": pyarrow.array(["a"] * 20_000_000).dictionary_encode()}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+
+def many_names_npz(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in (("X", np.zeros((2, 3))), ("y", np.arange(2)), ("feature_names", np.zeros(9_000_000, "U1"))):
+            with archive.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, array)
+
+
+def declared_mtx(path):
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 900000000\n1 1 1\n")
+
+
+FILES = {
+    "names.h5ad": lambda path: declared_h5ad(path, 1 << 29),
+    "obs.h5ad": lambda path: declared_h5ad(path, 1 << 29, "obs/y"),
+    "rows.csv": large_csv,
+    "columns.csv": one_line_csv,
+    "line.csv": endless_line,
+    "declared.h5": declared_10x,
+    "declared.loom": declared_loom,
+    "repeated.parquet": repeated_parquet,
+    "names.npz": many_names_npz,
+    "declared.mtx": declared_mtx,
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux' peak of resident memory")
+@pytest.mark.parametrize("name", FILES)
+def test_memory_is_asked_for_before_it_is_taken(tmp_path, name):
+    path = tmp_path / name
+    FILES[name](path)
+    arguments = [str(path), "y", "50M"]
+    if name in ("declared.h5", "declared.mtx"):
+        (tmp_path / "labels.csv").write_text("y\n1\n2\n3\n")
+        arguments.append(str(tmp_path / "labels.csv"))
+    finished = subprocess.run([sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, check=True)
+    ending, peak = finished.stdout.split()
+    assert ending == "MemoryError"
+    assert int(peak) < 130 << 20  # the budget, and what libraries keep for themselves
+
+
+def test_labels_of_their_own_ask_for_memory(tmp_path):
+    (tmp_path / "x.csv").write_text("g,h\n1,2\n3,4\n")
+    (tmp_path / "labels.txt").write_text("a\nb\n" * 500_000)
+    with pytest.raises(MemoryError, match=r"labels\.txt' expands to"):
+        read_table(tmp_path / "x.csv", labels=tmp_path / "labels.txt", max_memory="10M")
+
+
+def test_features_in_rows_ask_for_memory(tmp_path):
+    (tmp_path / "x.csv").write_text("name,s,t\ny,a,b\n" + "".join(f"g{j},1,2\n" for j in range(20_000)))
+    with pytest.raises(MemoryError, match=r"x\.csv' expands to"):
+        read_table(tmp_path / "x.csv", "y", transpose=True, max_memory="1M")
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_what_fits_is_read(tmp_path, transpose):
+    rows = ["a,b,y"] + ["1,2,u", "3,4,v"] * 20_000
+    if transpose:
+        rows = ["name,s,t", "y,u,v"] + [f"g{j},1,2" for j in range(20_000)]
+    (tmp_path / "x.csv").write_text("\n".join(rows) + "\n")
+    table = read_table(tmp_path / "x.csv", "y", transpose=transpose, max_memory="10M")
+    assert table.X.shape == ((2, 20_000) if transpose else (40_000, 2))
+
+
+# ------------------------------------------------------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ('a,b,y\n1,2,u\n3,"4,v\n5,6,u\n', 3),
+        ('a,b,y\n1,2,u\n3,"4' + "5" * 200_000 + "\n", 3),
+        ('a,"b,y\n1,2,u\n', 1),
+        ('a,b,y\n1,2,"u"x\n', 2),
+    ],
+)
+def test_quotes_that_do_not_close(tmp_path, text, line):
+    (tmp_path / "x.csv").write_text(text)
+    message = f"line {line} has a quote that doesn't close at the end of its cell; close it, remove it, or write"
+    with pytest.raises(ValueError, match=rf"x\.csv' is no table: {message}"):
+        read_table(tmp_path / "x.csv", "y")
+    (tmp_path / "labels.csv").write_text(text)
+    (tmp_path / "data.csv").write_text("g,h\n1,2\n3,4\n")
+    with pytest.raises(ValueError, match=rf"labels\.csv' is no table: {message}"):
+        read_table(tmp_path / "data.csv", "y", labels=tmp_path / "labels.csv")
+
+
+def test_other_encodings_are_told_to_be_saved_anew(tmp_path):
+    (tmp_path / "x.csv").write_bytes("größe,y\n1,a\n2,b\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"expected UTF-8 text, .*; save it as UTF-8$"):
+        read_table(tmp_path / "x.csv", "y")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+def test_gzip_is_read_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"g,h,y\n1,2,a\n3,4,b\n"))
+    table = read_table(tmp_path / name, "y")
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.feature_names == ["g", "h"]
+
+
+COMMAS = {
+    "4,464": ("if it means 4464, write numbers without commas", "if it means 4.464, write decimal points"),
+    "-12,000": ("if it means -12000,",),
+    "1,234,567": ("write numbers without commas between thousands",),
+    "1,234.5": ("write numbers without commas between thousands",),
+    "0,464": ("write decimal points, not decimal commas",),
+    "4,46": ("write decimal points, not decimal commas",),
+    "4,4640": ("write decimal points, not decimal commas",),
+    "1.234,5": ("write decimal points, not decimal commas", "and nothing between thousands"),
+    "1,5e-3": ("write decimal points, not decimal commas",),
+}
+
+
+@pytest.mark.parametrize("cell", COMMAS)
+@pytest.mark.parametrize("transpose", [False, True])
+def test_commas_within_numbers(tmp_path, cell, transpose):
+    rows = [["g", "h", "y"], [cell, "2", "a"], ["3", "4", "b"]]
+    if transpose:
+        rows = [["name", "s", "t", "u"], ["g", cell, "2", "3"], ["h", "3", "4", "5"], ["y", "a", "b", "b"]]
+    (tmp_path / "x.tsv").write_text("\n".join("\t".join(row) for row in rows) + "\n")
+    with pytest.raises(ValueError, match="is not numeric") as caught:
+        read_table(tmp_path / "x.tsv", "y", transpose=transpose)
+    for part in COMMAS[cell]:
+        assert part in str(caught.value)
+    if len(COMMAS[cell]) == 1:
+        assert "if it means" not in str(caught.value) or cell == "-12,000"
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+def test_names_that_nobody_can_see(tmp_path):
+    for text, reason in (
+        ("g,h\0i,y\n1,2,a\n3,4,b\n", r"null byte in the name of the feature 'h\\0i'"),
+        (",g,h,y\ns\0,1,2,a\nt,3,4,b\n", r"null byte in the name of the sample 's\\0'"),
+        (",g,h,y\ns,1,2,a\n,3,4,b\n", r"sample without a name: sample 1 \(0-based\); give it one"),
+    ):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(ValueError, match=reason):
+            read_table(tmp_path / "x.csv", "y")
+    for text, reason in (
+        ("name,s,t\ng,1,2\n,3,4\ny,a,b\n", r"feature without a name: feature 1 \(0-based\); give it one"),
+        ("name,s,t\nonly\0,1,2\ny,a,b\n", r"null byte in the name of the feature 'only\\0'"),
+    ):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(ValueError, match=reason):
+            read_table(tmp_path / "x.csv", "y", transpose=True)
+    for names in (["g", ""], ["g", "h\0i"]):
+        np.savez(tmp_path / "x.npz", X=np.eye(2), y=[0, 1], feature_names=names)
+        with pytest.raises(ValueError, match=r"without a name|null byte"):
+            read_table(tmp_path / "x.npz")
+
+
+def test_a_column_of_blanks_is_none_of_names(tmp_path):
+    (tmp_path / "x.csv").write_text(",g,h,y\n,1,2,a\n,3,4,b\n")
+    assert read_table(tmp_path / "x.csv", "y").feature_names == ["g", "h"]
+
+
+def test_lists_have_a_line_for_each_name(tmp_path):
+    names = ["two\nlines", "a\ttab", "back\\slash", "line\u2028end", "\x85", "plain", "é"]
+    ranking = {"rank": range(1, 8), "feature": names, "score": [0.5] * 7}
+    write_ranking(tmp_path / "r.txt", ranking)
+    lines = (tmp_path / "r.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == [r"two\nlines", r"a\ttab", "back\\slash", r"line\u2028end", r"\x85", "plain", "é"]
+    write_ranking(tmp_path / "r.rnk", ranking)
+    rows = [line.split("\t") for line in (tmp_path / "r.rnk").read_text(encoding="utf-8").splitlines()]
+    assert rows == [[line, "0.5"] for line in lines]
+
+
+def test_a_column_that_obs_lists_twice(tmp_path):
+    adata = anndata.AnnData(np.eye(4), pd.DataFrame({"y": list("aabb"), "z": range(4)}, index=list("stuv")))
+    adata.write_h5ad(tmp_path / "x.h5ad")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as file:
+        file["obs"].attrs["column-order"] = np.array(["y", "y", "z"], dtype=object)
+    with pytest.raises(ValueError, match="lists the column 'y' of obs 2 times: remove the others"):
+        read_table(tmp_path / "x.h5ad", "y")
+    assert read_table(tmp_path / "x.h5ad", "z").X.shape == (4, 4)
