@@ -1,6 +1,7 @@
 """What several test modules share."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,14 @@ def one_blas_thread():
     """
     with threadpool_limits(1, user_api="blas"):
         yield
+
+
+@pytest.fixture
+def interrupt():
+    """Sends Ctrl-C as the main thread gets it, also if the test runner ignores it, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -323,8 +322,8 @@ def test_an_error_ends_the_calls_beside_it():
     assert time.monotonic() - begin < 5
 
 
-def test_ctrl_c_ends_calls_beside_each_other():
-    timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+def test_ctrl_c_ends_calls_beside_each_other(interrupt):
+    timer = threading.Timer(0.2, interrupt)
     begin = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):

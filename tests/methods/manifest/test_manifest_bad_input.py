@@ -619,14 +619,6 @@ def long_call(**options):
     raise AssertionError("the call wasn't stopped")
 
 
-@pytest.fixture
-def interrupt():
-    """Ctrl-C as the main thread gets it, whatever handler the test runner has."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda: signal.raise_signal(signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c(interrupt, times):

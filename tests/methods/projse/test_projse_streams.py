@@ -603,19 +603,15 @@ def test_bad_labels_of_a_chunk(labels, classes, part):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
-def test_an_interrupted_chunk_changes_nothing():
+def test_an_interrupted_chunk_changes_nothing(interrupt):
     model = ProjSe(center=True, n_jobs=1).partial_fit(X[:250], Y[:250])
     endless = np.broadcast_to(1.0, (100_000_000, 20)), np.broadcast_to(1.0, (100_000_000, 4))
-    before = (
-        signal.signal(signal.SIGINT, signal.default_int_handler),
-        signal.signal(signal.SIGALRM, signal.default_int_handler),
-    )
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(*endless)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGALRM, before[1])
+        signal.signal(signal.SIGALRM, before)
     assert_same(model.partial_fit(X[250:], Y[250:]))
