@@ -81,17 +81,15 @@ sampling_units <- function(design) {
   codes <- if (design$is_class) design$codes else rep(1L, length(design$codes))
   block <- design$block$codes
   group <- design$group$codes
-  is_matched <- design$is_class && any(block != 1) && !anyDuplicated(paste(block, design$codes))
-  if (!is.null(group)) {
-    unit <- group
-    word <- "group"
-  } else if (is_matched) {
+  unit <- if (is.null(group)) seq_along(codes) else group
+  word <- if (is.null(group)) "sample" else "group"
+  first <- !duplicated(unit)
+  moves <- is.null(group) || design$word == "group"
+  if (design$is_class && any(block != 1) && moves && !anyDuplicated(paste(block, design$codes)[first])) {
+    # No two of a block have one label, as in pairs, and in donors of a treated and a control specimen.
     unit <- block
     word <- "block"
     block <- rep(1L, length(block))
-  } else {
-    unit <- seq_along(codes)
-    word <- "sample"
   }
   held <- vapply(split(paste(block, codes), unit), function(parts) paste(sort(unique(parts)), collapse = ";"), "")
   list(unit = unit, strata = match(held, unique(held)), word = word)

@@ -263,6 +263,20 @@ def test_pairs_stay_together():
         assert len(half) == 20
 
 
+def test_donors_of_a_treated_and_a_control_specimen_stay_together():
+    donors, specimens = np.arange(64) // 8, np.arange(64) // 4
+    X = np.random.default_rng(0).normal(size=(64, 10))
+    how = {"scheme": "complementary", "n_pairs": 4, "blocks": donors}
+    rows, _ = drawn(X, specimens % 2, groups=specimens, **how)
+    assert len({half.tobytes() for half in rows}) > 2
+    for half in rows:
+        assert sorted(np.bincount(donors[half], minlength=8).tolist()) == [0] * 4 + [8] * 4
+    halved, _ = drawn(X, specimens // 2 % 2, groups=specimens // 2, **how | {"blocks": donors // 4})
+    for half in halved:  # of each label there are two donors in a block
+        assert sorted(np.bincount(donors[half], minlength=8).tolist()) == [0] * 4 + [8] * 4
+        assert np.bincount(donors[half[::8]] // 4).tolist() == [2, 2]
+
+
 def test_numbers_have_no_classes():
     X = np.random.default_rng(0).normal(size=(50, 10))
     donors = np.arange(50) // 5
@@ -380,7 +394,7 @@ HALVES = np.repeat(["x", "y"], 30)
             "halves need two groups of class 'ill', but there is one: give more groups",
         ),
         (
-            {"groups": np.arange(60) % 4, "blocks": np.arange(60) % 4, "scheme": "complementary"},
+            {"groups": np.arange(60) % 6, "blocks": np.tile([0, 0, 0, 1, 1, 2], 10), "scheme": "complementary"},
             ValueError,
             "halves need two groups of class 'ill' in one block, but no block has them",
         ),

@@ -511,11 +511,27 @@ def test_bad_input(case, tmp_path, inside):
     assert before is None or file.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["score", "pairs", "report"])
+def test_bad_values_are_counted_as_the_file_does(tmp_path, capsys, command):
+    """Not as the samples of some classes, or the columns that are no features."""
+    pandas = pytest.importorskip("pandas")
+    X, y = np.random.default_rng(0).normal(size=(30, 5)), np.array(["a", "b", "c"])[np.arange(30) % 3]
+    X[26, 3] = np.nan  # the 18th of classes a and c
+    table = pandas.DataFrame(X, columns=[f"g{j}" for j in range(5)])
+    table.insert(0, "plate", np.arange(30) % 2)
+    table.insert(3, "state", y)
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    arguments = [command, str(tmp_path / "cells.csv"), "--label", "state", "--classes", "a,c", "--ignore", "plate"]
+    arguments += {"score": ["--method", "relieff"], "pairs": [], "report": ["--out", str(tmp_path / "r.html")]}[command]
+    assert fastfs.cli.run(arguments) == 2
+    assert "row 26, column 'g3'" in capsys.readouterr().err
+
+
 def test_missing_values_with_features_in_rows(tmp_path, inside):
     lines = ["gene," + ",".join(f"s{i}" for i in range(24)), "status," + ",".join(Y)]
     lines += [",".join([name, *map(repr, row)]) for name, row in zip(NAMES, with_value(np.nan).T.tolist(), strict=True)]
     (tmp_path / "cells.csv").write_text("\n".join(lines))
-    assert_one_sentence(inside(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 2 'g2'")
+    assert_one_sentence(inside(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 'g2'")
 
 
 def test_labels_of_another_length(tmp_path, inside):
@@ -1021,7 +1037,7 @@ def test_codes_and_missing_values(tmp_path, capsys):
     capsys.readouterr()
     assert fastfs.cli.run(arguments) == 2
     message = capsys.readouterr().err
-    assert "row 5, column 2 'z'" in message
+    assert "row 5, column 'z'" in message
     assert message.endswith("or choose --missing ignore.\n")
     assert fastfs.cli.run([*arguments, "--categorical-features", "kodes"]) == 2
     assert "--categorical-features holds 'kodes', which isn't a column name" in capsys.readouterr().err
@@ -1209,7 +1225,7 @@ def test_bad_values_in_subsets_have_the_columns_of_the_file(tmp_path, capsys, op
     file = write_text(tmp_path / "cells.csv", bad)
     arguments = ["score", str(file), "--label", "status", "--method", "relief", *options]
     assert fastfs.cli.run(arguments) == 2
-    assert "row 7, column 4 'g4'" in capsys.readouterr().err
+    assert "row 7, column 'g4'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

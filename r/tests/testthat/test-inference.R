@@ -138,6 +138,11 @@ test_that("specimens that may hide in groups are told, and how to name them", {
   expect_equal(found$design, "6 + 6 groups within 6 blocks")
   expect_equal(found$n_distinct, 64)
   expect_silent(permutation_test("surf", x, y, blocks = donor, n_permutations = 9))
+  parts <- fastfs:::sampling_units(fastfs:::new_design(
+    list(kind = "class", classes = c("control", "treated"), values = specimen %% 2L), donor, specimen, 48
+  ))
+  expect_equal(parts$word, "block")
+  expect_equal(parts$unit, donor)
 })
 
 test_that("complementary halves hold whole groups", {

@@ -70,8 +70,8 @@ class Design:
     is_uniform : bool
         Whether all labelings are equally likely, so that `enumerate` can take the place of draws.
     units : ndarray of shape (n_samples,)
-        For subsamples: the unit of each sample, which is drawn as a whole. A group; without groups a block, if no label
-        occurs twice in a block, as in pairs; otherwise the sample.
+        For subsamples: the unit of each sample, which is drawn as a whole. A block, if no two of its samples or groups
+        have one label, as in pairs and in donors of a treated and a control specimen; otherwise a group, or the sample.
     strata : ndarray of shape (n_units,)
         For subsamples: the stratum of each unit, which are those with the same blocks and classes.
 
@@ -170,10 +170,18 @@ class Design:
     @cached_property
     def units(self) -> Integers:
         codes, block, group = self._columns
-        if group is not None:
-            return group
-        is_matched = self._is_class and block.any() and len(set(zip(block, codes, strict=True))) == len(codes)
-        return block if is_matched else np.arange(len(codes))
+        parts = np.arange(len(codes)) if group is None else group
+        if self._is_class and block.any() and (group is None or self.wholes is not None):
+            first = np.unique(parts, return_index=True)[1]
+            if len(set(zip(block[first].tolist(), codes[first].tolist(), strict=True))) == len(first):
+                return block
+        return parts
+
+    @property
+    def unit_word(self) -> str:
+        """What `units` are."""
+        _, block, group = self._columns
+        return "block" if self.units is block else "sample" if group is None else "group"
 
     @cached_property
     def strata(self) -> Integers:

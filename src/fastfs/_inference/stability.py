@@ -107,8 +107,9 @@ def stability(
         Labels, of which each class keeps its share in the subsamples. Of :class:`fastfs.ProjSe` also numbers, a second
         view of shape (n_samples, n_targets), or None.
     blocks : array-like of shape (n_samples,), optional
-        Batches or strata, each of which keeps its share, class by class. If no label occurs twice in a block, as in
-        pairs, whole blocks are drawn. Anything hashable.
+        Batches or strata, each of which keeps its share, class by class. If no two samples, or groups, of a block have
+        one label, as in pairs and in donors of a treated and a control specimen, whole blocks are drawn. Anything
+        hashable.
     groups : array-like of shape (n_samples,), optional
         Samples that are drawn together, such as the cells of a donor.
     params : dict, optional
@@ -210,7 +211,7 @@ def stability(
     own = getattr(last_step(estimator), "_response", None)  # targets that may be no labels
     classes, values = encode_labels(y, *shape) if own is None else own(y, shape)
     design = Design(values, blocks, groups)
-    word = "group" if groups is not None else "sample" if len(design.strata) == len(values) else "block"
+    word = design.unit_word
     strata = [np.flatnonzero(design.strata == stratum) for stratum in range(design.strata.max() + 1)]
     seed = np.random.SeedSequence(as_seed(random_state))
     if scheme == "complementary":

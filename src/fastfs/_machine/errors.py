@@ -41,6 +41,31 @@ def naming(names: Mapping[str, Callable[[int], str]], numbers: Mapping[str, Numb
 
 
 @contextmanager
+def naming_of_a_file(
+    features: Sequence[str], rows: Numbers | None, targets: Sequence[str] = (), *, transposed: bool = False
+) -> Iterator[None]:
+    """Let errors about a table that was read call its features by their names, and its samples as the file counts them.
+
+    Parameters
+    ----------
+    features, targets : sequence of str
+        The names of the columns of X and of Y. Their numbers say nothing: columns of the file may have left X.
+    rows : sequence of int or None
+        The places of the samples in the file; None: they are all of these.
+    transposed : bool
+        Whether samples are the columns of the file.
+    """
+    try:
+        yield
+    except (ValueError, LinAlgError) as error:
+        names = targets if about_targets(error) else features
+        row, column = ("sample", "feature") if transposed else ("row", "column")
+        called = {"row": lambda i: f"{row} {i}", "column": lambda j: f"{column} '{names[j]}'"}
+        rename(error, called, None if rows is None else {"row": rows})
+        raise
+
+
+@contextmanager
 def within(kind: str, number: int) -> Iterator[None]:
     """Let errors say where they happened: "in chunk 2: ...", and of a nested one "in matrix 1, chunk 2: ..."."""
     try:

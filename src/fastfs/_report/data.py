@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Data:
         The names of the columns of blocks and groups, for people.
     source : str or None
         The path that was read; None for arrays.
+    rows : ndarray of shape (n_samples,), optional
+        The place of each sample among those of the file; default: all of these in their order.
     """
 
     X: Any
@@ -44,6 +46,7 @@ class Data:
     design: dict[str, Any]
     design_names: dict[str, str] = field(default_factory=dict)
     source: str | None = None
+    rows: Array | None = None
 
     @classmethod
     def read(
@@ -68,7 +71,8 @@ class Data:
             table = io.keep_classes(table, classes)
         names = {word: name for word, name in (("blocks", blocks), ("groups", groups)) if name is not None}
         design = design_of(table.annotations, blocks, groups, covariates)
-        return cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
+        checked = cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
+        return replace(checked, rows=table.rows)
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
@@ -119,6 +123,7 @@ class Data:
             "dtype": str(self.X.dtype),
             "classes": {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)},
             "design": {word: self._table(word) for word in self.design_names},
+            "drawn": Design(self.y, **self.for_stability).unit_word,  # of which subsamples have half
         }
 
     def _table(self, word: str) -> dict[str, Any]:

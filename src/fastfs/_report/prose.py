@@ -76,11 +76,13 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
     stable = [found["stability"] for found in numbers["methods"] if "stability" in found["stability"]]
     if stable:
         design = data["design"]
-        units = f"groups ({design['groups']['column']})" if "groups" in design else "samples"
+        drawn = data["drawn"]
+        units = f"{drawn}s ({design[f'{drawn}s']['column']})" if f"{drawn}s" in design else "samples"
         within = f" and {design['blocks']['column']}" if "blocks" in design else ""
+        of_each = "" if drawn == "block" else f" of each class{within}"
         texts.append(
             f"Selection frequencies and the stability index {cite(fastfs.stability)} rest on "
-            f"{stable[0]['n_subsamples']} subsamples, each with half of the {units} of each class{within}, of which "
+            f"{stable[0]['n_subsamples']} subsamples, each with half of the {units}{of_each}, of which "
             f"every method selected at most {numbers['n_selected']} features {cite(fastfs.stability, 2)}."
         )
     texts.append(

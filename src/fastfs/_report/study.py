@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ import fastfs
 from fastfs import _findings
 from fastfs._inference.permutation import silence
 from fastfs._inputs.columns import column_numbers
-from fastfs._machine.errors import rename
+from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
 from fastfs._types import Array, Integers, Progress
@@ -311,14 +311,11 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
     return rows
 
 
-@contextmanager
-def _names_of(data: Data) -> Iterator[None]:
-    """The core knows columns by number; add their names."""
-    try:
-        yield
-    except ValueError as error:
-        rename(error, {"column": lambda j: f"column {j} '{data.names[j]}'"})
-        raise
+def _names_of(data: Data) -> AbstractContextManager[None]:
+    """Let errors call columns by their names, and samples as the file counts them."""
+    if data.source is not None:
+        return naming_of_a_file(data.names, data.rows)
+    return naming({"column": lambda j: f"column {j} '{data.names[j]}'"})
 
 
 @contextmanager

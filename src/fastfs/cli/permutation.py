@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 class DesignOptions:
     blocks: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Permute labels within batches, strata or pairs only; is no feature."),
+        typer.Option(
+            metavar="COLUMN", help="Permute labels within donors, batches, strata or pairs only; is not a feature."
+        ),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Samples that belong together, such as those of a donor: permute these as wholes."
+            metavar="COLUMN",
+            help="What belongs together, such as cells of one specimen, or of a donor with one label: permute these as "
+            "wholes. Of donors with a treated and a control specimen: --groups SPECIMEN --blocks DONOR.",
         ),
     ] = None
     covariate: Annotated[

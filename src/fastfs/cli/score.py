@@ -1,7 +1,7 @@
 """``fastfs score``."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ import fastfs
 from fastfs import _findings, io
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.labels import require_few_classes
-from fastfs._machine.errors import about_targets, rename
+from fastfs._machine.errors import naming_of_a_file
 from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
@@ -311,16 +311,9 @@ def read(
     return Data(table, reading, list(targets))
 
 
-@contextmanager
-def names_of_the_file(data: Data, transposed: bool) -> Iterator[None]:
-    """The core knows the columns of X by number; add their names, and say what they are in the file."""
-    try:
-        yield
-    except ValueError as error:
-        names = data.targets if about_targets(error) else data.table.feature_names
-        row, column = ("sample", "feature") if transposed else ("row", "column")
-        rename(error, {"row": lambda i: f"{row} {i}", "column": lambda j: f"{column} {j} '{names[j]}'"})
-        raise
+def names_of_the_file(data: Data, transposed: bool) -> AbstractContextManager[None]:
+    """Let errors call rows and columns as the file does: the core counts those that are left of it."""
+    return naming_of_a_file(data.table.feature_names, data.table.rows, data.targets, transposed=transposed)
 
 
 def samples_of_classes(labels: Any) -> dict[str, int]:

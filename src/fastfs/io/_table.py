@@ -26,6 +26,8 @@ class Table:
         The path that was read.
     annotations : dict of str to ndarray of shape (n_samples,)
         Other columns about the samples, such as donors or batches.
+    rows : ndarray of shape (n_samples,), optional
+        The place of each sample among those of the file; default: all of these in their order.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class Table:
     feature_names: list[str]
     source: str
     annotations: dict[str, np.ndarray] = field(default_factory=dict)
+    rows: np.ndarray | None = None
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
@@ -52,7 +55,8 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
             raise unknown("class", name, present, table.source)
     chosen = np.isin(labels, classes)
     annotations = {name: values[chosen] for name, values in table.annotations.items()}
-    return replace(table, X=table.X[chosen], y=table.y[chosen], annotations=annotations)
+    rows = np.flatnonzero(chosen) if table.rows is None else table.rows[chosen]
+    return replace(table, X=table.X[chosen], y=table.y[chosen], annotations=annotations, rows=rows)
 
 
 def take_targets(table: Table, names: Sequence[str]) -> Table:
