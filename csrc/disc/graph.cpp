@@ -12,6 +12,7 @@
 #include "engines/neighbors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/ties.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -20,6 +21,9 @@ constexpr double kHuge = std::numeric_limits<double>::max();
 
 // Neighbours by lists of a lower recall change the largest significances by more than .01 to .03 (docs/disc.md).
 constexpr double kLowRecall = 0.9;
+
+// Neighbours of a feature beyond which ties go to the lowest columns: some may have thousands of copies.
+constexpr std::int64_t kMostTied = 1000;
 
 // to = diag(factors) X for blocks, which may be the same.
 template <class T>
@@ -253,8 +257,9 @@ Numbers squared_norms(const Samples& X, Run& run) {
 
 // As of nearest_features.
 void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
-                    double* distances) {
+                    double* distances, TiedFeatures& ties) {
     constexpr std::int64_t kRows = 64;
+    ties.of.assign(at(p), {});
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
         std::vector<std::pair<double, std::int64_t>> others(at(p));
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
@@ -264,6 +269,15 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
                 neighbors[i * k + e] = others[at(e)].second;
                 distances[i * k + e] = all.unit * std::sqrt(others[at(e)].first);
             }
+            const double farthest = distances[i * k + ties.place];
+            if (!equal_distances(distances[i * k + k - 1], farthest)) continue;
+            std::vector<TiedFeatures::Neighbor> found;
+            for (std::int64_t j = 0; j < p; ++j) {
+                const double distance = all.unit * std::sqrt(all.D2[i * p + j]);
+                if (j == i || (distance > farthest && !equal_distances(distance, farthest))) continue;
+                found.push_back({j, distance});
+            }
+            if (std::ssize(found) <= ties.most) ties.of[at(i)] = std::move(found);
         }
     });
 }
@@ -289,7 +303,7 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     }
 }
 
-// E_ij for the n_neighbors nearest j of i, W = I + (E + E') / 2.
+// E_ij for the n_neighbors nearest j of i and all that are as near as the last of them, W = I + (E + E') / 2.
 void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, std::int64_t k, const Name& name,
                        double end, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
@@ -299,17 +313,22 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     Buffer<std::int64_t> found;
     Buffer<double> their_distances;
     std::vector<std::int64_t> row_of = up_to(p);
+    TiedFeatures ties{n_neighbors - 1, std::max(kMostTied, n_neighbors), {}};
+    std::int64_t n_bounding = 0;  // neighbours that bandwidths may be taken from
     if (neighbors) {
         check_neighbors(set, k, name);
         n_neighbors = std::min(n_neighbors, stride);
+        n_bounding = stride;
         if (set.lost_digits) graph.warnings |= FASTFS_DISC_DIGITS;
     } else {
-        stride = std::max(k, n_neighbors);
+        n_bounding = std::max(k, n_neighbors);
+        // One more tells whether the last ties with others. Lists may have missed these anyway.
+        stride = options.graph == FASTFS_GRAPH_LISTS && !set.sums ? n_bounding : std::min(n_bounding + 1, p - 1);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
         if (set.sums) {
             const Distances all = all_distances(set, name, run, graph);
-            nearest_of_all(all, p, stride, run, found.data(), their_distances.data());
+            nearest_of_all(all, p, stride, run, found.data(), their_distances.data(), ties);
         } else if (options.graph == FASTFS_GRAPH_LISTS) {
             ListedNeighbors listed = nearest_features_by_lists(Samples(*set.X), stride, options.seed, run, found.data(),
                                                                their_distances.data(), end);
@@ -318,7 +337,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             graph.recall = listed.recall;
             if (graph.recall < kLowRecall) graph.warnings |= FASTFS_DISC_LOW_RECALL;
         } else {
-            nearest_features(Samples(*set.X), stride, run, found.data(), their_distances.data(), end);
+            nearest_features(Samples(*set.X), stride, run, found.data(), their_distances.data(), end, &ties);
         }
         neighbors = found.data();
         distances = their_distances.data();
@@ -329,11 +348,11 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     for (std::int64_t i = 0; i < p; ++i) {
         const double* row = distances + i * stride;
         double eps = row[k - 1];
-        distinct |= row[stride - 1] > 0;
+        distinct |= row[n_bounding - 1] > 0;
         if (eps == 0) {
             // If there is none, the affinities to all these neighbours are 1 for any bandwidth.
-            const double* positive = std::find_if(row, row + stride, [](double d) { return d > 0; });
-            eps = positive < row + stride ? *positive : 0;
+            const double* positive = std::find_if(row, row + n_bounding, [](double d) { return d > 0; });
+            eps = positive < row + n_bounding ? *positive : 0;
             graph.warnings |= FASTFS_DISC_DUPLICATES;
         }
         graph.bandwidths[at(i)] = eps;
@@ -342,46 +361,65 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
 
     const Numbers norms = set.custom ? squared_norms(Samples(*set.X), run) : Numbers();
     const double sigma = set.custom ? median(graph.bandwidths) : 0;
-    Entries E{std::vector<std::int64_t>(at(p + 1)), std::vector<std::int32_t>(at(p * n_neighbors)),
-              numbers(p * n_neighbors)};
+    // How many neighbours a feature has, of its list unless there are `ties` of it.
+    const auto n_neighbors_of = [&](std::int64_t i) {
+        if (ties.of.empty()) return n_neighbors;
+        if (!ties.of[at(i)].empty()) return std::ssize(ties.of[at(i)]);
+        const double *begin = distances + i * stride + n_neighbors, *end = distances + (i + 1) * stride;
+        const double* next = std::find_if(begin, end, [&](double d) { return !equal_distances(d, begin[-1]); });
+        return next == end && stride < p - 1 ? n_neighbors : n_neighbors + (next - begin);
+    };
+    std::vector<std::int64_t> begins(at(p + 1));
+    for (std::int64_t r = 0; r < p; ++r) begins[at(r) + 1] = begins[at(r)] + n_neighbors_of(graph.feature(r));
+    run.require_memory(36 * (begins.back() - p * n_neighbors), "neighbours at equal distances",
+                       "raise max_memory, or leave out copies of features");
+    Entries E{std::move(begins), {}, {}};
+    E.columns.resize(at(E.begins.back()));
+    E.values.resize(E.columns.size());
     Numbers diagonal(at(p), 1.0);
-    for (std::int64_t i = 0; i <= p; ++i) E.begins[at(i)] = i * n_neighbors;
     constexpr std::int64_t kRows = 256;
     constexpr std::int64_t kExchanged = 16;  // rows that a custom kernel is given in the other order, too
     parallel_for(run, ceil_div(p, kRows), [&](std::int64_t task, int) {
-        std::vector<std::pair<std::int32_t, double>> row(at(n_neighbors));
-        Numbers near(set.custom ? row.size() : 0);
+        std::vector<std::pair<std::int32_t, double>> row;
+        Numbers near;
         for (std::int64_t r = task * kRows; r < std::min((task + 1) * kRows, p); ++r) {
             const std::int64_t i = graph.feature(r);
-            for (std::int64_t e = 0; e < n_neighbors; ++e) {
-                const double d = distances[i * stride + e];
-                row[at(e)] = {static_cast<std::int32_t>(row_of[at(neighbors[i * stride + e])]), d};
+            const std::int64_t begin = E.begins[at(r)], n = E.begins[at(r) + 1] - begin;
+            row.clear();
+            const auto add = [&](std::int64_t j, double d) {
+                row.emplace_back(static_cast<std::int32_t>(row_of[at(j)]), d);
+            };
+            if (!ties.of.empty() && !ties.of[at(i)].empty()) {
+                for (const auto& [j, d] : ties.of[at(i)]) add(j, d);
+            } else {
+                for (std::int64_t e = i * stride; e < i * stride + n; ++e) add(neighbors[e], distances[e]);
             }
             std::sort(row.begin(), row.end());
-            double* values = E.values.data() + r * n_neighbors;
-            for (std::int64_t e = 0; e < n_neighbors; ++e) {
-                E.columns[at(r * n_neighbors + e)] = row[at(e)].first;
+            near.resize(set.custom ? row.size() : 0);
+            double* values = E.values.data() + begin;
+            for (std::int64_t e = 0; e < n; ++e) {
+                E.columns[at(begin + e)] = row[at(e)].first;
                 // In units of the bandwidth, so that no square overflows. If that is 0, so are the distances.
                 const double eps = set.custom ? 1 : graph.bandwidths[at(i)];
                 const double d = row[at(e)].second / (eps > 0 ? eps : 1);
                 values[e] = d * d;
             }
             if (!set.custom) {
-                tile_kernels<double>().exp_neg(values, n_neighbors, 1.0);
+                tile_kernels<double>().exp_neg(values, n, 1.0);
                 continue;
             }
             const double norm = norms[at(i)];
             for (std::size_t e = 0; e < row.size(); ++e) near[e] = norms[at(graph.feature(row[e].first))];
-            Numbers exchanged(values, values + (r < kExchanged ? n_neighbors : 0));
-            set.custom(values, n_neighbors, 1, n_neighbors, &norm, near.data(), sigma, set.user);
+            Numbers exchanged(values, values + (r < kExchanged ? n : 0));
+            set.custom(values, n, 1, n, &norm, near.data(), sigma, set.user);
             if (!exchanged.empty()) {
-                set.custom(exchanged.data(), 1, n_neighbors, 1, near.data(), &norm, sigma, set.user);
+                set.custom(exchanged.data(), 1, n, 1, near.data(), &norm, sigma, set.user);
                 const auto refuse = [&](std::int64_t, std::int64_t e, double ij, double ji) {
                     const std::int64_t j = graph.feature(row[at(e)].first);
                     throw InvalidArgument({"the kernel of ", name, " is not symmetric: features ", i, ", ", j, " give ",
                                            ij, ", but ", j, ", ", i, " give ", ji});
                 };
-                require_symmetric_values(1, n_neighbors, values, n_neighbors, exchanged.data(), 1, refuse);
+                require_symmetric_values(1, n, values, n, exchanged.data(), 1, refuse);
             }
             double& self = diagonal[at(r)] = 0;
             set.custom(&self, 1, 1, 1, &norm, &norm, sigma, set.user);
@@ -599,7 +637,7 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
                8 * p * ((2 + kPanel<double>)*run.n_threads() + 4);
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
-                       stride = std::max(K, std::min(options.bandwidth_neighbors, p - 1));
+                       stride = std::min(std::max(K, std::min(options.bandwidth_neighbors, p - 1)) + 1, p - 1);
     const std::int64_t merged = 24 * p * K + graph;  // of the neighbours of each, and of whom it is one
     if (set.neighbors) return merged;
     const std::int64_t found = 8 * p * (2 * stride + 1) + 24 * p;

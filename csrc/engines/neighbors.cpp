@@ -30,6 +30,7 @@
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
+#include "support/ties.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -662,6 +663,37 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
+    // Finds what ties with one place of the lists, which decide has written.
+    template <class Compare>
+    void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
+        ties.of.assign(at(d_), {});
+        std::vector<std::int64_t> wanted;
+        for (std::int64_t i = 0; i < d_; ++i) {
+            const double* row = distances + ids_[at(i)] * k_;
+            if (equal_distances(row[k_ - 1], row[ties.place])) wanted.push_back(i);
+        }
+        std::int64_t n_kept = 0;
+        for_some(wanted, nullptr, [&](const std::vector<Query>& queries) {
+            compare(queries, run_);
+            for (const Query& q : queries) {
+                const double farthest = distances[q.feature * k_ + ties.place];
+                std::vector<TiedFeatures::Neighbor> found;
+                for (const Other& other : std::span(q.begin, q.end)) {
+                    const double distance = std::sqrt(other.sum) * compare.unit();
+                    if (distance > farthest && !equal_distances(distance, farthest)) continue;
+                    found.push_back({other.feature, distance});
+                }
+                if (std::ssize(found) > ties.most) continue;
+                n_kept += std::ssize(found);
+                std::sort(found.begin(), found.end(),
+                          [](const auto& a, const auto& b) { return a.feature < b.feature; });
+                ties.of[at(q.feature)] = std::move(found);
+            }
+            run_.require_memory(n_kept * std::int64_t{sizeof(TiedFeatures::Neighbor)}, "features at equal distances",
+                                "raise max_memory, or leave out copies of features");
+        });
+    }
+
     // Searches some features among all, and returns which share of their neighbours had been found.
     template <class Compare>
     double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
@@ -763,16 +795,22 @@ class Search {
     template <class Compare>
     void search_again(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                       std::int64_t* neighbors, double* distances) {
+        for_some(wanted, probed,
+                 [&](const std::vector<Query>& queries) { write(compare, queries, neighbors, distances); });
+    }
+
+    // Calls f(queries of some features with all that may be among their nearest).
+    template <class F>
+    void for_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F&& f) {
         const auto all = static_cast<std::int64_t>(wanted.size());
         for (std::int64_t first = 0; first < all; first += kSearchedAgain) {
             const auto from = wanted.begin() + first;
-            search_some({from, from + std::min(kSearchedAgain, all - first)}, probed, compare, neighbors, distances);
+            search_some({from, from + std::min(kSearchedAgain, all - first)}, probed, f);
         }
     }
 
-    template <class Compare>
-    void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
-                     std::int64_t* neighbors, double* distances) {
+    template <class F>
+    void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F& f) {
         const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());
         const typename Source::Some left = source_.some(wanted, run_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
@@ -801,7 +839,7 @@ class Search {
             }
             queries.push_back({ids_[at(wanted[w])], mine.data(), mine.data() + mine.size()});
         }
-        write(compare, queries, neighbors, distances);
+        f(queries);
     }
 
     template <class Compare>
@@ -842,7 +880,7 @@ class Search {
 }  // namespace
 
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
-                      double end) {
+                      double end, TiedFeatures* ties) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows()), columns = up_to(X.n_cols());
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     auto search = [&](const auto& features, auto&& compare) {
@@ -853,6 +891,7 @@ void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std:
         run.step("nearest features", end);
         s.collect();
         s.decide(compare, nullptr, neighbors, distances);
+        if (ties) s.add_ties(compare, distances, *ties);
     };
     if (X.is_sparse()) {
         const Features<double> features(X, rows, unit, Shift::kNone, run);

@@ -9,9 +9,22 @@
 
 namespace fastfs::core {
 
-// As of fastfs_nearest_features. n_neighbors < n_cols; end: the share of the call that is finished afterwards.
+// All features that are no farther than one place of a list, where the list is too short for them: as its last
+// neighbour is as far as that place, others may be, too.
+struct TiedFeatures {
+    struct Neighbor {
+        std::int64_t feature;
+        double distance;
+    };
+    std::int64_t place;                     // from 0
+    std::int64_t most;                      // no more are kept for a feature
+    std::vector<std::vector<Neighbor>> of;  // each feature, ascending; empty: its list has them, or they are too many
+};
+
+// As of fastfs_nearest_features. n_neighbors < n_cols; end: the share of the call that is finished afterwards; ties:
+// null, or those that are wanted.
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
-                      double end = 1);
+                      double end = 1, TiedFeatures* ties = nullptr);
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads);
 

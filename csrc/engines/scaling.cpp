@@ -121,12 +121,14 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
         }
         if constexpr (sizeof(T) == sizeof(float)) {
             float broken[kColumns] = {};
-            std::int64_t n_broken = 0;
-            for (std::int64_t r = 0; r < m.n_rows && n_broken < n; r += kRowsRead) {
+            bool any_whole = true;
+            for (std::int64_t r = 0; r < m.n_rows && any_whole; r += kRowsRead) {
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
                 const float* from = rows.read(r, last);
-                for (std::int64_t i = r; i < last; ++i, from += rows.stride()) find_broken_numbers(from, n, broken);
-                n_broken = std::count(broken, broken + n, 1.0F);
+                for (std::int64_t i = r; i < last && any_whole; ++i, from += rows.stride()) {
+                    find_broken_numbers(from, n, broken);
+                    any_whole = std::find(broken, broken + n, 0.0F) < broken + n;
+                }
             }
             std::copy_n(broken, n, found.broken.data() + first);
         }

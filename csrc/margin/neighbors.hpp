@@ -1,7 +1,6 @@
 // The cores of the RELIEF family: which samples a target is compared with, and how much each counts.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "fastfs/fastfs.h"
 #include "margin/target.hpp"
 #include "support/index.hpp"
+#include "support/ties.hpp"
 
 namespace fastfs::core {
 
@@ -18,13 +18,6 @@ struct Neighbor {
     std::int64_t j, group;
     double strength, weight;  // the second of those that count in the factor: the weight of the sample
 };
-
-// Distances closer to each other than this share of them are equal. The rounding of sums in double is below it (some
-// 1e-13 for 1e6 features, ten times as much where TuRF subtracts what it removes), and two distances of numbers that
-// aren't whole hardly ever are so close.
-constexpr double kTie = 1e-10;
-
-inline bool equal_distances(double a, double b) { return std::abs(a - b) <= kTie * std::max(a, b); }
 
 // Mean and standard deviation (ddof 0) of distances.
 struct Moments {

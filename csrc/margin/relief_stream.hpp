@@ -14,6 +14,7 @@
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
+#include "support/ties.hpp"
 
 namespace fastfs::core {
 

@@ -50,8 +50,9 @@ def affinity(X, k=30, n_neighbors=None, kernel=None):
     diagonal = np.diag(E).copy()
     np.fill_diagonal(E, 0)
     if n_neighbors is not None:
-        kept = np.zeros_like(E, dtype=bool)
-        np.put_along_axis(kept, neighbors(X, n_neighbors)[0], True, axis=1)
+        # All that are as near as the last one, but for rounding.
+        farthest = neighbors(X, n_neighbors)[1][:, -1:]
+        kept = np.sqrt(D2) <= farthest * (1 + 1e-10)
         E = np.where(kept, E, 0)
     return (E + E.T) / 2 + np.diag(diagonal)
 

@@ -308,6 +308,71 @@ def test_permuted_features_permute_the_result():
         np.testing.assert_allclose(found.set_scores, expected.set_scores[:, order], rtol=0, atol=1e-9)
 
 
+TIED = {
+    "numbers": lambda rng, size: rng.normal(size=size),
+    "counts": lambda rng, size: rng.poisson(2.0, size=size),
+    "bits": lambda rng, size: rng.integers(0, 2, size=size),
+    "answers": lambda rng, size: rng.integers(1, 7, size=size),
+}
+
+
+def tied_sets(kind, seed, n=40, p=70, n_copies=8):
+    """Two sets whose last features are copies of others; which; and a permutation of the features."""
+    rng = np.random.default_rng([seed, *kind.encode()])
+    copied = rng.choice(p, n_copies, replace=False)
+    sets = [TIED[kind](rng, (n, p)).astype(float) for _ in range(2)]
+    for X, first in zip(sets, (0, 10), strict=True):
+        X[:, first : first + 5] = X[:, [first]] + (rng.random((n, 5)) < 0.3)
+    return [np.hstack([X, X[:, copied]]) for X in sets], copied, rng.permutation(p + n_copies)
+
+
+@pytest.mark.parametrize("K", [4, 10, 77])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csc_matrix])
+@pytest.mark.parametrize("kind", TIED)
+def test_copies_have_equal_scores(kind, form, K):
+    """Of two copies both are among the nearest of a feature or none, in any order of the features."""
+    options = {"graph": "knn", "n_components": 4, "bandwidth_neighbors": 6, "n_neighbors": K, "n_differential": 3}
+    for seed in range(4):
+        sets, copied, order = tied_sets(kind, seed)
+        if form is np.float32:  # which rounds differences of numbers that tie in float64
+            sets = [form(X) for X in sets]
+        expected = fastfs.disc(sets, **options)
+        found = fastfs.disc([form(X[:, order]) for X in sets], **options)
+        tolerance = 1e-9 * expected.scores.max()
+        np.testing.assert_allclose(expected.scores[70:], expected.scores[copied], rtol=0, atol=tolerance)
+        np.testing.assert_allclose(found.significance, expected.significance, rtol=0, atol=1e-7)
+        place = np.argsort(order)
+        np.testing.assert_allclose(found.scores[place[70:]], found.scores[place[copied]], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", TIED)
+def test_ties_agree_with_the_oracle(kind):
+    for seed in range(4):
+        sets, _, _ = tied_sets(kind, seed)
+        for K in (4, 10):
+            options = {"graph": "knn", "n_components": 4, "bandwidth_neighbors": 12, "n_neighbors": K, "n_vectors": 4}
+            found = fastfs.disc(sets, **options)
+            expected = oracle.disc([oracle.affinity(X, k=12, n_neighbors=K) for X in sets], d=4)
+            for s in range(2):
+                np.testing.assert_allclose(found.significance[s], expected.sigma[s][:4], rtol=0, atol=SIGMA)
+
+
+@pytest.mark.filterwarnings("ignore:an eigensolver gave up")
+def test_more_ties_than_a_graph_holds():
+    """1200 copies would have 1.4 million entries, so the lowest columns win; 900 are all neighbours of each other."""
+    sets = [np.random.default_rng(s).normal(size=(20, 1300)) for s in range(2)]
+    for X in sets:
+        X[:, :1200] = X[:, [0]]
+    options = {"graph": "knn", "n_components": 3, "bandwidth_neighbors": 5, "n_neighbors": 9}
+    for first, n_entries in ((0, 9), (300, 899)):
+        with pytest.warns(fastfs.DataWarning, match="5 copies or more"):
+            found = fastfs.disc([X[:, first:] for X in sets], **options)
+        assert np.isfinite(found.scores).all()
+        assert n_entries < np.diff(found.graphs[0].indptr)[1199 - first] <= n_entries + 200
+        if first > 0:
+            np.testing.assert_allclose(found.scores[:900], found.scores[0], rtol=1e-7)
+
+
 def test_sets_in_another_order():
     sets = three_sets()
     options = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}

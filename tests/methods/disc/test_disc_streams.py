@@ -62,6 +62,17 @@ def test_products_give_the_fit_in_memory(graph, form):
     np.testing.assert_array_equal(found.classes_, ["a", "b", "c"])
 
 
+def test_copies_have_equal_scores():
+    """Products of columns that are copies have the same sums, so both are among the nearest of a feature or none."""
+    counts = RNG.poisson(2.0, size=(N, P)).astype(float)
+    for table in (X.copy(), counts):
+        table[:, 40:50] = table[:, :10]
+        found = streamed(blocks(table), graph="knn")
+        assert found.algorithm_ == "sums"
+        np.testing.assert_allclose(found.scores_[40:50], found.scores_[:10], rtol=0, atol=1e-9 * found.scores_.max())
+        assert_same(found, DiSC(graph="knn", **HOW).fit(table, Y))
+
+
 def test_products_give_the_oracle():
     graphs = [oracle.affinity(X[c == Y], k=5) for c in "abc"]
     found = streamed(blocks(sp.csr_matrix(X)), graph="dense")

@@ -1,0 +1,15 @@
+// Which distances are equal, whatever rounding makes of them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace fastfs::core {
+
+// Distances closer to each other than this share of them are equal. The rounding of sums in double is below it (some
+// 1e-13 for 1e6 terms), and two distances of numbers that aren't whole hardly ever are so close.
+constexpr double kTie = 1e-10;
+
+inline bool equal_distances(double a, double b) { return std::abs(a - b) <= kTie * std::max(a, b); }
+
+}  // namespace fastfs::core
