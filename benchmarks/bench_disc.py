@@ -1,12 +1,12 @@
 """DiSC: `fastfs.disc` against the public algorithm in plain NumPy, and whole fits of wide data.
 
-    python -m benchmarks.bench_disc [--repeats 3] [--large] [--choice]
+    python -m benchmarks.bench_disc [--repeats 3] [--large] [--choice] [--copies]
 
 The public program (tests/reference/disc.py has its algorithm) takes all eigenvectors of the random walk by `eig`, forms
 the projector with an inverse, and takes a full SVD. The floor of a whole fit on the neighbour graph is that of the
 neighbours alone (see bench_neighbors): half of the product of all pairs of features, a set. --large adds 50,000
 features. --choice compares the two graphs alone: rankings on real data if FASTFS_TEST_DATA names their folder, and
-the times that decide for how many features graph="auto" is dense.
+the times that decide for how many features graph="auto" is dense. --copies compares scores of equal features alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -118,16 +119,45 @@ def agreement(report: Report, folder: Path) -> None:
             report.row(f"of the {best} best in both", float(both.sum()) / best)
 
 
+def copies(report: Report, tables: int = 20) -> None:
+    """Scores of features and of their copies on the neighbour graph, where either may be the last neighbour."""
+    report.heading("copies of 8 of 90 features, two sets of 20 samples, K = 10: scores of the copies")
+    draws: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+        "numbers": lambda rng: rng.normal(size=(40, 90)),
+        "counts": lambda rng: rng.poisson(2.0, size=(40, 90)),
+        "bits": lambda rng: rng.integers(0, 2, size=(40, 90)),
+    }
+    for name, draw in draws.items():
+        apart, times = [], []
+        for seed in range(tables):
+            rng = np.random.default_rng(seed)
+            X, copied = draw(rng), rng.choice(90, 8, replace=False)
+            X, order = np.hstack([X, X[:, copied]]).astype(float), rng.permutation(98)
+            model = fastfs.DiSC(n_components=6, bandwidth_neighbors=10, n_neighbors=10, graph="knn")
+            scores = np.empty(98)
+            scores[order] = model.fit(X[:, order], np.arange(40) % 2).scores_
+            one, other = scores[90:], scores[copied]
+            apart.append(float(np.abs(one - other).max() / np.abs(scores).max()))
+            times.append(float(np.max(np.maximum(one, other) / np.minimum(one, other))))
+        report.row(f"{name}: largest difference, of the largest score", max(apart), at_most=1e-9)
+        report.row(f"{name}: tables with other scores", f"{sum(a > 1e-9 for a in apart)} of {tables}")
+        report.row(f"{name}: largest ratio", f"{max(times):.3f}")
+
+
 def main() -> int:
     """Run all."""
     parser = argparse.ArgumentParser(description="DiSC's times")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--choice", action="store_true", help="only dense against knn, for both times and rankings")
+    parser.add_argument("--copies", action="store_true", help="only the scores of copies of features")
     parser.add_argument("--large", action="store_true", help="50,000 features, too")
     options = parser.parse_args()
     harness.machine()
     warnings.simplefilter("ignore", fastfs.DataWarning)  # noise has small gaps and flat tails
     report = Report()
+    if options.copies:
+        copies(report)
+        return report.finish()
     if options.choice:
         if "FASTFS_TEST_DATA" in os.environ:
             agreement(report, Path(os.environ["FASTFS_TEST_DATA"]))

@@ -118,11 +118,12 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
     for (const bool far : {false, true}) {
         if (far && !options_.far) break;
         // What is as far as the bound is neither near nor far.
-        const double bound = far ? moments.mean + band : moments.mean - band, rounding = tolerance(moments.mean, band);
+        const double bound = far ? moments.mean + band : moments.mean - band, rounding = tolerance(moments.mean, band),
+                     limit = far ? bound + rounding : bound - rounding;
         const std::int64_t first_group = far ? n_groups_ / 2 : 0;
         for (std::int64_t j = 0; j < n_samples_; ++j) {
             const double d = distances[j], w = weights_[at(j)];
-            if (j == n || !(far ? d > bound + rounding : d < bound - rounding)) continue;
+            if (j == n || !(far ? d > limit : d < limit)) continue;
             double strength = w;
             if (options_.method == FASTFS_SWRF) {
                 strength *= 2 / (1 + std::exp(-std::min(4 * std::abs(d - bound) / unit, 50.0))) - 1;
