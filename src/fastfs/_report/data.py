@@ -38,6 +38,8 @@ class Data:
         The path that was read; None for arrays.
     rows : ndarray of shape (n_samples,), optional
         The place of each sample among those of the file; default: all of these in their order.
+    matching : str
+        How the lines of a file of labels were matched with the samples; empty without one.
     """
 
     X: Any
@@ -47,6 +49,7 @@ class Data:
     design_names: dict[str, str] = field(default_factory=dict)
     source: str | None = None
     rows: Array | None = None
+    matching: str = ""
 
     @classmethod
     def read(
@@ -70,9 +73,9 @@ class Data:
         if classes:
             table = io.keep_classes(table, classes)
         names = {word: name for word, name in (("blocks", blocks), ("groups", groups)) if name is not None}
-        design = design_of(table.annotations, blocks, groups, covariates)
+        design = design_of(table.annotations, blocks, groups, [*covariates, *table.covariates])
         checked = cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
-        return replace(checked, rows=table.rows)
+        return replace(checked, rows=table.rows, matching=table.matching)
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
@@ -116,6 +119,7 @@ class Data:
         n_missing, n_constant = self._look()
         return {
             "n_samples": self.X.shape[0],
+            "matching": self.matching,
             "n_features": self.X.shape[1],
             "n_missing": n_missing,
             "n_constant": n_constant,

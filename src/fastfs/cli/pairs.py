@@ -187,6 +187,7 @@ def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> d
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,
+        "matching": data.table.matching,
         "n_samples": data.table.X.shape[0],
         "n_features": data.table.X.shape[1],
         "classes": samples_of_classes(data.table.y),
@@ -198,7 +199,8 @@ def _conclude(compared: str, found: "Found", data: Data, written: list[str]) -> 
     of_each = ", ".join(f"{name}: {count}" for name, count in samples_of_classes(data.table.y).items())
     tested = f"; {summary(found)}" if found.pvalue is not None else ""
     sentence = f"{compared} of {data.table.X.shape[0]} samples ({of_each}){tested}"
-    say("; ".join([sentence, *written]) + ".")
+    matched = [data.table.matching] if data.table.matching else []
+    say("; ".join([sentence, *matched, *written]) + ".")
 
 
 def _draw(path: Path, found: "fastfs.DifferentialCorrelation", data: Data, top: int) -> None:

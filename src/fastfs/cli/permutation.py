@@ -47,7 +47,7 @@ class DesignOptions:
         """The arguments of tests."""
         from fastfs._inference.design import design_of
 
-        return design_of(table.annotations, self.blocks, self.groups, self.covariate or [])
+        return design_of(table.annotations, self.blocks, self.groups, [*(self.covariate or []), *table.covariates])
 
 
 @dataclass(frozen=True)

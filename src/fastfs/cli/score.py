@@ -46,6 +46,8 @@ class Input:
     label: Annotated[
         str | None,
         typer.Option(
+            "--label",
+            "--pheno-name",
             metavar="COLUMN",
             help="The column of the labels: of FILE, of obs in H5AD, or of the file of --labels; with --transpose, "
             "their row; in NPZ, their array (if not given: y).",
@@ -54,8 +56,37 @@ class Input:
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Labels that stand apart: text, one a line, or with --label a table with header."
+            "--labels",
+            "--pheno",
+            metavar="FILE",
+            help="Labels that stand apart: text, one per line, or a table with header whose lines are matched with the "
+            "samples by name; a phenotype file of PLINK by FID and IID.",
         ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of --labels that names the samples. Default: found by itself."),
+    ] = None
+    match: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANGE",
+            help="Undo a change of names before they are compared: r-names, padding, suffix, case or spaces.",
+        ),
+    ] = None
+    by_order: Annotated[
+        bool, typer.Option("--by-order", help="The lines of --labels stand in the order of the samples.")
+    ] = False
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out samples without a label or another value that is used.")
+    ] = False
+    covar: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A file of covariates, matched as --labels; as --covariate for each column."),
+    ] = None
+    covar_names: Annotated[
+        str | None,
+        typer.Option("--covar-names", "--covar-name", metavar="A,B,...", help="Columns of --covar. Default: all."),
     ] = None
     classes: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Keep the samples of these classes only. Default: all.")
@@ -83,6 +114,18 @@ class Input:
             help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
         ),
     ] = None
+
+    def matching(self) -> dict[str, Any]:
+        """Return the parameters of `read_table` that match lines of other files with the samples."""
+        found: dict[str, Any] = {
+            "key": self.key,
+            "match": self.match,
+            "by_order": self.by_order,
+            "drop_missing": self.drop_missing,
+        }
+        found["covar"] = None if self.covar is None else str(self.covar)
+        found["covar_names"] = None if self.covar_names is None else names(self.covar_names, "--covar-names")
+        return {name: value for name, value in found.items() if value}
 
 
 @dataclass(frozen=True)
@@ -170,6 +213,8 @@ def score(
     targets = _targets(chosen, source, samples)
     _check_annotations(chosen, scorer, samples, targets)
     permuting.check(chosen, design, bool(targets), samples.weights is not None)
+    if source.covar is not None and permuting.permutations is None:
+        raise ValueError("--covar is for p-values: add --permutations auto, or a number")
     with progress(f"reading {source.file.name}") as report:
         data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
@@ -252,7 +297,8 @@ def _check_outputs(method: Method, source: Input, output: Output) -> None:
 
 def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[str]]]) -> None:
     """Refuse files that aren't given a name of the right ending, are an input, or need a package that is missing."""
-    inputs = [io.resolved(path) for path in (source.file, source.labels, source.feature_names) if path is not None]
+    read = (source.file, source.labels, source.covar, source.feature_names)
+    inputs = [io.resolved(path) for path in read if path is not None]
     written = [(target, understood) for target, understood in endings if target is not None]
     for target, understood in written:
         io.check_output(target, understood)
@@ -292,6 +338,7 @@ def read(
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
     reading |= {"ignore": source.ignore, "transpose": source.transpose}
     reading |= {"feature_names": source.feature_names, "layer": source.layer, "mod": source.mod}
+    reading |= source.matching()
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading, max_memory=max_memory or Run().available())
@@ -339,7 +386,8 @@ def _write(
     about: dict[str, Any] = {"method": method.word}
     about |= {name: value for name, value in options.items() if value is not None}
     about |= {"parameters": _findings.parameters(selector), "version": fastfs.__version__}
-    about |= {"source": data.table.source, "reading": data.reading, "n_samples": n_samples, "n_features": n_features}
+    about |= {"source": data.table.source, "reading": data.reading, "matching": data.table.matching}
+    about |= {"n_samples": n_samples, "n_features": n_features}
     about |= {"classes": samples_of} | _findings.form(selector) | _findings.rules(selector)
     about |= {"permutations": test.about()} if test else {}
     pairs = _findings.pairs(selector, names)
@@ -385,4 +433,5 @@ def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, in
         how += f" and kept {np.count_nonzero(removed_at == 0)}"
     n_samples, n_features = data.table.X.shape
     title = _findings.title(method, selector)
-    return f"{title} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}"
+    matched = f"; {data.table.matching}" if data.table.matching else ""
+    return f"{title} scored {n_features} features of {n_samples} samples ({', '.join(of_each)}){how}{matched}"

@@ -5,10 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fastfs._inputs.source import Source
-from fastfs.io._cells import as_labels
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
 from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_of
@@ -118,7 +116,7 @@ def _joined(obs: Any, common: Any) -> Any:
     return obs.join(common[others])
 
 
-def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, np.ndarray]:
+def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, SampleColumn]:
     columns = [str(name) for name in obs.columns]
     if wanted.has_labels and wanted.label is None:
         needed = f"'{path}' needs a label column: choose one of obs with "
@@ -132,5 +130,5 @@ def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, np.ndarray]:
                 f"'{path}' lists the column '{name}' of obs {columns.count(name)} times: remove the others"
             )
         values = obs[name].astype(object).where(obs[name].notna(), None).tolist()
-        found[name] = as_labels(values, f"'{name}' in obs of '{path}'")
+        found[name] = SampleColumn(values, f"'{name}' in obs of '{path}'")
     return found

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,15 +84,63 @@ def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequen
     return TableError(found, *_advice(wrong, cells[position], False))
 
 
-def as_labels(labels: Sequence[Any], where: str, samples: Sequence[str] | None = None) -> np.ndarray:
-    """Labels as an array: numbers or bools that the file has as such, text that is nothing but integers, or text.
+@dataclass(frozen=True)
+class SampleColumn:
+    """Labels, or another column about the samples, as a file has it.
+
+    Parameters
+    ----------
+    cells : sequence
+        A cell for each sample: text, or what the file has in place of text.
+    where : str
+        The column in words, for errors.
+    samples : sequence of str, optional
+        The columns of the file that hold the samples, if these are columns.
+    missing_codes : tuple of str
+        Cells that stand for a missing value besides the usual ones. With any, samples without a value are left out.
+    """
+
+    cells: Sequence[Any] | np.ndarray
+    where: str
+    samples: Sequence[str] | None = None
+    missing_codes: tuple[str, ...] = ()
+
+    def is_missing(self) -> np.ndarray:
+        """Return which cells are missing."""
+        if isinstance(self.cells, np.ndarray):
+            is_float = self.cells.dtype.kind == "f"
+            return np.isnan(self.cells) if is_float else np.zeros(len(self.cells), bool)
+        return np.array([_is_missing(cell) or cell in self.missing_codes for cell in self.cells], bool)
+
+    def require_no_missing(self) -> None:
+        """Raise an error that names the first sample whose cell is missing."""
+        missing = np.flatnonzero(self.is_missing())
+        if len(missing):
+            sample = int(missing[0])
+            place = f"row {sample} (0-based)" if self.samples is None else f"column '{self.samples[sample]}'"
+            more = f", and in {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise TableError(
+                f"{self.where} has no value in {place}{more}: fill it in, or leave such samples out with ",
+                Parameter("drop_missing", True),
+            )
+
+    def of(self, kept: np.ndarray) -> np.ndarray:
+        """Return the values of the samples that are kept."""
+        if isinstance(self.cells, np.ndarray):
+            values: np.ndarray = self.cells[kept]
+            return values
+        return _as_labels([self.cells[sample] for sample in kept])
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell or (isinstance(cell, str) and cell in _MISSING)
+
+
+def _as_labels(labels: Sequence[Any]) -> np.ndarray:
+    """Return labels as an array: numbers or bools that the file has as such, text that is integers, or text.
 
     Text such as 01 or 1.0 stays text, so that no two classes become one.
     """
-    for sample, label in enumerate(labels):
-        if label is None or label != label or (isinstance(label, str) and label in _MISSING):
-            place = f"row {sample} (0-based)" if samples is None else f"column '{samples[sample]}'"
-            raise ValueError(f"{where} has no value in {place}: fill it in, or leave the sample out")
     if all(isinstance(label, bool) for label in labels):
         return np.array(labels, dtype=bool)
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):

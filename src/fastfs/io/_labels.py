@@ -1,71 +1,169 @@
 """Labels, and other columns about samples, in a file of their own."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
+from fastfs._types import Integers
+from fastfs.io._cells import SampleColumn
+from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
+from fastfs.io._expand import TEXT_BYTES, Held
+from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
+from fastfs.io._text import open_table, open_text, read_lines, stripped
 
-from fastfs._machine.run import warn
-from fastfs.io._cells import as_labels
-from fastfs.io._errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
-from fastfs.io._layout import Content
-from fastfs.io._text import open_table, read_lines, stripped
+# PLINK's codes for a missing value, besides those that every table may have; 0 is one if all others are 1 and 2.
+_PLINK_MISSING = ("-9",)
 
 
-def read_labels(
-    path: Path, label: str | None, annotations: Sequence[str], content: Content, data: Path, budget: int | None
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The label and the annotations of each sample of `content`, which was read from `data`."""
-    others: dict[str, list[str]] = {}
-    if label is None:
-        rows = read_lines(path, budget)
+def read_label(
+    path: Path,
+    label: str | None,
+    annotations: Sequence[str],
+    samples: Samples,
+    rule: MatchRule,
+    budget: int | None,
+) -> tuple[str, dict[str, SampleColumn], str]:
+    """Read the label and annotations of the samples from a file.
+
+    Parameters
+    ----------
+    label : str or None
+        None: the only column that doesn't name the samples; of PLINK's files, the first one.
+
+    Returns
+    -------
+    label : str
+    columns : dict of str to SampleColumn
+    how : str
+        How lines were matched with samples.
+    """
+    file = _read(path, label, samples, budget)
+    if len(file.header) == 1 and label is None:
+        labels = file.column(0)
         if annotations:
             message = f"'{path}' must be a table with the column '{annotations[0]}': choose its labels with "
             raise TableError(message, Parameter("label"))
-        for row in rows:
-            if len(row) > 1:
-                found = f"'{path}' has the columns {some_of(rows[0])}: choose one of them with "
-                raise TableError(found, Parameter("label"))
-        labels = [row[0] for row in rows]
-    else:
-        with open_table(path, "samples", budget) as (header, lines):
-            for name in (label, *annotations):
-                if name not in header:
-                    raise unknown("column", name, header, path)
-            rows = [stripped(row) for row in lines]
-        if header.index(label) > 0:
-            rows = _by_name(rows, content.sample_names, path, data)
-        labels = [row[header.index(label)] for row in rows]
-        others = {name: [row[header.index(name)] for row in rows] for name in annotations}
-    n_samples, n_features = content.X.shape
-    if len(labels) != n_samples:
         hint: list[str | Parameter] = []
-        if len(labels) == n_samples + 1 and label is None:
+        if len(labels) == samples.n + 1:
             hint = [f"; if '{short(labels[0])}' is the name of the column, add ", Parameter("label", short(labels[0]))]
-        elif len(labels) == n_features:
-            hint = ["; are its features in rows? Then add ", TRANSPOSE, ", or leave it out if it's there"]
-        raise TableError(f"'{path}' has {len(labels)} labels for the {n_samples} samples of '{data}'", *hint)
-    y = as_labels(labels, f"'{path}'" if label is None else f"Column '{label}' of '{path}'")
-    return y, {name: as_labels(values, f"Column '{name}' of '{path}'") for name, values in others.items()}
+        require_length(len(labels), path, samples, *hint)
+        return "label", {"label": SampleColumn(labels, f"'{path}'")}, "by order"
+    _require_columns(file, [*([] if label is None else [label]), *annotations])
+    matching = match_samples(file, samples, label, annotations, rule)
+    if label is None:
+        others = [name for name in _other_columns(file, matching.keys, samples) if name not in annotations]
+        if not others or (len(others) > 1 and not _is_plink(file, samples)):
+            found = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
+            raise TableError(found, Parameter("label"))
+        label = others[0]
+    return label, _columns(file, [label, *annotations], matching.lines, samples), matching.how
 
 
-def _by_name(rows: list[list[str]], samples: list[str] | None, path: Path, data: Path) -> list[list[str]]:
-    """The rows whose first cells are the names of the samples, in their order; all rows if none has such a name."""
-    if samples is None:
-        return rows
-    row_of = {row[0]: row for row in rows}
-    if row_of.keys().isdisjoint(samples):
-        message = f"the first column of '{path}' names no sample of '{data}' (it has {some_of([*row_of])}, not "
-        warn([message + f"{some_of(samples)}): its lines count in order"])
-        return rows
-    missing = next((name for name in samples if name not in row_of), None)
-    if missing is not None:
-        raise ValueError(
-            f"'{path}' names samples of '{data}' in its first column, but not '{short(missing)}': add it, or remove "
-            "that column if the labels count in order"
-        )
-    if len(row_of) < len(rows):
-        name = Counter(row[0] for row in rows).most_common(1)[0][0]
-        raise ValueError(f"'{path}' has the sample '{short(name)}' more than once in its first column")
-    return [row_of[name] for name in samples]
+def read_covariates(
+    path: Path, names: Sequence[str], samples: Samples, rule: MatchRule, budget: int | None
+) -> tuple[dict[str, SampleColumn], str]:
+    """Read columns about the samples from a file, by default all but their names, and say how lines were matched."""
+    file = _read(path, names[0] if names else None, samples, budget)
+    _require_columns(file, names)
+    matching = match_samples(file, samples, None, names, rule)
+    names = names or _other_columns(file, matching.keys, samples)
+    if not names:
+        raise ValueError(f"'{path}' has no column besides the names of the samples: expected covariates")
+    return _columns(file, names, matching.lines, samples), matching.how
+
+
+def _require_columns(file: SampleFile, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in file.header:
+            raise unknown("column", name, file.header, file.path)
+
+
+def _is_plink(file: SampleFile, samples: Samples) -> bool:
+    return samples.families is not None and _has_plink_names(file.header)
+
+
+def _other_columns(file: SampleFile, keys: Sequence[str], samples: Samples) -> list[str]:
+    """Return the columns that don't name the samples."""
+    is_plink = _is_plink(file, samples)
+    return [name for name in file.header if name not in keys and not (is_plink and _is_plink_name(name))]
+
+
+def _columns(file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples) -> dict[str, SampleColumn]:
+    """Return columns with a cell for each sample, None if the file has no line for it."""
+    columns = {}
+    for name in dict.fromkeys(names):
+        j = file.header.index(name)
+        cells = [file.lines[line][j] if line >= 0 else None for line in lines.tolist()]
+        codes = _codes(file.column(j)) if _is_plink(file, samples) else ()
+        columns[name] = SampleColumn(cells, f"Column '{name}' of '{file.path}'", None, codes)
+    return columns
+
+
+def _codes(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return PLINK's codes for missing values of a column."""
+    values = set(cells).difference(_PLINK_MISSING, ("NA", "nan", "NaN"))
+    return (*_PLINK_MISSING, "0") if values == {"0", "1", "2"} else _PLINK_MISSING
+
+
+def _is_plink_name(name: str) -> bool:
+    return name.lstrip("#").upper() in ("FID", "IID")
+
+
+def _has_plink_names(header: Sequence[str]) -> bool:
+    return any(name.lstrip("#").upper() == "IID" for name in header)
+
+
+def _read(path: Path, label: str | None, samples: Samples, budget: int | None) -> SampleFile:
+    """Read the file; a first line that holds the name of a sample is no header."""
+    is_plink = samples.families is not None and not path.name.lower().endswith((".csv", ".csv.gz"))
+    if is_plink:
+        rows = _read_spaced(path, budget)
+        if not rows:
+            raise ValueError(f"'{path}' is empty: expected a table of FID, IID and phenotypes")
+        header = rows[0]
+        if samples.families is not None and samples.individuals is not None and not _has_plink_names(header):
+            pairs = set(zip(samples.families, samples.individuals, strict=True))
+            if len(header) > 2 and any((line[0], line[1]) in pairs for line in rows[:3] if len(line) > 1):
+                header = ["FID", "IID", *(f"PHENO{k}" for k in range(1, len(header) - 1))]
+                return SampleFile(path, header, _of_length(rows, len(header), path, 1))
+        if _has_plink_names(header) or label is not None:
+            if len(rows) < 2:
+                raise ValueError(f"'{path}' has a header but no samples below it")
+            return SampleFile(path, header, _of_length(rows[1:], len(header), path, 2))
+    if label is not None:
+        with open_table(path, "samples", budget) as (header, lines):
+            return SampleFile(path, header, [stripped(row) for row in lines])
+    rows = read_lines(path, budget)
+    names = set(samples.names or ())
+    if rows and len(rows[0]) > 1:
+        if any(cell in names for cell in rows[0]):
+            header = [f"column {j}" for j in range(len(rows[0]))]
+            return SampleFile(path, header, _of_length(rows, len(header), path, 1))
+        with open_table(path, "samples", budget) as (header, lines):
+            return SampleFile(path, header, [stripped(row) for row in lines])
+    for row in rows:
+        if len(row) > 1:
+            raise TableError(f"'{path}' has the columns {some_of(row)}: choose one of them with ", Parameter("label"))
+    return SampleFile(path, [""], rows)
+
+
+def _read_spaced(path: Path, budget: int | None) -> list[list[str]]:
+    """Return the lines of a file whose cells stand between tabs, if its first line has one, or else white space."""
+    with open_text(path, budget) as file:
+        has_tabs = "\t" in next(file, "")
+    if has_tabs:
+        return read_lines(path, budget, "\t")
+    held, lines = Held(path, budget), []
+    with open_text(path, budget) as file:
+        for line in file:
+            if cells := line.split():
+                held.add(TEXT_BYTES * len(cells))
+                lines.append(cells)
+    return lines
+
+
+def _of_length(rows: list[list[str]], n_cells: int, path: Path, first_line: int) -> list[list[str]]:
+    for line, row in enumerate(rows):
+        if len(row) != n_cells:
+            wrong = f"line {line + first_line} of '{path}' has {len(row)} values"
+            raise ValueError(f"{wrong}, but its first line {n_cells}")
+    return rows

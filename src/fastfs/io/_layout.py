@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 
 # Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
@@ -34,6 +33,7 @@ class Wanted:
     mod: str | None
     budget: int | None  # bytes; None: the machine's
     most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
+    key: str | None = None  # a column of names of the samples, which a file of labels has too
 
     @property
     def aside(self) -> list[str]:
@@ -48,7 +48,9 @@ class Content:
     X: Any
     feature_names: list[str]
     sample_names: list[str] | None = None
-    aside: dict[str, np.ndarray] = field(default_factory=dict)  # by name, with a value for each sample
+    aside: dict[str, SampleColumn] = field(default_factory=dict)  # by name
+    families: list[str] | None = None  # PLINK's identifiers: of families, and of samples within these
+    individuals: list[str] | None = None
 
 
 def feature_columns(
@@ -73,7 +75,9 @@ def feature_columns(
                 "or tabs between its columns?"
             )
         raise unknown("column", name, header, path)
-    if not index and header[0] in _ROW_NAMES:
+    if wanted.key in header:
+        index = [header.index(wanted.key)]
+    elif not index and header[0] in _ROW_NAMES:
         index = [0]
     index = [j for j in index if header[j] not in wanted.aside]
     names_at = index[0] if index else 0 if header[0] in wanted.ignore else None

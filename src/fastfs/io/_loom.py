@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.source import Source
-from fastfs.io._cells import as_labels
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_no_transpose
@@ -61,7 +61,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
         raise ValueError(f"'{path}' has no samples")
     named = features_by_name(names, ids or names)
     keep = features_of(named, wanted.ignore, path, "feature")
-    of_samples = {name: as_labels(found, f"Column attribute '{name}' of '{path}'") for name, found in values.items()}
+    of_samples = {name: SampleColumn(found, f"Column attribute '{name}' of '{path}'") for name, found in values.items()}
     return Content(columns_of(loaded, keep), [named[j] for j in keep], cells, of_samples)
 
 

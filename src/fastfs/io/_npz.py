@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import unknown
 from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
@@ -55,8 +56,6 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
                     f"Array '{name}' of '{path}' must have a value for each of the {X.shape[0]} samples of X, but has "
                     f"the shape {values.shape}"
                 )
-            if values.dtype.kind == "f" and np.isnan(values).any():
-                raise ValueError(f"Array '{name}' of '{path}' is NaN in row {np.isnan(values).argmax()} (0-based)")
         # Any other label array than y has classes of its own.
         if wanted.label == "y" and "class_names" in archive.files:
             class_names, y = array("class_names"), of_samples["y"]
@@ -74,5 +73,11 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             names = [str(name) for name in stored]
         if len(names) != n_features:
             raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
+        samples = None
+        if "sample_names" in archive.files:
+            samples = [str(name) for name in array("sample_names").ravel()]
+            if len(samples) != X.shape[0]:
+                raise ValueError(f"'{path}' has {len(samples)} sample_names for the {X.shape[0]} rows of X")
     keep = features_of(names, wanted.ignore, path, "feature")
-    return Content(columns_of(X, keep), [names[j] for j in keep], None, of_samples)
+    aside = {name: SampleColumn(values, f"Array '{name}' of '{path}'") for name, values in of_samples.items()}
+    return Content(columns_of(X, keep), [names[j] for j in keep], samples, aside)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, column_of_kind, numbers, row_not_numeric
+from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers, row_not_numeric
 from fastfs.io._errors import one_line, short
 from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
@@ -51,7 +51,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
                 raise column_of_kind(path, header[j], f"categories, such as {short(cell)!r}") from None
             raise column_not_numeric(path, header[j], error.position, text(j)[error.position], j == 0) from None
     of_samples = {
-        name: as_labels(table.column(header.index(name)).to_pylist(), f"Column '{name}' of '{path}'")
+        name: SampleColumn(table.column(header.index(name)).to_pylist(), f"Column '{name}' of '{path}'")
         for name in wanted.aside
     }
     return Content(X, [header[j] for j in keep], None if names_at is None else text(names_at), of_samples)
@@ -87,7 +87,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
             ]
             raise row_not_numeric(path, names[error.position], samples, [cells[i] for i in keep], k) from None
     of_samples = {
-        name: as_labels([table.column(j)[aside[name]].as_py() for j in keep], f"Row '{name}' of '{path}'", samples)
+        name: SampleColumn([table.column(j)[aside[name]].as_py() for j in keep], f"Row '{name}' of '{path}'", samples)
         for name in wanted.aside
     }
     return Content(X, names, samples, of_samples)

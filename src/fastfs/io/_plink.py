@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fastfs._machine.run import warn
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, short, unknown
 from fastfs.io._files import check_input, naming
 from fastfs.io._genotypes import MAGIC, Genotypes, is_position, map_bits
@@ -128,10 +129,20 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
             genotypes = genotypes[known]
         phenotype = genotypes.phenotype
         is_whole = bool(np.all(phenotype == np.floor(phenotype)))
-        of_samples[PHENOTYPE] = phenotype.astype(np.int64) if is_whole else phenotype
+        values = phenotype.astype(np.int64) if is_whole else phenotype
+        of_samples[PHENOTYPE] = SampleColumn(values, f"the phenotype of '{path}'")
     names = _unique_names(genotypes)
     keep = features_of(names, wanted.ignore, path, "SNP")
-    return Content(columns_of(genotypes, keep), [names[j] for j in keep], genotypes.samples.tolist(), of_samples)
+    identifiers = [row[:2] for row in _lines(path.with_suffix(".fam"), 6, _FAM)]
+    families, individuals = zip(*[identifiers[row] for row in genotypes.rows.tolist()], strict=True)
+    return Content(
+        columns_of(genotypes, keep),
+        [names[j] for j in keep],
+        genotypes.samples.tolist(),
+        of_samples,
+        families=list(families),
+        individuals=list(individuals),
+    )
 
 
 def _unique_names(genotypes: Genotypes) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, column_of_kind, numbers
+from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers
 from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs.io._expand import Bounded
 from fastfs.io._layout import (
@@ -200,7 +200,7 @@ def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Conte
     if len(names) != X.shape[0] or any(len(cells) != X.shape[1] for cells in of_samples.values()):
         raise ValueError(f"'{path}' is damaged: its names or its colData don't fit the assay '{name}' of {X.shape}")
     keep = features_of(names, wanted.ignore, path, "feature")
-    found_labels = {name: as_labels(cells, f"'{name}' in colData of '{path}'") for name, cells in of_samples.items()}
+    found_labels = {name: SampleColumn(cells, f"'{name}' in colData of '{path}'") for name, cells in of_samples.items()}
     return Content(columns_of(as_matrix(X.T, path), keep), [names[j] for j in keep], samples, found_labels)
 
 
@@ -274,7 +274,7 @@ def _read_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
     if not X.shape[0]:
         raise ValueError(f"'{path}' has no samples")
     of_samples = {
-        name: as_labels(table.cells(header.index(name)), f"Column '{name}' of '{path}'") for name in wanted.aside
+        name: SampleColumn(table.cells(header.index(name)), f"Column '{name}' of '{path}'") for name in wanted.aside
     }
     samples = None if names_at is None else list(map(str, table.cells(names_at)))
     return Content(X, [header[j] for j in keep], samples, of_samples)
@@ -292,5 +292,5 @@ def _read_features(path: Path, wanted: Wanted, table: _Table) -> Content:
     for name in wanted.aside:
         values = X[:, [left_out[name]]]
         cells = (values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
-        of_samples[name] = as_labels(cells, f"Row '{name}' of '{path}'", samples)
+        of_samples[name] = SampleColumn(cells, f"Row '{name}' of '{path}'", samples)
     return Content(columns_of(X, rows), [names[i] for i in rows], samples, of_samples)

@@ -4,14 +4,19 @@ import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from fastfs._machine.run import parse_memory
+import numpy as np
+
+from fastfs._machine.run import parse_memory, warn
+from fastfs._types import Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
+from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
 from fastfs.io._gct import read_gct
-from fastfs.io._labels import read_labels
+from fastfs.io._labels import read_covariates, read_label
 from fastfs.io._layout import Content, Wanted, check_names
 from fastfs.io._loom import read_loom
+from fastfs.io._matching import MatchRule, Samples
 from fastfs.io._mtx import read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._parquet import read_parquet
@@ -63,6 +68,12 @@ def read_table(
     label: str | None = None,
     *,
     labels: str | os.PathLike[str] | None = None,
+    key: str | None = None,
+    match: str | None = None,
+    by_order: bool = False,
+    drop_missing: bool = False,
+    covar: str | os.PathLike[str] | None = None,
+    covar_names: Collection[str] = (),
     annotations: Collection[str] = (),
     ignore: Collection[str] = (),
     transpose: bool = False,
@@ -97,8 +108,25 @@ def read_table(
         name of the label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in
         ``class_names`` if the archive has that array.
     labels : path, optional
-        A text file with the labels, if they stand apart from the features: one a line, or with `label` a table. If the
-        first column of that table holds the sample names, labels are looked up by them, else they count in order.
+        A text file with the labels, if they stand apart from the features: one per line, or a table. Its lines are
+        matched with the samples: by FID and IID if both files are PLINK's; else by the column that holds each sample's
+        name exactly once, whichever column that is; by order if it has no such names at all. Names that don't match are
+        an error.
+    key : str, optional
+        The column of `labels` that names the samples, if several could. A column of this name in the table holds the
+        names on its side, and is not a feature.
+    match : {"r-names", "padding", "suffix", "case", "spaces"}, optional
+        A change of names that is undone before they are compared: R's make.names, zeros in front of numbers, a suffix
+        such as -1, upper and lower case, spaces.
+    by_order : bool
+        The lines of `labels` stand in the order of the samples, whatever names both have.
+    drop_missing : bool
+        Leave out the samples without a label, or without a value of another column that is read. Samples that PLINK's
+        codes call unknown are always left out, with a warning.
+    covar : path, optional
+        A file of covariates beside the labels, whose lines are matched by the same rule.
+    covar_names : collection of str
+        The columns of `covar` to read. Default: all but the names of the samples.
     annotations : collection of str
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
@@ -150,7 +178,7 @@ def read_table(
     path = Path(path)
     endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
     reader = READERS[max(endings, key=len)] if endings else None
-    for source in (path, labels, feature_names):
+    for source in (path, labels, covar, feature_names):
         if source is not None:
             check_input(Path(source))
     if reader is None:
@@ -159,19 +187,63 @@ def read_table(
         if given is not None and reader not in _ONLY_FOR[name]:
             others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
             raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+    rule = MatchRule(key, by_order, match, drop_missing)
+    if labels is None and covar is None and (key is not None or by_order or match is not None):
+        refused = Parameter("key" if key is not None else "by_order" if by_order else "match")
+        raise TableError(refused, " is for a file of labels, which is given with ", Parameter("labels"))
+    if covar is None and covar_names:
+        raise TableError("columns of covariates need a file of them: give it with ", Parameter("covar"))
     budget = None if max_memory is None else parse_memory(max_memory)
     most_bytes = None if budget is None else budget // 4
     names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
+    wanted = Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, key)
     with naming(path):
-        content = reader(path, Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes))
+        content = reader(path, wanted)
     check_names(content, path)
-    if labels is None:
-        assert label is not None  # or the reader would have asked for it
-        y, found = content.aside[label], {name: content.aside[name] for name in annotations}
-    else:
+    names = content.sample_names if any(content.sample_names or ()) else None
+    samples = Samples(path, content.X.shape[0], names, content.families, content.individuals, content.feature_names)
+    columns, told = dict(content.aside), list[str]()
+    if labels is not None:
         with naming(Path(labels)):
-            y, found = read_labels(Path(labels), label, tuple(annotations), content, path, budget)
-    return Table(content.X, y, content.feature_names, str(path), found)
+            label, columns, how = read_label(Path(labels), label, tuple(annotations), samples, rule, budget)
+        told.append(how)
+    assert label is not None  # or the reader would have asked for it
+    used = {name: columns[name] for name in (label, *annotations)}
+    covariates: dict[str, SampleColumn] = {}
+    if covar is not None:
+        with naming(Path(covar)):
+            covariates, how = read_covariates(Path(covar), tuple(covar_names), samples, rule, budget)
+        used |= {name: column for name, column in covariates.items() if name != label}
+        told.append(how)
+    kept = _kept(used, content.X.shape[0], rule, path)
+    values = {name: column.of(kept) for name, column in used.items()}
+    y = values.pop(label) if label not in annotations else values[label]
+    X = content.X if len(kept) == content.X.shape[0] else content.X[kept]
+    matching = ""
+    if told or len(kept) < content.X.shape[0]:
+        matching = f"{len(kept)} of {content.X.shape[0]} samples"
+        if told:
+            matching += " matched " + " and ".join(dict.fromkeys(told))
+    return Table(X, y, content.feature_names, str(path), values, matching, tuple(covariates))
+
+
+def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:
+    """Return the samples that have a value in all columns; others are an error, unless they may be left out."""
+    is_kept = np.ones(n_samples, bool)
+    for name, column in columns.items():
+        missing = column.is_missing()
+        if missing.any() and not (rule.drop_missing or column.missing_codes):
+            column.require_no_missing()
+        if n_missing := int(np.count_nonzero(missing)):
+            if not rule.drop_missing:
+                codes = ", ".join(column.missing_codes)
+                left_out = f"{n_missing} of {n_samples} samples of '{path}' have no value of '{name}' and are left out"
+                warn([f"{left_out}: {codes} and NA mean unknown"])
+            is_kept &= ~missing
+    kept = np.flatnonzero(is_kept)
+    if not len(kept):
+        raise ValueError(f"no sample of '{path}' has a value of {' and '.join(repr(name) for name in columns)}")
+    return kept

@@ -28,6 +28,10 @@ class Table:
         Other columns about the samples, such as donors or batches.
     rows : ndarray of shape (n_samples,), optional
         The place of each sample among those of the file; default: all of these in their order.
+    matching : str
+        How the lines of a file of labels were matched with the samples; empty if the table holds its labels.
+    covariates : tuple of str
+        The annotations that come from a file of covariates.
 
     Examples
     --------
@@ -44,6 +48,8 @@ class Table:
     source: str
     annotations: dict[str, np.ndarray] = field(default_factory=dict)
     rows: np.ndarray | None = None
+    matching: str = ""
+    covariates: tuple[str, ...] = ()
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:

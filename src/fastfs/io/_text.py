@@ -13,7 +13,7 @@ from typing import IO, TextIO
 import numpy as np
 
 from fastfs._machine.run import Run
-from fastfs.io._cells import NotANumber, as_labels, column_not_numeric, numbers, row_not_numeric
+from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, numbers, row_not_numeric
 from fastfs.io._errors import unknown
 from fastfs.io._expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
@@ -47,7 +47,7 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
         for j, found in aside_at:
             found.append(row[j].strip())
     X = np.frombuffer(values).reshape(-1, len(keep))
-    of_samples = {name: as_labels(found, f"Column '{name}' of '{path}'") for name, found in aside.items()}
+    of_samples = {name: SampleColumn(found, f"Column '{name}' of '{path}'") for name, found in aside.items()}
     return Content(X, [header[j] for j in keep], sample_names or None, of_samples)
 
 
@@ -81,7 +81,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
     check_rows(names, aside, header, wanted, path)
     X = np.frombuffer(values).reshape(len(names), len(keep)).T
     of_samples = {
-        name: as_labels(stripped(aside[name]), f"Row '{name}' of '{path}'", sample_names) for name in wanted.aside
+        name: SampleColumn(stripped(aside[name]), f"Row '{name}' of '{path}'", sample_names) for name in wanted.aside
     }
     return Content(X, names, sample_names, of_samples)
 
@@ -123,11 +123,11 @@ def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str
         yield row
 
 
-def read_lines(path: Path, budget: int | None) -> list[list[str]]:
-    """The rows of a text file without a header."""
+def read_lines(path: Path, budget: int | None, separator: str | None = None) -> list[list[str]]:
+    """Return the rows of a text file without a header."""
     held, lines = Held(path, budget), []
     with open_text(path, budget) as file:
-        for _, row in _numbered(file, _separator(path), path):
+        for _, row in _numbered(file, separator or _separator(path), path):
             if row:
                 held.add(TEXT_BYTES * len(row))
                 lines.append(stripped(row))
