@@ -41,7 +41,7 @@ def test_pairs_of_a_file(study, inside):
     counts = [int(np.sum(STATUS[:-1] == status)) for status in (1, 2)]
     assert finished.stderr.splitlines()[-1] == (
         f"Compared 28 pairs of SNPs of 119 samples (1: {counts[0]}, 2: {counts[1]}); p = 0.05 by 19 permutations of "
-        f"{counts[0]} + {counts[1]} samples."
+        f"{counts[0]} + {counts[1]} samples; 1 of 120 samples without a value left out."
     )
     finished = inside(*call, "--out", "p.csv", cwd=study)
     assert finished.stderr.endswith("; wrote 28 pairs to p.csv.\n")

@@ -371,7 +371,9 @@ def test_a_file_as_a_table(tmp_path):
     X = table(9, 4)
     samples = [f"f s{i} 0 0 0 {phenotype}" for i, phenotype in enumerate([1, 2, -9, 1, 0, 2, 1, 2, 1])]
     path = write_plink(tmp_path, X, samples=samples)
-    with pytest.warns(fastfs.DataWarning, match="2 of 9 samples of '.*' have no phenotype, and are left out"):
+    with pytest.warns(
+        fastfs.DataWarning, match="2 of 9 samples of .* no value of 'phenotype' and are left out: -9, .*, 0"
+    ):
         read = read_table(path, ignore=["rs1"])
     known = [0, 1, 3, 5, 6, 7, 8]
     assert (read.y.tolist(), read.feature_names) == ([1, 2, 1, 2, 1, 2, 1], ["rs0", "rs2", "rs3"])
@@ -395,8 +397,43 @@ def test_snps_that_share_a_name_are_told_apart_by_their_place(tmp_path):
     assert read_table(path).feature_names == ["1:10:A:G", "1:20:C:T", "rs7"]
     assert read_plink(path).names.tolist() == [".", ".", "rs7"]
     path = write_plink(tmp_path, table(4, 3), bim=[bim[0], bim[0], bim[2]])
-    with pytest.raises(ValueError, match="2 SNPs '1:10:A:G'"):
+    with pytest.raises(ValueError, match=r"such as '1:10:A:G' .2 features.: .* duplicates='suffix'"):
         read_table(path)
+    assert read_table(path, duplicates="suffix").feature_names == ["1:10:A:G", "1:10:A:G-1", "rs7"]
+    path = write_plink(tmp_path, table(4, 3), bim=["1 a 0 1 A G", "1 a-1 0 1 A G", "1 a 0 1 A G"])
+    assert len(set(read_table(path, duplicates="suffix").feature_names)) == 3
+
+
+def test_words_and_zeros_in_the_last_column_of_fam(tmp_path):
+    X = table(6, 3)
+
+    def write(phenotypes):
+        return write_plink(tmp_path, X, samples=[f"f s{i} 0 0 0 {value}" for i, value in enumerate(phenotypes)])
+
+    path = write(["case", "control", "NA", "case", "control", "-9"])
+    with pytest.warns(fastfs.DataWarning, match="2 of 6 samples"):
+        read = read_table(path)
+    assert (read.y.tolist(), read.X.shape) == (["case", "control", "case", "control"], (4, 3))
+    labels = tmp_path / "labels.txt"
+    labels.write_text("#FID IID status\n" + "".join(f"f s{i} {'uv'[i % 2]}\n" for i in reversed(range(6))))
+    read = read_table(path, labels=labels)
+    assert (read.y.tolist(), read.matching) == ([*"uvuvuv"], "6 of 6 samples matched by FID and IID")
+    path = write(["0", "1", "-9", "0", "1", "1"])
+    with pytest.raises(ValueError, match=r"PLINK takes 0 for unknown: if 0 is a control .* add control_is_0=True"):
+        read_table(path)
+    with pytest.warns(fastfs.DataWarning, match="1 of 6 samples"):
+        assert read_table(path, control_is_0=True).y.tolist() == [0, 1, 0, 1, 1]
+
+
+def test_chromosomes(tmp_path):
+    bim = ["1 a 0 1 A G", "chr2 b 0 1 A G", "23 c 0 1 A G", "X d 0 2 A G"]
+    path = write_plink(tmp_path, table(4, 4), bim=bim)
+    assert read_table(path, chromosomes=["x"]).feature_names == ["c", "d"]
+    assert read_table(path, not_chromosomes=["X", "1"]).feature_names == ["b"]
+    with pytest.raises(ValueError, match="no chromosome 'Y'"):
+        read_table(path, not_chromosomes=["Y"])
+    with pytest.raises(ValueError, match=r"no SNP .* is left"):
+        read_table(path, chromosomes=["1"], not_chromosomes=["1"])
 
 
 def test_the_command_line_ranks_snps(tmp_path, capsys):

@@ -131,8 +131,9 @@ def command(arguments: Mapping[str, Any]) -> str:
         return f"fastfs.report(X, y, {given})"
     words = ["fastfs", "report", arguments["source"]]
     reading = {"label": arguments["label"]} | arguments["reading"]
-    if "classes" in reading:
-        reading["classes"] = _as_csv(reading["classes"])
+    for name in ("classes", "covar_names", "chromosomes", "not_chromosomes"):
+        if name in reading:
+            reading[name] = _as_csv(reading[name])
     for name, value in (reading | plan | {"out": "report.html"}).items():
         for one in value if isinstance(value, list) else [value]:
             if one is not None and one is not False:

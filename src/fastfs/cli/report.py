@@ -1,6 +1,6 @@
 """``fastfs report`` and ``fastfs repeat``."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,9 +70,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
 
     check_files(source, [(path, (path.suffix,)) for path in files_of(options.out)])
     require_packages()
-    reading = {name: value for name, value in asdict(source).items() if value and name not in ("file", "label")}
-    reading |= source.matching()
-    reading |= {name: str(reading[name]) for name in ("labels", "feature_names") if name in reading}
+    reading = source.reading()
     if source.classes is not None:
         reading["classes"] = names(source.classes, "--classes")
     with progress(f"reading {source.file.name}") as bar:

@@ -33,6 +33,10 @@ BARS_AT_MOST = 50
 _CLASSES_SHOWN = 10
 
 
+# Parameters of `read_table` that are lists, in the order of their options.
+_LISTS = ("covar_names", "chromosomes", "not_chromosomes")
+
+
 @dataclass(frozen=True)
 class Input:
     file: Annotated[
@@ -114,18 +118,35 @@ class Input:
             help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
         ),
     ] = None
+    duplicates: Annotated[
+        str,
+        typer.Option(metavar="error|suffix", help="Refuse features that share a name (default), or number them."),
+    ] = "error"
+    chromosomes: Annotated[
+        str | None,
+        typer.Option("--chr", "--chromosomes", metavar="A,B,...", help="Of .bed: SNPs of these chromosomes only."),
+    ] = None
+    not_chromosomes: Annotated[
+        str | None,
+        typer.Option("--not-chr", "--not-chromosomes", metavar="A,B,...", help="Of .bed: all but these chromosomes."),
+    ] = None
+    control_is_0: Annotated[
+        bool,
+        typer.Option("--control-is-0", "--1", help="In PLINK's files 0 is a control and 1 a case; else 1 and 2 are."),
+    ] = False
 
-    def matching(self) -> dict[str, Any]:
-        """Return the parameters of `read_table` that match lines of other files with the samples."""
-        found: dict[str, Any] = {
-            "key": self.key,
-            "match": self.match,
-            "by_order": self.by_order,
-            "drop_missing": self.drop_missing,
-        }
-        found["covar"] = None if self.covar is None else str(self.covar)
-        found["covar_names"] = None if self.covar_names is None else names(self.covar_names, "--covar-names")
-        return {name: value for name, value in found.items() if value}
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `read_table` that differ from their defaults, but for the label."""
+        parameters: dict[str, Any] = {"key": self.key, "match": self.match, "by_order": self.by_order}
+        parameters |= {"drop_missing": self.drop_missing, "control_is_0": self.control_is_0}
+        parameters |= {"ignore": self.ignore, "transpose": self.transpose, "layer": self.layer, "mod": self.mod}
+        parameters |= {"duplicates": None if self.duplicates == "error" else self.duplicates}
+        files = {"labels": self.labels, "covar": self.covar, "feature_names": self.feature_names}
+        parameters |= {name: None if path is None else str(path) for name, path in files.items()}
+        lists = {"--covar-names": self.covar_names, "--chr": self.chromosomes, "--not-chr": self.not_chromosomes}
+        for name, (option, text) in zip(_LISTS, lists.items(), strict=True):
+            parameters[name] = None if text is None else names(text, option)
+        return {name: value for name, value in parameters.items() if value}
 
 
 @dataclass(frozen=True)
@@ -335,10 +356,7 @@ def read(
     max_memory: str | None = None,
 ) -> Data:
     """Return the table, with these columns as targets if there are any; annotations are no features."""
-    reading: dict[str, Any] = {"label": targets[0] if targets else source.label, "labels": source.labels}
-    reading |= {"ignore": source.ignore, "transpose": source.transpose}
-    reading |= {"feature_names": source.feature_names, "layer": source.layer, "mod": source.mod}
-    reading |= source.matching()
+    reading: dict[str, Any] = {"label": targets[0] if targets else source.label} | source.reading()
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading, max_memory=max_memory or Run().available())

@@ -8,10 +8,8 @@ from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
 from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
+from fastfs.io._plink import missing_codes
 from fastfs.io._text import open_table, open_text, read_lines, stripped
-
-# PLINK's codes for a missing value, besides those that every table may have; 0 is one if all others are 1 and 2.
-_PLINK_MISSING = ("-9",)
 
 
 def read_label(
@@ -55,7 +53,7 @@ def read_label(
             found = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
             raise TableError(found, Parameter("label"))
         label = others[0]
-    return label, _columns(file, [label, *annotations], matching.lines, samples), matching.how
+    return label, _columns(file, [label, *annotations], matching.lines, samples, rule.control_is_0), matching.how
 
 
 def read_covariates(
@@ -68,7 +66,7 @@ def read_covariates(
     names = names or _other_columns(file, matching.keys, samples)
     if not names:
         raise ValueError(f"'{path}' has no column besides the names of the samples: expected covariates")
-    return _columns(file, names, matching.lines, samples), matching.how
+    return _columns(file, names, matching.lines, samples, True), matching.how
 
 
 def _require_columns(file: SampleFile, names: Sequence[str]) -> None:
@@ -87,21 +85,18 @@ def _other_columns(file: SampleFile, keys: Sequence[str], samples: Samples) -> l
     return [name for name in file.header if name not in keys and not (is_plink and _is_plink_name(name))]
 
 
-def _columns(file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples) -> dict[str, SampleColumn]:
+def _columns(
+    file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zero_is_known: bool
+) -> dict[str, SampleColumn]:
     """Return columns with a cell for each sample, None if the file has no line for it."""
     columns = {}
     for name in dict.fromkeys(names):
         j = file.header.index(name)
         cells = [file.lines[line][j] if line >= 0 else None for line in lines.tolist()]
-        codes = _codes(file.column(j)) if _is_plink(file, samples) else ()
-        columns[name] = SampleColumn(cells, f"Column '{name}' of '{file.path}'", None, codes)
+        where = f"Column '{name}' of '{file.path}'"
+        codes = missing_codes(file.column(j), where, zero_is_known) if _is_plink(file, samples) else ()
+        columns[name] = SampleColumn(cells, where, None, codes)
     return columns
-
-
-def _codes(cells: Sequence[str]) -> tuple[str, ...]:
-    """Return PLINK's codes for missing values of a column."""
-    values = set(cells).difference(_PLINK_MISSING, ("NA", "nan", "NaN"))
-    return (*_PLINK_MISSING, "0") if values == {"0", "1", "2"} else _PLINK_MISSING
 
 
 def _is_plink_name(name: str) -> bool:

@@ -34,6 +34,9 @@ class Wanted:
     budget: int | None  # bytes; None: the machine's
     most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
     key: str | None = None  # a column of names of the samples, which a file of labels has too
+    chromosomes: frozenset[str] = frozenset()  # of genotypes: these alone, and without the others
+    not_chromosomes: frozenset[str] = frozenset()
+    control_is_0: bool = False  # PLINK's --1
 
     @property
     def aside(self) -> list[str]:
@@ -109,7 +112,6 @@ def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[st
     for name in sorted(wanted.ignore):
         if name not in aside and name not in header:
             raise unknown("row or column", name, [*header, *aside, *names], path)
-    check_unique(names, "rows", path)
     if not names:
         raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
 
@@ -136,7 +138,7 @@ def features_of(names: Sequence[str], left_out: Collection[str], path: Path, wha
     for name in sorted(left_out):
         if name not in present:
             raise unknown(what, name, names, path)
-    check_unique(names, f"{what}s", path)
+    check_unique([name for name in names if name in left_out], f"{what}s", path)
     keep = [j for j, name in enumerate(names) if name not in left_out]
     if not keep:
         raise ValueError(f"'{path}' has no feature column: its columns are {some_of(names)}")
@@ -158,7 +160,29 @@ def check_names(content: Content, path: Path) -> None:
 def check_unique(names: Sequence[str], what: str, path: Path) -> None:
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        advice = "; each needs a name of its own"
-        if path.suffix.lower() in (".h5ad", ".zarr", ".h5mu"):
-            advice += ", as adata.var_names_make_unique() gives them"
-        raise ValueError(f"'{path}' has {count} {what} '{short(name)}'{advice}")
+        raise ValueError(f"'{path}' has {count} {what} '{short(name)}'; each needs a name of its own")
+
+
+def unique_features(names: list[str], duplicates: str, path: Path) -> list[str]:
+    """Return the names of features, each once: with a number behind those that occur again, or raise an error."""
+    if len(set(names)) == len(names):
+        return names
+    counts = Counter(names)
+    if duplicates == "error":
+        repeated = [name for name, count in counts.items() if count > 1]
+        raise TableError(
+            f"'{path}' has {len(repeated)} name{'s' if len(repeated) > 1 else ''} of several features, such as "
+            f"'{short(repeated[0])}' ({counts[repeated[0]]} features): give each another name, or number them with ",
+            Parameter("duplicates", "suffix"),
+        )
+    unique, used = list[str](), set(names)
+    number: Counter[str] = Counter()
+    seen = set[str]()
+    for name in names:
+        new = name
+        while new in seen or (new != name and new in used):
+            number[name] += 1
+            new = f"{name}-{number[name]}"
+        seen.add(new)
+        unique.append(new)
+    return unique

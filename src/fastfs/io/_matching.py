@@ -42,6 +42,7 @@ class MatchRule:
     by_order: bool = False
     match: str | None = None
     drop_missing: bool = False
+    control_is_0: bool = False
 
     def __post_init__(self) -> None:
         if self.match is not None and self.match not in _CHANGES:

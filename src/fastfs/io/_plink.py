@@ -2,12 +2,11 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from fastfs._machine.run import warn
 from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, short, unknown
 from fastfs.io._files import check_input, naming
@@ -39,7 +38,7 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     Returns
     -------
     Genotypes
-        Memory-mapped. Its phenotype is that of .fam, where -9 and NA are NaN, and 0 if all others are 1 and 2.
+        Memory-mapped. Its phenotype is that of .fam, where -9, NA and words are NaN, and 0 if all others are 1 and 2.
 
     Raises
     ------
@@ -118,31 +117,75 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
                 ": give a table of them with ",
                 Parameter("labels"),
             )
-    of_samples = {}
-    if wanted.has_labels:
-        known = np.isfinite(genotypes.phenotype)
-        if not known.any():
-            raise TableError(f"no sample of '{path}' has a phenotype: give a table of them with ", Parameter("labels"))
-        if n_unknown := int(np.count_nonzero(~known)):
-            unknown_ones = f"{n_unknown} of {len(known)} samples of '{path}' have no phenotype, and are left out"
-            warn([f"{unknown_ones}: -9 and NA mean unknown, and 0 too if all others are 1 or 2"])
-            genotypes = genotypes[known]
-        phenotype = genotypes.phenotype
-        is_whole = bool(np.all(phenotype == np.floor(phenotype)))
-        values = phenotype.astype(np.int64) if is_whole else phenotype
-        of_samples[PHENOTYPE] = SampleColumn(values, f"the phenotype of '{path}'")
+    fam = list(_lines(path.with_suffix(".fam"), 6, _FAM))
+    aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
+    genotypes = genotypes[:, _of_chromosomes(genotypes.chromosome, wanted, path)]
     names = _unique_names(genotypes)
     keep = features_of(names, wanted.ignore, path, "SNP")
-    identifiers = [row[:2] for row in _lines(path.with_suffix(".fam"), 6, _FAM)]
-    families, individuals = zip(*[identifiers[row] for row in genotypes.rows.tolist()], strict=True)
     return Content(
         columns_of(genotypes, keep),
         [names[j] for j in keep],
         genotypes.samples.tolist(),
-        of_samples,
-        families=list(families),
-        individuals=list(individuals),
+        aside,
+        families=[row[0] for row in fam],
+        individuals=[row[1] for row in fam],
     )
+
+
+def _phenotype(texts: list[str], path: Path, wanted: Wanted) -> SampleColumn:
+    """Return the last column of .fam as labels: whole numbers, words, or numbers that aren't all whole."""
+    where = f"The phenotype of '{path.with_suffix('.fam')}'"
+    codes = missing_codes(texts, where, wanted.control_is_0)
+    column = SampleColumn(texts, where, None, codes)
+    known = ~column.is_missing()
+    if not known.any():
+        raise TableError(f"no sample of '{path}' has a phenotype: give a table of them with ", Parameter("labels"))
+    try:
+        numbers = np.array([float(text) if is_known else np.nan for text, is_known in zip(texts, known, strict=True)])
+    except ValueError:
+        return column
+    if np.all(numbers[known] == np.floor(numbers[known])):
+        cells = [int(number) if is_known else None for number, is_known in zip(numbers, known, strict=True)]
+        return SampleColumn(cells, where, None, codes)
+    return SampleColumn(numbers, where, None, codes)
+
+
+def missing_codes(texts: Sequence[str], where: str, zero_is_known: bool) -> tuple[str, ...]:
+    """Return the texts that stand for an unknown value by PLINK's conventions, besides NA and nan.
+
+    They are -9, and 0 if all others are 1 and 2 and 0 isn't a control.
+    """
+    values = set(texts).difference(_UNKNOWN, ("-9", "-9.0"))
+    if zero_is_known or not values or not values <= {"0", "1", "2"}:
+        return ("-9", "-9.0")
+    if values == {"0", "1"}:
+        raise TableError(
+            f"{where} is 0 or 1, of which PLINK takes 0 for unknown: if 0 is a control and 1 a case, add ",
+            Parameter("control_is_0", True),
+        )
+    return ("-9", "-9.0", "0")
+
+
+# Numbers that PLINK writes for chromosomes with letters.
+_LETTERS = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
+
+
+def _of_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path) -> np.ndarray:
+    """Return the positions of the SNPs on the chromosomes that are wanted."""
+
+    def plain(name: str) -> str:
+        name = name.upper().removeprefix("CHR")
+        return _LETTERS.get(name, name)
+
+    present = {name: plain(name) for name in dict.fromkeys(chromosome.tolist())}
+    for name in sorted(wanted.chromosomes | wanted.not_chromosomes):
+        if plain(name) not in present.values():
+            raise unknown("chromosome", name, [*present], path.with_suffix(".bim"))
+    taken, left_out = ({plain(name) for name in names} for names in (wanted.chromosomes, wanted.not_chromosomes))
+    chosen = [name for name, of in present.items() if (not taken or of in taken) and of not in left_out]
+    if not chosen:
+        raise ValueError(f"no SNP of '{path}' is left: its chromosomes are {', '.join([*present][:30])}")
+    return np.flatnonzero(np.isin(chromosome, chosen))
 
 
 def _unique_names(genotypes: Genotypes) -> list[str]:
@@ -161,7 +204,7 @@ def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
     names = [row[1] for row in rows]
     if max(Counter(names).values()) > 1:
         names = [f"{row[0]}:{row[1]}" for row in rows]
-    phenotype = np.array([np.nan if row[5] in _UNKNOWN else _number(path, i, row[5]) for i, row in enumerate(rows)])
+    phenotype = np.array([_number_or_nan(row[5]) for row in rows])
     phenotype[phenotype == _UNKNOWN_NUMBER] = np.nan
     if np.isin(phenotype[~np.isnan(phenotype)], (0, 1, 2)).all():
         phenotype[phenotype == 0] = np.nan
@@ -192,6 +235,13 @@ def _lines(path: Path, n_columns: int, columns: str) -> Iterator[list[str]]:
                 yield row
         except UnicodeDecodeError as error:
             raise ValueError(f"'{path}' must be UTF-8 text, but {error}") from error
+
+
+def _number_or_nan(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 def _number(path: Path, line: int, text: str) -> float:

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from fastfs.io._errors import Parameter, TableError, any_of
 from fastfs.io._files import check_input, naming
 from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_covariates, read_label
-from fastfs.io._layout import Content, Wanted, check_names
+from fastfs.io._layout import Content, Wanted, check_names, unique_features
 from fastfs.io._loom import read_loom
 from fastfs.io._matching import MatchRule, Samples
 from fastfs.io._mtx import read_mtx
@@ -60,6 +62,9 @@ _ONLY_FOR = {
     "layer": (read_h5ad, read_zarr, read_h5mu, read_loom, read_rds),
     "mod": (read_h5mu, read_10x),
     "feature_names": (read_mtx,),
+    "chromosomes": (read_bed,),
+    "not_chromosomes": (read_bed,),
+    "control_is_0": (read_bed,),
 }
 
 
@@ -74,8 +79,12 @@ def read_table(
     drop_missing: bool = False,
     covar: str | os.PathLike[str] | None = None,
     covar_names: Collection[str] = (),
+    control_is_0: bool = False,
     annotations: Collection[str] = (),
     ignore: Collection[str] = (),
+    duplicates: str = "error",
+    chromosomes: Collection[str] = (),
+    not_chromosomes: Collection[str] = (),
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
     layer: str | None = None,
@@ -127,12 +136,18 @@ def read_table(
         A file of covariates beside the labels, whose lines are matched by the same rule.
     covar_names : collection of str
         The columns of `covar` to read. Default: all but the names of the samples.
+    control_is_0 : bool
+        In PLINK's files 0 is a control and 1 a case, as with PLINK's ``--1``. Else 1 and 2 are these, and 0 is unknown.
     annotations : collection of str
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
     ignore : collection of str
         Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files whose features
         aren't columns of a table, features.
+    duplicates : {"error", "suffix"}
+        Features that share a name are an error, or get names with numbers: ``gene``, ``gene-1``, ``gene-2``.
+    chromosomes, not_chromosomes : collection of str
+        Of genotypes: read the SNPs of these chromosomes only, or of all others. 23 to 26 are X, Y, XY and MT.
     transpose : bool
         Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
         Formats that always have features in rows are read so without it.
@@ -183,11 +198,15 @@ def read_table(
             check_input(Path(source))
     if reader is None:
         raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
-    for name, given in (("layer", layer), ("mod", mod), ("feature_names", feature_names)):
-        if given is not None and reader not in _ONLY_FOR[name]:
+    if duplicates not in ("error", "suffix"):
+        raise ValueError(f"duplicates must be 'error' or 'suffix'; got {duplicates!r}")
+    special: dict[str, Any] = {"layer": layer, "mod": mod, "feature_names": feature_names, "chromosomes": chromosomes}
+    special |= {"not_chromosomes": not_chromosomes, "control_is_0": control_is_0}
+    for name, value in special.items():
+        if value and reader not in _ONLY_FOR[name]:
             others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
             raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
-    rule = MatchRule(key, by_order, match, drop_missing)
+    rule = MatchRule(key, by_order, match, drop_missing, control_is_0)
     if labels is None and covar is None and (key is not None or by_order or match is not None):
         refused = Parameter("key" if key is not None else "by_order" if by_order else "match")
         raise TableError(refused, " is for a file of labels, which is given with ", Parameter("labels"))
@@ -200,9 +219,16 @@ def read_table(
         label = label or _OF_ITSELF.get(reader)
     here = (label, tuple(annotations), True) if labels is None else (None, (), False)
     wanted = Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, key)
+    wanted = replace(
+        wanted,
+        chromosomes=frozenset(chromosomes),
+        not_chromosomes=frozenset(not_chromosomes),
+        control_is_0=control_is_0,
+    )
     with naming(path):
         content = reader(path, wanted)
     check_names(content, path)
+    content = replace(content, feature_names=unique_features(content.feature_names, duplicates, path))
     names = content.sample_names if any(content.sample_names or ()) else None
     samples = Samples(path, content.X.shape[0], names, content.families, content.individuals, content.feature_names)
     columns, told = dict(content.aside), list[str]()
@@ -222,12 +248,20 @@ def read_table(
     values = {name: column.of(kept) for name, column in used.items()}
     y = values.pop(label) if label not in annotations else values[label]
     X = content.X if len(kept) == content.X.shape[0] else content.X[kept]
-    matching = ""
-    if told or len(kept) < content.X.shape[0]:
-        matching = f"{len(kept)} of {content.X.shape[0]} samples"
-        if told:
-            matching += " matched " + " and ".join(dict.fromkeys(told))
-    return Table(X, y, content.feature_names, str(path), values, matching, tuple(covariates))
+    n_samples = content.X.shape[0]
+    parts = [f"{len(kept)} of {n_samples} samples matched {' and '.join(dict.fromkeys(told))}"] if told else []
+    if len(kept) < n_samples:
+        parts.append(f"{n_samples - len(kept)} of {n_samples} samples without a value left out")
+    return Table(
+        X,
+        y,
+        content.feature_names,
+        str(path),
+        values,
+        rows=None if len(kept) == n_samples else kept,
+        matching=", ".join(parts),
+        covariates=tuple(covariates),
+    )
 
 
 def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:
