@@ -461,6 +461,7 @@ def test_dask_gives_the_same_bits_whoever_computes(accuracy):
     assert np.array_equal(found[0], found[2])
 
 
+@pytest.mark.filterwarnings("ignore:logfoldchanges:fastfs.DataWarning")
 @pytest.mark.parametrize("form", ["h5ad", "Dask"])
 @pytest.mark.parametrize("how", [{}, {"reference": "b"}, {"groups": ["a", "c"], "mask_var": "some"}])
 def test_one_pass_serves_all_groups(tmp_path, form, how, monkeypatch):

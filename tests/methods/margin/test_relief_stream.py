@@ -307,6 +307,7 @@ def test_the_core_says_what_is_wrong():
 # ------------------------------------------------------------------------------------------------ all groups at once
 
 
+@pytest.mark.filterwarnings("ignore:logfoldchanges:fastfs.DataWarning")
 @pytest.mark.parametrize("form", ["h5ad", "Dask"])
 @pytest.mark.parametrize("method", METHODS)
 def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, monkeypatch):
