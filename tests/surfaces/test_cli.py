@@ -521,17 +521,21 @@ def test_bad_values_are_counted_as_the_file_does(tmp_path, capsys, command):
     table.insert(0, "plate", np.arange(30) % 2)
     table.insert(3, "state", y)
     table.to_csv(tmp_path / "cells.csv", index=False)
+    table.set_axis([f"s{i}" for i in range(30)]).to_csv(tmp_path / "named.csv")
     arguments = [command, str(tmp_path / "cells.csv"), "--label", "state", "--classes", "a,c", "--ignore", "plate"]
     arguments += {"score": ["--method", "relieff"], "pairs": [], "report": ["--out", str(tmp_path / "r.html")]}[command]
     assert fastfs.cli.run(arguments) == 2
     assert "row 26, column 'g3'" in capsys.readouterr().err
+    arguments[1] = str(tmp_path / "named.csv")
+    assert fastfs.cli.run(arguments) == 2
+    assert "row 26 's26', column 'g3'" in capsys.readouterr().err
 
 
 def test_missing_values_with_features_in_rows(tmp_path, inside):
     lines = ["gene," + ",".join(f"s{i}" for i in range(24)), "status," + ",".join(Y)]
     lines += [",".join([name, *map(repr, row)]) for name, row in zip(NAMES, with_value(np.nan).T.tolist(), strict=True)]
     (tmp_path / "cells.csv").write_text("\n".join(lines))
-    assert_one_sentence(inside(*SCORE, "--transpose", cwd=tmp_path), "sample 3, feature 'g2'")
+    assert_one_sentence(inside(*SCORE, "--transpose", cwd=tmp_path), "sample 3 's3', feature 'g2'")
 
 
 def test_labels_of_another_length(tmp_path, inside):

@@ -42,7 +42,12 @@ def naming(names: Mapping[str, Callable[[int], str]], numbers: Mapping[str, Numb
 
 @contextmanager
 def naming_of_a_file(
-    features: Sequence[str], rows: Numbers | None, targets: Sequence[str] = (), *, transposed: bool = False
+    features: Sequence[str],
+    rows: Numbers | None,
+    samples: Sequence[str] | None = None,
+    targets: Sequence[str] = (),
+    *,
+    transposed: bool = False,
 ) -> Iterator[None]:
     """Let errors about a table that was read call its features by their names, and its samples as the file counts them.
 
@@ -51,16 +56,24 @@ def naming_of_a_file(
     features, targets : sequence of str
         The names of the columns of X and of Y. Their numbers say nothing: columns of the file may have left X.
     rows : sequence of int or None
-        The places of the samples in the file; None: they are all of these.
+        The places of the samples in the file, ascending; None: they are all of these.
+    samples : sequence of str or None
+        The names of these samples.
     transposed : bool
         Whether samples are the columns of the file.
     """
+
+    def sample(number: int) -> str:
+        called = f"{'sample' if transposed else 'row'} {number}"
+        place = number if rows is None else int(np.searchsorted(rows, number))
+        return called if samples is None else f"{called} '{samples[place]}'"
+
     try:
         yield
     except (ValueError, LinAlgError) as error:
         names = targets if about_targets(error) else features
-        row, column = ("sample", "feature") if transposed else ("row", "column")
-        called = {"row": lambda i: f"{row} {i}", "column": lambda j: f"{column} '{names[j]}'"}
+        column = "feature" if transposed else "column"
+        called = {"row": sample, "column": lambda j: f"{column} '{names[j]}'"}
         rename(error, called, None if rows is None else {"row": rows})
         raise
 

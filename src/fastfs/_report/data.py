@@ -38,6 +38,8 @@ class Data:
         The path that was read; None for arrays.
     rows : ndarray of shape (n_samples,), optional
         The place of each sample among those of the file; default: all of these in their order.
+    sample_names : list of str, optional
+        The names of these samples, if the file has names.
     matching : str
         How the lines of a file of labels were matched with the samples; empty without one.
     """
@@ -49,6 +51,7 @@ class Data:
     design_names: dict[str, str] = field(default_factory=dict)
     source: str | None = None
     rows: Array | None = None
+    sample_names: list[str] | None = None
     matching: str = ""
 
     @classmethod
@@ -75,7 +78,7 @@ class Data:
         names = {word: name for word, name in (("blocks", blocks), ("groups", groups)) if name is not None}
         design = design_of(table.annotations, blocks, groups, [*covariates, *table.covariates])
         checked = cls._checked(table.X, table.y, table.feature_names, design, names, str(path), run)
-        return replace(checked, rows=table.rows, matching=table.matching)
+        return replace(checked, rows=table.rows, sample_names=table.sample_names, matching=table.matching)
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":

@@ -314,7 +314,7 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
 def _names_of(data: Data) -> AbstractContextManager[None]:
     """Let errors call columns by their names, and samples as the file counts them."""
     if data.source is not None:
-        return naming_of_a_file(data.names, data.rows)
+        return naming_of_a_file(data.names, data.rows, data.sample_names)
     return naming({"column": lambda j: f"column {j} '{data.names[j]}'"})
 
 

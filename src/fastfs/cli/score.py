@@ -378,7 +378,8 @@ def read(
 
 def names_of_the_file(data: Data, transposed: bool) -> AbstractContextManager[None]:
     """Let errors call rows and columns as the file does: the core counts those that are left of it."""
-    return naming_of_a_file(data.table.feature_names, data.table.rows, data.targets, transposed=transposed)
+    table = data.table
+    return naming_of_a_file(table.feature_names, table.rows, table.sample_names, data.targets, transposed=transposed)
 
 
 def samples_of_classes(labels: Any) -> dict[str, int]:

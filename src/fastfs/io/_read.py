@@ -259,6 +259,7 @@ def read_table(
         str(path),
         values,
         rows=None if len(kept) == n_samples else kept,
+        sample_names=None if names is None or len(set(names)) < n_samples else [names[i] for i in kept],
         matching=", ".join(parts),
         covariates=tuple(covariates),
     )

@@ -28,6 +28,8 @@ class Table:
         Other columns about the samples, such as donors or batches.
     rows : ndarray of shape (n_samples,), optional
         The place of each sample among those of the file; default: all of these in their order.
+    sample_names : list of str, optional
+        The names of these samples, if the file has a different name for each.
     matching : str
         How the lines of a file of labels were matched with the samples; empty if the table holds its labels.
     covariates : tuple of str
@@ -48,6 +50,7 @@ class Table:
     source: str
     annotations: dict[str, np.ndarray] = field(default_factory=dict)
     rows: np.ndarray | None = None
+    sample_names: list[str] | None = None
     matching: str = ""
     covariates: tuple[str, ...] = ()
 
@@ -62,7 +65,9 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
     chosen = np.isin(labels, classes)
     annotations = {name: values[chosen] for name, values in table.annotations.items()}
     rows = np.flatnonzero(chosen) if table.rows is None else table.rows[chosen]
-    return replace(table, X=table.X[chosen], y=table.y[chosen], annotations=annotations, rows=rows)
+    names = None if table.sample_names is None else [table.sample_names[i] for i in np.flatnonzero(chosen)]
+    kept = {"X": table.X[chosen], "y": table.y[chosen], "annotations": annotations}
+    return replace(table, **kept, rows=rows, sample_names=names)
 
 
 def take_targets(table: Table, names: Sequence[str]) -> Table:
