@@ -8,6 +8,7 @@
 
     python -m benchmarks.bench_inference --calibration [--sets 1000] [--designs batches ...] [--methods ReliefF ...]
     python -m benchmarks.bench_inference --planted [...]
+    python -m benchmarks.bench_inference --treated [--sets 1000]
 
 Designs x methods x statistics on made-up data sets of 60 samples and 30 features. Under the null hypothesis the labels
 are drawn as the design allows, and X has the effects of batches, pairs or donors that the design is about, but none of
@@ -17,6 +18,10 @@ The same is printed of ProjSe and RReliefF with numbers to explain. Two designs 
 two kinds of covariates are followed approximately. With ``--planted`` two features are shifted by one standard
 deviation: how many data sets have p <= 0.05, and the share of false features among those that the procedure of
 Benjamini and Hochberg finds at 0.1.
+
+With ``--treated``: noise of a treated and a control specimen of each of 3 to 12 donors, tested as docs/omics.md and
+docs/inference.md say, by `permutation_test` and `fastfs.tl`, and, for every tenth data set, as if single cells of a
+donor were exchangeable.
 """
 
 from __future__ import annotations
@@ -160,6 +165,14 @@ def cells_of_donors(rng: np.random.Generator) -> Study:
     return Study(noise(rng) + effects(rng, donor, 1.0), y, {"groups": donor})
 
 
+def treated_donors(rng: np.random.Generator, n_donors: int = 10, n_cells: int = 3) -> Study:
+    """Donors of a treated and a control specimen each, of some cells, with effects of donors and specimens."""
+    specimen = np.repeat(np.arange(2 * n_donors), n_cells)
+    y = np.concatenate([rng.permutation(2) for _ in range(n_donors)])[specimen]
+    X = rng.normal(size=(len(y), N_FEATURES)) + effects(rng, specimen // 2, 1.0) + effects(rng, specimen, 0.5)
+    return Study(X, y, {"groups": specimen, "blocks": specimen // 2})
+
+
 def covariate(rng: np.random.Generator) -> Study:
     """Cases are likelier for a large covariate, which moves all features, too."""
     z = rng.normal(size=N_SAMPLES)
@@ -201,6 +214,7 @@ DESIGNS: dict[str, Callable[[np.random.Generator], Study]] = {
     "donors": donors,
     "donors in batches": donors_in_batches,
     "labels in donors": cells_of_donors,
+    "treated donors": treated_donors,
 }
 APPROXIMATE = {"covariate": covariate, "numbers, covariate": numbers_and_covariate}
 NAIVE = ("batches", "donors")
@@ -336,19 +350,63 @@ def calibration(report: Report, n_sets: int, designs: list[str], methods: list[s
     report.row("wall time", time.perf_counter() - begin, unit=" s", note=harness.load())
 
 
+def treated_set(n_donors: int, seed: int) -> tuple[float, float, float, float]:
+    """The smallest p-value that is possible, that of ReliefF, of fastfs.tl.projse, and of ReliefF on single cells."""
+    import anndata
+
+    study = treated_donors(np.random.default_rng(seed), n_donors, 5)
+    specimen, donor = study.design["groups"], study.design["blocks"]
+    obs = {"arm": np.array(["control", "treated"])[study.y], "sample": specimen.astype(str), "donor": donor.astype(str)}
+    adata = anndata.AnnData(study.X, obs=obs)
+    relieff = METHODS["ReliefF"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = fastfs.permutation_test(relieff, study.X, study.y, random_state=seed, **study.design)
+        # Without an early end, for tl draws the same labelings of each data set.
+        fastfs.tl.projse(adata, "arm", samples="sample", donors="donor", n_permutations=999, n_jobs=1)
+        single = np.nan
+        if seed % 10 == 0:
+            single = fastfs.permutation_test(relieff, study.X, study.y, groups=donor, n_permutations=199).pvalue
+    of_tl = float(adata.uns["projse"]["permutations"].loc["treated", "pvalue"])
+    return right.resolution, right.pvalue, of_tl, single
+
+
+def treated(report: Report, n_sets: int) -> None:
+    report.heading(f"{n_sets} data sets of noise, a treated and a control specimen of each donor: share with p <= 0.05")
+    print(f"{'donors':<8}{'labelings':>10}{'smallest p':>12}{'ReliefF':>9}{'tl.projse':>11}{'single cells':>14}")
+    for n_donors in (3, 4, 5, 6, 7, 8, 10, 12):
+        calls = (joblib.delayed(treated_set)(n_donors, seed) for seed in range(n_sets))
+        found = np.array(joblib.Parallel(n_jobs=-1, batch_size=20)(calls))
+        of_all = np.mean(found[:, 1:3] <= 0.05 + 1e-9, axis=0)
+        single = np.mean(found[::10, 3] <= 0.05)
+        smallest = found[:, 0].max() if 2**n_donors <= 1000 else 1e-3
+        print(
+            f"{n_donors:<8}{2**n_donors:>10}{smallest:>12.3g}{of_all[0]:>9.3f}{of_all[1]:>11.3f}{single:>14.2f}",
+            flush=True,
+        )
+        # Exact p-values are multiples of the smallest one.
+        level = 0.05 // smallest * smallest
+        low, high = MOST_CELLS[0] / 1000 * level / 0.05, MOST_CELLS[1] / 1000
+        report.row(f"{n_donors} donors, smallest share", of_all.min(), at_least=low)
+        report.row(f"{n_donors} donors, largest share", of_all.max(), at_most=high)
+
+
 def main() -> int:
     """Run what was asked for; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="permutation tests: designs, standardized scores, calibration")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--calibration", action="store_true", help="p-values of noise, in place of times")
     parser.add_argument("--planted", action="store_true", help="the same with two features that are shifted")
+    parser.add_argument("--treated", action="store_true", help="the same, of treated and control specimens of donors")
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=list(DESIGNS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     args = parser.parse_args()
     harness.machine()
     report = Report()
-    if args.calibration or args.planted:
+    if args.treated:
+        treated(report, args.sets)
+    elif args.calibration or args.planted:
         calibration(report, args.sets, args.designs, args.methods, args.planted)
     else:
         overhead(report, args.repeats)
