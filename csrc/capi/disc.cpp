@@ -58,8 +58,17 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
             " must be a square CSR matrix, but is ", s.W ? s.W->n_rows() : 0, " x ", s.n_features, ", or dense");
     require(!s.neighbors || s.W || (s.distances && s.n_neighbors >= 1), "the neighbors of ", name,
             " need distances and n_neighbors >= 1");
-    require(s.n_components >= 1, "n_components must be at least 1, but is ", s.n_components, " in ", name);
+    require(s.n_components >= 0, "n_components must be at least 1, but is ", s.n_components, " in ", name);
     return s;
+}
+
+// The paper's number of diffusion vectors.
+constexpr std::int64_t kComponents = 20;
+
+// Returns the default of n_components: a quarter of those that fit finds more planted features than half or all of them
+// (benchmarks/bench_disc_components.py).
+std::int64_t default_components(std::int64_t n_features, std::int64_t n_sets) {
+    return std::min<std::int64_t>(kComponents, std::max<std::int64_t>(1, components_that_fit(n_features, n_sets) / 4));
 }
 
 std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
@@ -71,6 +80,9 @@ std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets)
         const std::int64_t first = read.front().n_features, n = read.back().n_features;
         require(n == first, "all sets must have the same features, but ", Name::set(0), " has ", first, " and ",
                 Name::set(number), " has ", n);
+    }
+    for (DiscSet& set : read) {
+        if (set.n_components == 0) set.n_components = default_components(set.n_features, n_sets);
     }
     return read;
 }

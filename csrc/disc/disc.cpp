@@ -213,21 +213,30 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
 
 // ---- all of it ------------------------------------------------------------------------------------------------------
 
+}  // namespace
+
+std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets) {
+    return (n_features - 2) / (n_sets - 1);
+}
+
+namespace {
+
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
                 std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
+    const auto n_sets = static_cast<std::int64_t>(sets.size());
+    const std::int64_t most = components_that_fit(p, n_sets);
+    require(most >= 1, "DiSC of ", n_sets, " sets needs at least ", n_sets + 1, " features, but there are ", p,
+            ": compare fewer sets");
     std::int64_t all = 0;
     for (const DiscSet& set : sets) all += std::min(set.n_components, p);
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const DiscSet& set = sets[s];
-        const std::int64_t most = (p - 2) / (static_cast<std::int64_t>(sets.size()) - 1);
         const Name name = Name::set(static_cast<std::int64_t>(s));
-        require(all - set.n_components < p - 1,
-                "the diffusion vectors of the other sets leave no room: ", all - set.n_components, " of them for ", p,
-                " features; ",
-                most >= 1 ? "n_components may be at most " + std::to_string(most) : "there are too many sets");
-        require(set.n_components <= p - 2, "n_components of ", name, " must be at most ", p - 2, ", not ",
-                set.n_components);
+        require(all - set.n_components < p - 1, "n_components must be at most ", most, " for ", n_sets, " sets of ", p,
+                " features: in ", name, ", the diffusion vectors of the other sets leave no room");
+        require(set.n_components <= p - 2, "n_components must be at most ", most, " for ", n_sets, " sets of ", p,
+                " features, but is ", set.n_components, " in ", name);
         require(!set.custom || !set.W, "the affinities of ", name, " are given: a kernel has no use");
         require(!set.custom || set.X, "the kernel of ", name, " needs X itself, for the norms of the features");
         if (set.n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;

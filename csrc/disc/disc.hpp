@@ -25,6 +25,9 @@ struct DiscResult {
     std::vector<std::int64_t> feature_of_row;
 };
 
+// Returns how many diffusion vectors every set may have, so that those of all others leave room.
+std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets);
+
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);
 
 // W by feature; n + 1 offsets, and as many columns and weights as it has entries.

@@ -17,7 +17,8 @@ disc_stage <- function(given, keep) {
   data <- read_features(given$x, given$y, given$assay, run)
   target <- class_target(data$y, data)
   K <- n_classes(target)
-  n_components <- vapply(given$n_components, function(n) as_whole("n_components", n), 0)
+  n_components <- vapply(given$n_components, function(n) as_count("n_components", n), 0)
+  if (is.null(given$n_components)) n_components <- 0
   if (!length(n_components) %in% c(1, K)) {
     refuse("n_components must be one number for all classes or ", K, ", one for each, but has ", length(n_components))
   }
@@ -134,7 +135,7 @@ disc_messages <- function(found, sets, options, d) {
   messages
 }
 
-disc <- function(x, y, n_features_to_select = NULL, n_components = 20, graph = "auto", n_neighbors = 30,
+disc <- function(x, y, n_features_to_select = NULL, n_components = NULL, graph = "auto", n_neighbors = 30,
                  bandwidth_neighbors = 30, density = 1, constant = "drop", n_vectors = 10, n_differential = NULL,
                  scaling = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
   run_method("disc", as.list(environment()))

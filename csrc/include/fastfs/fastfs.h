@@ -907,14 +907,15 @@ typedef struct fastfs_disc_set {
     const double* distances;
     int64_t n_neighbors;       /* of neighbors and distances */
     int64_t n_features;        /* needed without X and W */
-    int64_t n_components;      /* diffusion vectors of this set, >= 1 */
+    int64_t n_components;      /* diffusion vectors of this set, >= 1, (n_features - 2) / (n_sets - 1) always fit; 0:
+                                  20, or a quarter of those that fit if that is less, and at least one */
     fastfs_tile_kernel custom; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
                                   distances; its sigma is the median of eps_i */
     void* user;                /* handed to custom */
     const fastfs_disc_stream* stream; /* one that has come to its end; without custom */
     int64_t group;                    /* of stream */
 } fastfs_disc_set;
-#define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 20, NULL, NULL, NULL, 0}
+#define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0}
 
 enum {
     FASTFS_GRAPH_DENSE = 0,

@@ -786,22 +786,22 @@ inline disc_options default_disc_options() { return FASTFS_DISC_OPTIONS_INIT; }
 
 // A set is its samples, its graph or its neighbours; these must outlive the fit.
 using disc_set = fastfs_disc_set;
-disc_set disc_samples(const matrix&& X, std::int64_t n_components = 20) = delete;  // it would be gone by the fit
-inline disc_set disc_samples(const matrix& X, std::int64_t n_components = 20) {
+disc_set disc_samples(const matrix&& X, std::int64_t n_components = 0) = delete;  // it would be gone by the fit
+inline disc_set disc_samples(const matrix& X, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.X = X.get();
     set.n_components = n_components;
     return set;
 }
-disc_set disc_graph(const matrix&& W, std::int64_t n_components = 20) = delete;
-inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 20) {
+disc_set disc_graph(const matrix&& W, std::int64_t n_components = 0) = delete;
+inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.W = W.get();
     set.n_components = n_components;
     return set;
 }
-disc_set disc_neighbors(const nearest&& found, std::int64_t n_features, std::int64_t n_components = 20) = delete;
-inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 20) {
+disc_set disc_neighbors(const nearest&& found, std::int64_t n_features, std::int64_t n_components = 0) = delete;
+inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.neighbors = found.neighbors.data();
     set.distances = found.distances.data();
@@ -862,8 +862,8 @@ class disc_stream {
     std::int64_t n_cols_, n_groups_;
     owned<fastfs_disc_stream, fastfs_disc_stream_free> handle_;
 };
-disc_set disc_group(const disc_stream&& stream, std::int64_t group, std::int64_t n_components = 20) = delete;
-inline disc_set disc_group(const disc_stream& stream, std::int64_t group, std::int64_t n_components = 20) {
+disc_set disc_group(const disc_stream&& stream, std::int64_t group, std::int64_t n_components = 0) = delete;
+inline disc_set disc_group(const disc_stream& stream, std::int64_t group, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.stream = stream.get();
     set.group = group;

@@ -38,8 +38,9 @@ class DiSC(_KernelSelector):
     ----------
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
-    n_components : int or sequence of int
-        Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure.
+    n_components : int, sequence of int or None
+        Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure. None:
+        20, as in the paper, or if that is less, a quarter of the (n_features - 2) / (n_classes - 1) that always fit.
     graph : {"auto", "dense", "knn", "lists", "approximate"}
         "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
         `n_neighbors` nearest, exactly. "lists": most of them, for hundreds of thousands of features, which are sorted
@@ -194,7 +195,7 @@ class DiSC(_KernelSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        n_components: Any = 20,
+        n_components: Any = None,
         graph: str = "auto",
         n_neighbors: int = 30,
         bandwidth_neighbors: int = 30,

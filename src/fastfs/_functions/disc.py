@@ -12,9 +12,11 @@ import numpy.typing as npt
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names, decoded
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
+from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -41,7 +43,7 @@ def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int
 class DiSCOptions(Options):
     """Options of DiSC, as of :func:`fastfs.disc`."""
 
-    n_components: int | tuple[int, ...] = option(_one_or_each(as_int))
+    n_components: int | tuple[int, ...] = option(_one_or_each(as_count))
     graph: str = option(one_of("auto", "dense", "knn", "lists", "approximate"))
     n_neighbors: int = option(as_int)
     bandwidth_neighbors: int = option(as_int)
@@ -114,11 +116,12 @@ class DiSCResult:
     graph_reason: str
 
 
+@entry
 def disc(
     sets: Sequence[Any] | None = None,
     *,
     graphs: Sequence[Any] | None = None,
-    n_components: int | Sequence[int] = 20,
+    n_components: int | Sequence[int] | None = None,
     graph: str = "auto",
     n_neighbors: int = 30,
     bandwidth_neighbors: int = 30,
@@ -311,7 +314,7 @@ def fit(
 def cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
     """Return the normalised cut of each group, a row of 0 and 1, in the graph of each set."""
     _complete(sets, options, run)
-    found: Floats = core().disc_cuts(sets, np.ascontiguousarray(groups, np.int64), options.core(), run)
+    found: Floats = core().disc_cuts(sets, for_core(groups, np.int64), options.core(), run)
     return found
 
 
@@ -428,8 +431,8 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
         squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
         distances[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(len(rows), k))
     order = np.lexsort((found, distances), axis=1)
-    given["neighbors"] = np.ascontiguousarray(np.take_along_axis(found, order, axis=1))
-    given["distances"] = np.ascontiguousarray(np.take_along_axis(distances, order, axis=1))
+    given["neighbors"] = for_core(np.take_along_axis(found, order, axis=1))
+    given["distances"] = for_core(np.take_along_axis(distances, order, axis=1))
     sample = np.random.default_rng(seed).choice(p, min(p, RECALL_SAMPLE), replace=False)
     exact = np.partition(_squared_to(columns, norms, sample), k - 1, axis=1)[:, k - 1]
     rounding = 1e-10 * (norms[sample] + norms.max())
@@ -561,6 +564,7 @@ def _to_csr(found: dict[str, Any]) -> Any:
     return csr_matrix(found["graph_entries"], shape=(p, p))
 
 
+@entry
 def nearest_features(
     X: Any,
     n_neighbors: int = 30,

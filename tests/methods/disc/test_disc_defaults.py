@@ -1,0 +1,58 @@
+"""DiSC() on tables of few features: it fits, or says what would."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fastfs
+from sentences import assert_one_sentence
+
+pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning", "ignore:.*converge")
+
+
+def table(n_features, n_classes):
+    rng = np.random.default_rng(n_features)
+    return rng.normal(size=(12 * n_classes, n_features)), np.repeat(np.arange(n_classes), 12)
+
+
+@pytest.mark.parametrize("n_classes", range(2, 6))
+@pytest.mark.parametrize("n_features", range(2, 31))
+def test_defaults_fit_or_say_what_does(n_features, n_classes):
+    X, y = table(n_features, n_classes)
+    if n_features >= max(4, n_classes + 1):
+        fitted = fastfs.DiSC().fit(X, y)
+        assert np.isfinite(fitted.scores_).all()
+        assert [len(values) - 1 for values in fitted.eigenvalues_] == [
+            min(20, max(1, (n_features - 2) // (n_classes - 1) // 4))
+        ] * n_classes
+        return
+    with pytest.raises(ValueError, match=r"needs at least \d+ features|a minimum of 4 is required") as raised:
+        fastfs.DiSC().fit(X, y)
+    assert_one_sentence(raised)
+
+
+@pytest.mark.parametrize("constant", ["drop", "project"])
+@pytest.mark.parametrize("n_classes", range(2, 6))
+@pytest.mark.parametrize("n_features", range(6, 31, 3))
+def test_following_the_advice_fits(n_features, n_classes, constant):
+    X, y = table(n_features, n_classes)
+    for given in (n_features, 20, [n_features - 1] + [1] * (n_classes - 1)):
+        try:
+            fastfs.DiSC(n_components=given, constant=constant).fit(X, y)
+        except ValueError as error:
+            most = int(re.match(r"n_components must be at most (\d+) for", str(error))[1])
+            fastfs.DiSC(n_components=most, constant=constant).fit(X, y)
+        else:
+            assert given == 20
+            assert (n_classes - 1) * 20 <= n_features - 2
+
+
+def test_the_default_is_the_papers_where_it_fits_well():
+    X, y = table(90, 2)
+    found, expected = (fastfs.DiSC(n_components=n).fit(X, y).scores_ for n in (None, 20))
+    assert np.array_equal(found, expected)
+    A, B = X[y == 0], X[y == 1]
+    assert np.array_equal(fastfs.disc([A, B]).scores, fastfs.disc([A, B], n_components=20).scores)
+    with pytest.raises(ValueError, match="n_components must be at least 1, but is 0"):
+        fastfs.DiSC(n_components=0).fit(X, y)
