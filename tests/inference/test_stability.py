@@ -472,9 +472,8 @@ def test_bad_methods(methods, error, message):
 
 def test_series_in_another_order():
     one = pd.Series([3.0, 2.0, 1.0], index=["a", "b", "c"])
-    with pytest.raises(ValueError, match="that of two differs from that of one: reindex it"):
-        fastfs.consensus({"one": one, "two": one[::-1]})
-    assert fastfs.consensus({"one": one, "two": one[::-1].reindex(one.index)}).ranking.tolist() == [1, 2, 3]
+    for two in (one[::-1], one[::-1].reindex(one.index)):
+        assert fastfs.consensus({"one": one, "two": two}).scores.tolist() == [1, 0.5, 0]
 
 
 def test_unknown_method():

@@ -410,9 +410,9 @@ class ReliefF(_NearestSelector):
         neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
         its share, which makes gaps of one class look alike.
     target_type : {"auto", "class", "number"}
-        What y holds. "auto": classes if it holds bools, strings, categories, or integers of at most 20 different
-        values; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples whose numbers
-        differ by less than their standard deviation are hits, and all others misses.
+        What y holds. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
+        or two whole floats; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples
+        whose numbers differ by less than their standard deviation are hits, and all others misses.
     ramp : "sd", (low, high) or None
         In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
         on, and rise between them. "sd": those above the standard deviation count as 1.

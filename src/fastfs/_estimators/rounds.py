@@ -104,7 +104,7 @@ class _Wrapper(_Selector):
         elif not hasattr(X, "shape"):
             values = np.asarray(X)
             # NumPy makes strings of the numbers beside one.
-            X = np.asarray(X, dtype=object) if values.dtype.kind in "OSU" else values
+            X = np.asarray(X, dtype=object) if values.dtype.kind in "OSUT" else values
         if X.shape[1] == 0:  # in the words that scikit-learn's checks of estimators look for
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         self._check_columns(X)

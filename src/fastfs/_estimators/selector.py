@@ -1,6 +1,7 @@
 """What the scikit-learn estimators share."""
 
 import copy
+import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -12,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._inputs.checks import count_selected
+from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, column_names, loaded, require_table
 from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
@@ -25,6 +27,16 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     n_features_to_select: int | float | None
     _ignores_names = True  # scores depend on which samples are of one class, not on the names of the classes
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make entries of `__init__` and of the public methods that take X."""
+        super().__init_subclass__(**kwargs)
+        for name, method in list(vars(cls).items()):
+            if not inspect.isfunction(method):
+                continue
+            takes_X = not name.startswith("_") and "X" in inspect.signature(method).parameters
+            if name == "__init__" or takes_X:
+                setattr(cls, name, entry(method))
 
     def _validate(self, X: Any, y: Any, run: Run) -> tuple[list[Any], Array, Array]:
         """Return X as of `as_chunks`, the classes and each sample's place among them as of `encode_labels`."""
@@ -84,6 +96,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if names is not None and reset:
             self.feature_names_in_ = np.array(names, dtype=object)
 
+    @entry
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X.
 
@@ -111,6 +124,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(X[:, mask])
         return super().transform(X)
 
+    @entry
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, and zeros in the others'.
 

@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._inputs.checks import as_float, as_int, kernel_address
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
+from fastfs._inputs.values import for_core
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
 
@@ -26,6 +28,7 @@ def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]
     return kernel, 1.0
 
 
+@entry
 def affinity(
     X: Any,
     *,
@@ -105,6 +108,7 @@ def affinity(
     return result
 
 
+@entry
 def affinity_product(
     X: Any,
     V: npt.ArrayLike,
@@ -151,7 +155,7 @@ def affinity_product(
     V = np.asarray(V)
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
-    columns = np.ascontiguousarray(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
+    columns = for_core(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
     if said := not_finite(columns, "V"):
         raise ValueError(said)
     product: Array = core().affinity_product(X, columns, *_checked_kernel(kernel, sigma), run)

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import as_float, as_not_negative, choose
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_dense, decoded, not_finite
 from fastfs._inputs.targets import read_chunk, read_target
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
 
 
+@entry
 def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | float = "mean") -> float:
     """Return the alignment of the centred kernels between samples of two tables.
 
@@ -73,6 +75,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     return float(np.clip(products[0] / np.sqrt(products[1]) / np.sqrt(products[2]), 0, 1))  # rounding may leave [0, 1]
 
 
+@entry
 def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[Any, Any] | None = None) -> Floats:
     """Return the correlations of the directions in which two tables agree most.
 

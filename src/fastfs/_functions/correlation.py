@@ -11,6 +11,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -67,6 +68,8 @@ class DifferentialCorrelation:
         Whether the test ended early, since the labels are clearly no better than permuted ones.
     design : str
         What was permuted, in a few words.
+    feature_names : list or None
+        Names of the columns of X, if they were given or X is a DataFrame.
 
     Examples
     --------
@@ -96,8 +99,10 @@ class DifferentialCorrelation:
     exact: bool
     stopped: bool
     design: str
+    feature_names: list[Any] | None = None
 
 
+@entry
 def differential_correlation(
     X: Any,
     y: Any,
@@ -233,6 +238,7 @@ def differential_correlation(
         n_excluded_pairs=found["n_copies"],
         correlation=options.correlation,
         stopped=stopped,
+        feature_names=names,
         **outcome_of_test(found, design, exact=exact),
     )
     return Outcome(result, _messages(result, names)).deliver()

@@ -10,9 +10,11 @@ import numpy as np
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
+from fastfs._inputs.entry import entry, require_known
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, decoded, not_finite, take_columns, take_rows
 from fastfs._inputs.streams import sample_rows
+from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -142,6 +144,7 @@ class IKDRResult:
         return self.embedder.embed(read(X, self.embedder.kernel, run), run)
 
 
+@entry
 def ikdr(
     X: Any,
     y: Any,
@@ -213,6 +216,7 @@ def ikdr(
     return result
 
 
+@entry
 def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKDRResult]:
     """Fit I-KDR for several lambdas in turn, each from the solution of the one before.
 
@@ -254,6 +258,7 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     steps = list(lams)
     if not steps:
         raise ValueError("lams has no lambda: give at least one")
+    require_known("ikdr_path", list(inspect.signature(ikdr).parameters), options)
     given = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
     given.apply_defaults()
     values = given.arguments
@@ -293,11 +298,11 @@ def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -
         return None, None
     pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1
     A, weights = start if pair else (start, None)
-    A = np.ascontiguousarray(as_floats(np.asarray(A), "A of start"), dtype=np.float64)
+    A = for_core(as_floats(np.asarray(A), "A of start"), dtype=np.float64)
     if A.shape != (n_samples, n_components):
         raise ValueError(f"A of start must have the shape {(n_samples, n_components)}, not {A.shape}")
     if weights is not None:
-        weights = np.ascontiguousarray(as_floats(np.asarray(weights), "weights of start"), dtype=np.float64)
+        weights = for_core(as_floats(np.asarray(weights), "weights of start"), dtype=np.float64)
         if weights.shape != (n_kernels,):
             raise ValueError(f"weights of start must have the shape {(n_kernels,)}, not {weights.shape}")
     return A, weights
@@ -371,7 +376,7 @@ def _as_matrices(K: Any, run: Run) -> Array:
                 f"(counted from 0) has {matrices[-1].shape}"
             )
     if len(matrices) == 1:
-        return np.ascontiguousarray(matrices[0], dtype=np.float64)[None]
+        return for_core(matrices[0], dtype=np.float64)[None]
     _take_matrices(run, len(matrices), matrices[0].size)
     return np.array(matrices, dtype=np.float64)
 
@@ -692,7 +697,7 @@ def _embedder(
         return Embedder(support=values, **common)
     means, scales = found["means"][features], found["scales"][features]
     return Embedder(
-        support=np.ascontiguousarray((values - means) / scales),
+        support=for_core((values - means) / scales),
         deltas=found["deltas"][which],
         means=means,
         scales=scales,

@@ -14,7 +14,9 @@ from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm,
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_count, as_float, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
+from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
@@ -29,7 +31,7 @@ def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
 def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
     if w0 is None:
         return None
-    w: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(w0), name), dtype=np.float64)
+    w: npt.NDArray[np.float64] = for_core(as_floats(np.asarray(w0), name), dtype=np.float64)
     return w
 
 
@@ -83,6 +85,7 @@ class IM4EResult:
         return self.weights
 
 
+@entry
 def im4e(
     X: Any,
     y: Any,
@@ -141,6 +144,7 @@ def im4e(
         return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
+@entry
 @like(im4e)
 def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IM4E: the weights of :func:`fastfs.im4e` alone.

@@ -14,7 +14,9 @@ from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm,
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
+from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
@@ -33,7 +35,7 @@ def as_smallest(name: str, smallest: Any) -> float | str:
 def as_start_matrix(name: str, W0: Any) -> npt.NDArray[np.float64] | None:
     if W0 is None:
         return None
-    W: npt.NDArray[np.float64] = np.ascontiguousarray(as_floats(np.asarray(W0), name), dtype=np.float64)
+    W: npt.NDArray[np.float64] = for_core(as_floats(np.asarray(W0), name), dtype=np.float64)
     return W
 
 
@@ -108,10 +110,11 @@ class ImmigrateResult:
         -------
         ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
         """
-        vectors = np.ascontiguousarray(self.eigenvectors.T)
+        vectors = for_core(self.eigenvectors.T)
         return top_pairs(self.features, self.eigenvalues, vectors, n, by)
 
 
+@entry
 def immigrate(
     X: Any,
     y: Any,
@@ -170,6 +173,7 @@ def immigrate(
         return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
 
 
+@entry
 @like(immigrate)
 def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IMMIGRATE: the scores of :func:`fastfs.immigrate` alone.

@@ -16,10 +16,12 @@ import numpy.typing as npt
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
 from fastfs._inputs.source import Source, chosen, is_dask, stack
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
+from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core, inside_joblib, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -83,7 +85,7 @@ class ManiFeStOptions(Options):
             if len(kernels) == 2:
                 wanted = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
             raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {wanted}, not {self.sigma!r}")
-        return self._rule("given", 0.0) | {"sigma": np.ascontiguousarray(given.ravel())}
+        return self._rule("given", 0.0) | {"sigma": for_core(given.ravel())}
 
     def _rule(self, rule: str, value: float) -> Scale:
         return {"rule": rule, "value": value, "normalize": self.normalize}
@@ -99,6 +101,7 @@ class ManiFeStOptions(Options):
         return grid, grid.index(own)
 
 
+@entry
 def manifest_scores(
     X: Any,
     y: npt.ArrayLike,
@@ -169,6 +172,7 @@ def manifest_scores(
     return scores if others is None else blend(scores, others)
 
 
+@entry
 def manifest_from_kernels(
     K1: npt.ArrayLike,
     K2: npt.ArrayLike,

@@ -15,10 +15,12 @@ from fastfs._functions.options import Options as _Options
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats, as_matrix
 from fastfs._inputs.source import Source, chosen, is_dask, is_stream
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
+from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -103,6 +105,7 @@ class ProjSeResult:
     center: bool
 
 
+@entry
 def projse(
     X: Any,
     y: Any = None,
@@ -158,6 +161,7 @@ def projse(
     return fit(X, y, n_features_to_select, options, run)[0].deliver()
 
 
+@entry
 def projse_scores(
     X: Any,
     y: Any = None,
@@ -209,6 +213,7 @@ def projse_scores(
     return fit(X, y, 1, options, run, scores_only=True)[0].deliver().scores
 
 
+@entry
 def projse_two_view(
     X: Any,
     Y: Any,
@@ -290,6 +295,7 @@ def projse_two_view(
     return of_x.deliver(), of_y.deliver()
 
 
+@entry
 def projse_from_kernels(
     K_YY: npt.ArrayLike,
     K_YX: npt.ArrayLike,
@@ -340,7 +346,7 @@ def projse_from_kernels(
     given = {"kernel": "linear", "degree": 3, "sigma": "mean", "center": False, "normalize": normalize, "eps": eps}
     options = Options.of(given)
     arrays = [
-        np.ascontiguousarray(as_floats(np.asarray(K), name), dtype=np.float64)
+        for_core(as_floats(np.asarray(K), name), dtype=np.float64)
         for K, name in ((K_YY, "K_YY"), (K_YX, "K_YX"), (K_XX, "K_XX"))
     ]
     if arrays[1].ndim != 2 or arrays[0].shape != (len(arrays[1]),) * 2 or arrays[2].shape != arrays[1].shape[1:]:
@@ -503,7 +509,7 @@ def _no_groups(n_groups: int, block: Any, run: Run) -> list[Any]:
 def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
     """Add the rows of a block, each to the sums of its group."""
     rows = block.tocsr() if hasattr(block, "tocsr") else block
-    core().ProjseSums.update_groups(sums, rows, np.ascontiguousarray(groups, np.int64), run)
+    core().ProjseSums.update_groups(sums, rows, for_core(groups, np.int64), run)
 
 
 def _groups_of_dask(

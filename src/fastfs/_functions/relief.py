@@ -17,11 +17,13 @@ from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
 from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
+from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.errors import places, renumber
 from fastfs._machine.run import Run, core
@@ -112,7 +114,14 @@ class TableOptions(FamilyOptions):
         return as_matrix(X, run)
 
     def response(self, y: Any, n_samples: int, n_features: int) -> Response:
-        found = read_response(y, n_samples, n_features, self.target_type, numbers_only=self.NUMBERS_ONLY)
+        found = read_response(
+            y,
+            n_samples,
+            n_features,
+            self.target_type,
+            numbers_only=self.NUMBERS_ONLY,
+            of_number="give target_type='number'",
+        )
         if self.NUMBERS_ONLY and found.kind == "class":
             raise ValueError("y holds classes, but RReliefF is for numbers and times: use ReliefF for classes")
         if not self.NUMBERS_ONLY and found.kind == "survival":
@@ -270,7 +279,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
             f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {given.shape}"
         )
     try:
-        weights = np.ascontiguousarray(given, dtype=np.float64)
+        weights = for_core(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"sample_weight must hold numbers, not {given.dtype}") from None
     if not weights.any():
@@ -288,7 +297,7 @@ def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.flo
             f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X, but has "
             f"{found.shape}"
         )
-    return np.ascontiguousarray(found, dtype=np.float64)
+    return for_core(found, dtype=np.float64)
 
 
 def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptions) -> Outcome[FamilyResult]:
@@ -432,7 +441,7 @@ class GroupTargets:
     def fit(self, labels: Integers, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
         """Score the features with these labels of the groups, from 0."""
         response = Response("class", labels[self._groups], classes)
-        return self._found.fit(response, options, np.ascontiguousarray(labels, dtype=np.int64))
+        return self._found.fit(response, options, for_core(labels, dtype=np.int64))
 
 
 def fit_in_blocks(
@@ -533,6 +542,7 @@ def _scores(
     return fit(samples.stage(options, run), samples, samples.response, options).deliver().scores
 
 
+@entry
 def relief_scores(
     X: Any,
     y: Any,
@@ -587,6 +597,7 @@ def relief_scores(
     return _scores(X, y, ReliefOptions.of(locals()), run, sample_weight)
 
 
+@entry
 def relieff_scores(
     X: Any,
     y: Any,
@@ -648,6 +659,7 @@ def relieff_scores(
     return _scores(X, y, ReliefFOptions.of(locals()), run, sample_weight, distances)
 
 
+@entry
 def surf_scores(
     X: Any,
     y: Any,
@@ -707,6 +719,7 @@ def surf_scores(
     return _scores(X, y, SURFOptions.of(locals()), run, sample_weight, distances)
 
 
+@entry
 def multisurf_scores(
     X: Any,
     y: Any,
@@ -766,6 +779,7 @@ def multisurf_scores(
     return _scores(X, y, MultiSURFOptions.of(locals()), run, sample_weight, distances)
 
 
+@entry
 def swrf_scores(
     X: Any,
     y: Any,
@@ -829,6 +843,7 @@ def swrf_scores(
     return _scores(X, y, SWRFOptions.of(locals()), run, sample_weight, distances)
 
 
+@entry
 def mu_relief_scores(
     X: Any,
     y: Any,
@@ -887,6 +902,7 @@ def mu_relief_scores(
     return _scores(X, y, MuReliefOptions.of(locals()), run, sample_weight, distances)
 
 
+@entry
 def rrelieff_scores(
     X: Any,
     y: Any,

@@ -10,8 +10,10 @@ from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_count, as_int, as_not_negative, as_seed, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
+from fastfs._inputs.values import for_core
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import Genotypes, pack_genotypes
@@ -86,6 +88,7 @@ class SnpPairs:
     design: str
 
 
+@entry
 def snp_pairs(
     G: Any,
     y: Any,
@@ -268,6 +271,7 @@ class LdClumps:
     clump: Integers
 
 
+@entry
 def ld_clumps(
     G: Any,
     scores: Any,
@@ -337,5 +341,5 @@ def ld_clumps(
     if values.shape != (G.shape[1],):
         raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs, but has the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)
-    found = core().ld_clumps(G, values, np.ascontiguousarray(G.position), chromosomes, options.core(), run)
+    found = core().ld_clumps(G, values, for_core(G.position), chromosomes, options.core(), run)
     return LdClumps(leads=found["leads"], names=None if names is None else names[found["leads"]], clump=found["clumps"])

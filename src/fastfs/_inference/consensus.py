@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import choose, rank_features
+from fastfs._inputs.entry import entry
 from fastfs._types import Array, Floats, Integers
 
 
@@ -45,13 +46,15 @@ class ConsensusResult:
     names: list[str]
 
 
+@entry
 def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusResult:
     """Aggregate the rankings of several methods.
 
     Parameters
     ----------
     methods : mapping of {str: array-like of shape (n_features,) or fitted estimator}
-        Scores, larger being better, or estimators with ``ranking_`` or ``scores_``; two or more.
+        Scores, larger being better, or estimators with ``ranking_`` or ``scores_``; two or more. Series and estimators
+        that know the names of their features are matched by these, and the result has the order of the first of them.
     method : {"mean", "rra"}
         "mean": the mean rank (Borda's count). "rra": robust rank aggregation, which asks for features that are higher
         than chance in some of the methods, and forgives others that don't see them.
@@ -63,8 +66,8 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     Raises
     ------
     ValueError
-        Fewer than two methods; scores of different lengths, or Series whose indices differ, or scores that aren't
-        finite.
+        Fewer than two methods; scores of different lengths, of features with different names, or of different orders
+        beside some without names; scores that aren't finite.
     TypeError
         `methods` is no mapping, or something in it has neither scores nor the shape of them.
 
@@ -89,14 +92,13 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     if len(methods) < 2:
         raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
     names = [str(name) for name in methods]
-    _same_index(methods)
     rows = [_ranks(name, given) for name, given in methods.items()]
     for name, row in zip(names, rows, strict=True):
         if len(row) != len(rows[0]):
             raise ValueError(
                 f"all methods must score the same features, but {names[0]} has {len(rows[0])} and {name} {len(row)}"
             )
-    ranks = np.array(rows)
+    ranks = np.array(_in_one_order(methods, rows))
     n_methods, n_features = ranks.shape
     pvalues = None
     if method == "rra":
@@ -113,15 +115,36 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     return ConsensusResult(scores, rank_features(scores), pvalues, ranks, names)
 
 
-def _same_index(methods: Mapping[str, Any]) -> None:
-    """Series of the same features in another order would be added up wrongly."""
-    indices = {name: list(given.index) for name, given in methods.items() if hasattr(given, "to_frame")}
-    for name, index in indices.items():
-        first = next(iter(indices))
-        if index != indices[first]:
+def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
+    """Return the ranks of each method in the order of the first one that names its features."""
+    named = {name: found for name, given in methods.items() if (found := _feature_names(given)) is not None}
+    if not named:
+        return rows
+    first, order = next(iter(named.items()))
+    places = {feature: place for place, feature in enumerate(order)}
+    for name, features in named.items():
+        unknown = [feature for feature in features if feature not in places]
+        if unknown or len(set(features)) < len(features):
             raise ValueError(
-                f"all Series must have the same index, but that of {name} differs from that of {first}: reindex it"
+                f"all methods must name the same features, each once, but {name} and {first} differ"
+                + (f", such as in {unknown[0]!r}" if unknown else "")
             )
+        if features != order and len(named) < len(methods):
+            unnamed = next(name for name in methods if name not in named)
+            raise ValueError(
+                f"{name} and {first} have their features in different orders, and {unnamed} names none: give "
+                f"pandas.Series({unnamed}, names)"
+            )
+    return [
+        row[np.argsort([places[feature] for feature in named[name]])] if name in named else row
+        for name, row in zip(methods, rows, strict=True)
+    ]
+
+
+def _feature_names(given: Any) -> list[Any] | None:
+    """Return the features of a Series, but for their numbers alone, or of a fit; None if they have no names."""
+    names = list(given.index) if hasattr(given, "to_frame") else getattr(given, "feature_names_in_", None)
+    return None if names is None or list(names) == list(range(len(names))) else list(names)
 
 
 def _ranks(name: str, given: Any) -> Array:

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 from fastfs._inputs.checks import some_of
 from fastfs._inputs.labels import is_missing
+from fastfs._inputs.values import as_values, exact_floats
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Floats, Integers
 
@@ -86,11 +87,11 @@ class Design:
     def __init__(
         self, y: Any, blocks: Any = None, groups: Any = None, covariates: Any = None, *, names: Any = None
     ) -> None:
-        y = np.asarray(y)
+        y = as_values(y)
         n = len(y)
         codes = _number(y.tolist())[1]
         first = np.unique(codes, return_index=True)[1]
-        self._names = [y[i] if names is None else np.asarray(names)[i] for i in first]
+        self._names = [y[i] if names is None else as_values(names)[i] for i in first]
         self._names = [name.item() if isinstance(name, np.generic) else name for name in self._names]
         self._is_class = y.dtype.kind != "f" and y.dtype.names is None
         blocks_and_names, groups_and_names = _column("blocks", blocks, n), _column("groups", groups, n)
@@ -103,10 +104,19 @@ class Design:
         unit_codes[self._unit] = codes
         self._counts = np.bincount(unit_codes)
         sizes = np.bincount(cell)
+        is_covered = bool(self.weaknesses)
         if (single := int(np.count_nonzero(sizes == 1))) and not self.weaknesses and len(sizes) > 1:
             self.weaknesses.append(
                 f"{single} of {len(sizes)} {self._cell_word}s {'have' if single > 1 else 'has'} one {self._word}, so "
                 f"{'they contribute' if single > 1 else 'it contributes'} nothing to the test"
+            )
+        first_codes = np.empty(len(sizes), np.int64)
+        first_codes[cell] = unit_codes
+        varying = len(np.unique(cell[unit_codes != first_codes[cell]]))
+        if (idle := len(sizes) - varying - single) and varying and not is_covered:
+            self.weaknesses.append(
+                f"{idle} of {len(sizes)} {self._cell_word}s {'have' if idle > 1 else 'has'} {self._word}s of one label "
+                f"only, so {'they contribute' if idle > 1 else 'it contributes'} nothing to the test"
             )
         # All that follows has the order in which the units of a cell are neighbors.
         self._order = np.argsort(cell, kind="stable")
@@ -572,13 +582,15 @@ def _covariates(given: Any, n_samples: int) -> Floats:
     """Return covariates as numbers: columns of anything else as one of 0 and 1 for each value but the first."""
     if hasattr(given, "to_frame"):
         given = given.to_frame()
+    if hasattr(given, "column_names"):  # of Arrow
+        given = given.to_pandas()
     if hasattr(given, "columns"):
         if len(set(given.columns)) < len(given.columns):
             raise ValueError("covariates must have unique column names: rename or drop some")
         categories = [hasattr(dtype, "categories") for dtype in given.dtypes]  # of pandas, whose values may be numbers
         columns = [np.asarray(given[name], dtype=object) for name in given.columns]
     else:
-        values = np.asarray(given)
+        values = as_values(given)
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2:
@@ -597,7 +609,7 @@ def _covariates(given: Any, n_samples: int) -> Floats:
     for j, (column, is_category) in enumerate(zip(columns, categories, strict=True)):
         values = column.tolist()
         if not is_category and all(isinstance(value, Real | np.bool_) for value in values):
-            found.append(column.astype(np.float64))
+            found.append(exact_floats(np.asarray(values), "covariates"))
         else:
             for value in values:
                 if not is_category and not isinstance(value, Real | np.bool_ | str | bytes):

@@ -13,7 +13,9 @@ import numpy as np
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
 from fastfs._inference.design import SIGNIFICANT, Design
 from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, rank_features
+from fastfs._inputs.entry import entry
 from fastfs._inputs.source import Source, is_stream
+from fastfs._inputs.values import as_values
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -124,6 +126,7 @@ class PermutationResult:
     fdr: str
 
 
+@entry
 def permutation_test(
     estimator: Any,
     X: Any,
@@ -288,7 +291,7 @@ def permutation_test(
     model = clone(estimator)
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
-    names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
+    names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     ignores_names = bool(getattr(last_step(model), "_ignores_names", False))
     design.check(ignores_names=ignores_names)
@@ -541,7 +544,7 @@ def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer
 
 def _as_labels(y: Any) -> tuple[Array | None, Array]:
     """Return the classes and the place of each label among them, or None and the target if it is numbers."""
-    y = np.asarray(y)
+    y = as_values(y)
     if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
         return None, y.reshape(-1)
     classes, labels = np.unique(y, return_inverse=True)

@@ -11,6 +11,7 @@ from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import last_step, settle, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
+from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import loaded, require_table, take_rows
 from fastfs._machine.errors import renumber
@@ -78,6 +79,7 @@ class StabilityResult:
     rare_bound_unimodal: float
 
 
+@entry
 def stability(
     estimator: Any,
     X: Any,

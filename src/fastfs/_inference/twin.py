@@ -10,6 +10,8 @@ from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer, settle, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
+from fastfs._inputs.entry import entry
+from fastfs._inputs.values import as_values
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
@@ -57,6 +59,7 @@ class TwinResult:
     design: str
 
 
+@entry
 def shuffled_twin(
     estimator: Any,
     X: Any,
@@ -130,7 +133,7 @@ def shuffled_twin(
         raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y, params)
-    names = np.asarray(y).reshape(-1) if labels.dtype.kind == "i" else None
+    names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     with silence():  # about p-values
         design.check()

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._inputs.values import as_values
+
 
 def column_numbers(
     name: str, columns: Any, n_features: int, names: Sequence[Any] | None = None
@@ -16,7 +18,7 @@ def column_numbers(
     Errors call the parameter `name`.
     """
     try:
-        given = np.asarray(columns)
+        given = as_values(columns)
     except ValueError:
         given = np.array(columns, dtype=object)  # lists of different lengths, which are no names
     if given.ndim != 1:
@@ -25,7 +27,7 @@ def column_numbers(
         if len(given) != n_features:
             raise ValueError(f"{name} as a mask must have {n_features} values, one a feature, but has {len(given)}")
         return np.flatnonzero(given)
-    if given.dtype.kind in "OSU":
+    if given.dtype.kind in "OSUT":
         count = Counter(() if names is None else names)
         for column in given.tolist():
             if not isinstance(column, Hashable) or column not in count:

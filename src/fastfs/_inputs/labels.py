@@ -5,12 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.values import as_values
 from fastfs._types import Array, Integers
 
+# What to do with a number that a method can't take.
+BIN = "bin them"
 
-def encode_labels(y: Any, n_samples: int, n_features: int) -> tuple[Array, Integers]:
-    """Return the classes in sorted order and each sample's position among them."""
-    return number_labels(as_labels(y, n_samples, n_features), "y", "for sample")
+
+def encode_labels(y: Any, n_samples: int, n_features: int, of_number: str = BIN) -> tuple[Array, Integers]:
+    """Return the classes in sorted order and each sample's position among them.
+
+    The error about a number in place of a label ends with `of_number`, what to do with it.
+    """
+    classes, labels = number_labels(as_labels(y, n_samples, n_features), "y", "for sample")
+    require_shared(classes, labels, of_number)
+    return classes, labels
 
 
 def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> Array:
@@ -22,9 +31,14 @@ def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> A
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(f"y has masked {item}s: drop these samples first")
     try:
-        y = np.asarray(y)
+        y = as_values(y)
     except ValueError:
         raise ValueError(f"y must be a 1-D array of {item}s, but its entries have different lengths") from None
+    if y.dtype.names:
+        raise ValueError(
+            f"y holds records with the fields {', '.join(y.dtype.names)}, but must hold {item}s: give one field, or "
+            "events and times to RReliefF(target_type='survival')"
+        )
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -73,6 +87,20 @@ def require_classes(classes: Array) -> None:
         raise ValueError("X needs samples, but has none")
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+
+
+def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> None:
+    """Refuse labels that most samples don't share with any other, which are ids or numbers.
+
+    Errors end with `of_number`, what to do with a number.
+    """
+    alone = np.flatnonzero(np.bincount(labels, minlength=len(classes)) == 1)
+    if 2 * len(alone) > len(labels) and len(classes) > 2:
+        raise ValueError(
+            f"y must hold labels that samples share, but {len(alone)} of the {len(labels)} samples are alone in their "
+            f"class, such as {classes.tolist()[alone[0]]!r}: if these are ids, give the labels in their place, and if "
+            f"they are numbers, {of_number}"
+        )
 
 
 def require_few_classes(labels: Array, otherwise: str = "") -> None:

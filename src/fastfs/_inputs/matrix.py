@@ -10,6 +10,7 @@ import numpy as np
 from fastfs._inputs.checks import some_of
 from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
 from fastfs._inputs.sparse import check_structure, index_arrays
+from fastfs._inputs.values import as_values, exact_floats, for_core
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -29,7 +30,7 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
             X = X.tocsr()
         if not _is_native_float(X.dtype):
             _take_copy(run, 8 * X.nnz, name)
-        data = np.ascontiguousarray(as_floats(X.data, name))
+        data = for_core(as_floats(X.data, name))
         indices, indptr = index_arrays(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X
@@ -65,7 +66,11 @@ def as_dense(X: Any, run: Run) -> Any:
     X = as_matrix(X, run)
     if hasattr(X, "tocsr"):
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        run.take(n_bytes, "a copy of X as dense values needs", "give fewer samples or features")
+        run.take(
+            n_bytes,
+            "a copy of X as dense values needs",
+            "give fewer samples or features, or use ReliefF or ProjSe, which take sparse X as it is",
+        )
         X = X.toarray()
     return X
 
@@ -98,7 +103,7 @@ def as_array(
             raise ValueError(f"{name} must hold numbers, but {held}: {advice}")
     values = np.asarray(X)
     _require_real(values, name)
-    if values.dtype.kind in "OSU":
+    if values.dtype.kind in "OSUT":
         if not isinstance(X, np.ndarray):
             values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
         _take_copy(run, 8 * values.size, name)
@@ -136,6 +141,8 @@ def column_names(X: Any) -> list[Any] | None:
     if is_genotypes(X):
         names: list[Any] = X.names.tolist()
         return names if len(set(names)) == len(names) else None
+    if hasattr(X, "column_names") and hasattr(X, "schema"):  # of Arrow
+        return list(X.column_names)
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
@@ -152,7 +159,7 @@ def take_rows(X: Any, rows: Array) -> Any:
     check_structure(X)
     if hasattr(X, "tocsr"):
         return X.tocsr()[rows]
-    return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else np.asarray(X))[rows]
+    return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else as_values(X))[rows]
 
 
 def take_columns(X: Any, columns: Array) -> Array:
@@ -224,6 +231,8 @@ def as_floats(values: Array, name: str = "X") -> Array:
     target = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
     if values.dtype == target:
         return values
+    if values.dtype.kind in "iu":
+        return exact_floats(values, name)
     try:
         return values.astype(target)
     except (TypeError, ValueError, OverflowError) as error:
@@ -240,7 +249,7 @@ def as_numbers(values: Any, name: str) -> Array:
         values = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must be an array, but its rows have different lengths") from None
-    return np.ascontiguousarray(as_floats(values, name), np.float64)
+    return for_core(as_floats(values, name), np.float64)
 
 
 def not_finite(X: Any, name: str = "X") -> str | None:

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.labels import as_labels, encode_labels, is_missing, number_labels, require_classes
+from fastfs._inputs.labels import BIN, as_labels, encode_labels, is_missing, number_labels, require_classes
+from fastfs._inputs.values import exact_floats, for_core
 from fastfs._types import Array
 
 # With so many different values, integers are classes.
@@ -51,33 +52,40 @@ class Response:
         if self.kind == "number":
             given["y"] = self.values
         if self.kind == "survival":
-            given |= {"y": np.ascontiguousarray(self.values["time"])}
-            given |= {"events": np.ascontiguousarray(self.values["event"])}
+            given |= {"y": for_core(self.values["time"])}
+            given |= {"events": for_core(self.values["event"])}
         return given
 
 
-def read_response(y: Any, n_samples: int, n_features: int, kind: str, *, numbers_only: bool = False) -> Response:
+def read_response(
+    y: Any, n_samples: int, n_features: int, kind: str, *, numbers_only: bool = False, of_number: str = BIN
+) -> Response:
     """Return the target of n_samples.
 
     Parameters
     ----------
     kind : {"auto", "class", "number", "survival"}
         "auto": records are times; bools, strings, categories and integers of at most 20 different values are classes;
-        floats that aren't all whole are numbers; anything else is an error.
+        floats that aren't all whole are numbers, and two whole ones classes; anything else is an error.
     numbers_only : bool
         There can be no classes, so that "auto" takes all numbers for numbers.
+    of_number : str
+        As of `encode_labels`.
     """
+    if hasattr(y, "columns") and hasattr(y, "to_records") and len(y.columns) == 2:
+        raise ValueError(
+            "y is a DataFrame of two columns, but must be one column, or for RReliefF the structured array "
+            "y.to_records(index=False) of an event and a time"
+        )
     if kind == "auto":
         kind = _kind(y, n_samples, n_features, numbers_only)
     if kind != "class" and n_samples == 1:
         raise ValueError("y must hold different numbers or times, but X has only one sample: give more")
     if kind == "survival":
         return Response(kind, _as_times(y, n_samples))
-    if getattr(getattr(y, "dtype", None), "names", None):
-        raise ValueError(f"y holds records, which are for target_type='survival', not for target_type={kind!r}")
     if kind == "number":
         return Response(kind, _as_numbers(as_labels(y, n_samples, n_features, "number")))
-    classes, labels = encode_labels(y, n_samples, n_features)
+    classes, labels = encode_labels(y, n_samples, n_features, of_number)
     require_classes(classes)
     return Response(kind, labels, classes)
 
@@ -103,6 +111,8 @@ def _kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
         known = values[~np.isnan(values)]
         if not np.all(known == np.floor(known)):
             return "number"
+        if len(np.unique(known)) <= 2:
+            return "class"
     classes, _ = number_labels(values, "y", "for sample")
     require_classes(classes)
     held = f"{n_different} different integers" if values.dtype.kind in "iu" else f"whole floats, such as {classes[0]:g}"
@@ -120,7 +130,7 @@ def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
                 f"y must hold numbers, but has {str(value)[:30]!r} for sample {sample}: give numbers, or labels with "
                 "target_type='class'"
             )
-    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    numbers = for_core(exact_floats(values, "y"))
     _require_finite(numbers, "number")
     return numbers
 
@@ -129,6 +139,15 @@ def _require_finite(numbers: Array, what: str) -> None:
     if (infinite := np.isinf(numbers)).any():
         sample = int(infinite.argmax())
         raise ValueError(f"y must hold finite {what}s, but has {numbers[sample]} for sample {sample}")
+
+
+def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
+    """Return whether events happened, of bools, 1 and 0, or TRUE and FALSE; errors call the values `name`."""
+    words = np.array([str(value).upper() for value in values.tolist()])
+    happened = np.isin(words, ("TRUE", "1", "1.0"))
+    if not (happened | np.isin(words, ("FALSE", "0", "0.0"))).all():
+        raise ValueError(f"{name} must hold True or False, or 1 and 0: 1 where the event happened")
+    return happened
 
 
 def _as_times(y: Any, n_samples: int) -> Array:
@@ -150,11 +169,9 @@ def _as_times(y: Any, n_samples: int) -> Array:
             f"y must have one record for each of the {n_samples} samples of X, but has shape {values.shape}"
         )
     times = np.empty(n_samples, _TIMES)
-    if kinds[event] not in "biuf" or kinds[time] not in "iuf":
+    if kinds[event] not in "biufOUST" or kinds[time] not in "iuf":
         raise ValueError(f"the fields {event} and {time} of y must hold bools and numbers, not {values.dtype}")
-    if not np.isin(values[event], (0, 1)).all():
-        raise ValueError(f"the field {event} of y must hold True or False, or 1 and 0")
-    times["event"], times["time"] = values[event], values[time]
+    times["event"], times["time"] = as_events(values[event], f"the field {event} of y"), values[time]
     if (unknown := np.isnan(times["time"])).any():
         raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}")
     _require_finite(times["time"], "time")

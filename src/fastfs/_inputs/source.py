@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.sparse import check_structure
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, human
 from fastfs._types import Array, Integers
 
 # Stored bytes of a block: few enough for four of them, enough for the calls that read one not to matter.
@@ -199,9 +199,9 @@ class Source:
         def require(n_bytes: int, more: str = "") -> None:
             if n_bytes > available // 4:
                 raise MemoryError(
-                    f"{name} is {self.kind}, of which {n_bytes} bytes{more} must be in memory, more than a quarter of "
-                    f"the memory budget of {available} bytes: raise max_memory (or FASTFS_MAX_MEMORY), give fewer rows "
-                    f"or features, or {advice}"
+                    f"{name} is {self.kind}, of which {human(n_bytes)}{more} must be in memory, more than a quarter of "
+                    f"the memory budget of {human(available)}: raise max_memory (or FASTFS_MAX_MEMORY), give fewer "
+                    f"rows or features, or {advice}"
                 )
 
         if self.n_bytes is not None and rows is None and columns is None:

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.values import for_core
 from fastfs._types import Array
 
 
 def index_arrays(X: Any) -> tuple[Array, Array]:
     """Return indices and indptr of a CSR or CSC matrix as the core takes them; no copies if they are so."""
     index = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
-    return np.ascontiguousarray(X.indices, index), np.ascontiguousarray(X.indptr, index)
+    return for_core(X.indices, index), for_core(X.indptr, index)
 
 
 def check_structure(X: Any) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.checks import as_int
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import is_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_names, describing, require_table
 from fastfs._inputs.source import is_genotypes
@@ -57,6 +58,8 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     X is a 2-D table. A copy is taken off the budget of the run.
     """
     require_table(X)
+    if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow, whose columns can't be chosen
+        X = X.to_pandas()
     mask = None if categorical_features is None else _categorical_mask(_as_columns(X), categorical_features)
     if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
@@ -105,6 +108,7 @@ def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[
     return np.where(mask, np.where(np.isfinite(high), high, 0) + 1, 0).astype(np.int64)
 
 
+@entry
 def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
     """Find columns that may hold codes of categories: those with few different values.
 
@@ -158,7 +162,7 @@ def _as_columns(X: Any) -> Any:
     if hasattr(X, "dtypes") or hasattr(X, "tocsr") or is_genotypes(X):
         return X
     values = np.asarray(X)
-    return np.asarray(X, dtype=object) if values.dtype.kind in "SU" else values
+    return np.asarray(X, dtype=object) if values.dtype.kind in "SUT" else values
 
 
 def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.labels import encode_labels, number_labels, require_classes
+from fastfs._inputs.labels import as_labels, encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Integers
 
@@ -47,7 +48,7 @@ def as_target(y: Any, name: str = "y") -> Array:
         raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
     if np.ma.is_masked(y):
         raise ValueError(f"{name} has masked values: impute or drop them first")
-    values = y if is_genotypes(y) else np.asarray(y)
+    values = y if is_genotypes(y) else as_values(y)
     if values.ndim not in (1, 2):
         what = f"{values.ndim}-D" if values.ndim else type(y).__name__
         raise ValueError(
@@ -63,14 +64,14 @@ def as_columns(y: Array, run: Run, name: str = "y") -> Any:
     try:
         return as_matrix(y[:, None] if y.ndim == 1 else y, run, name)
     except (TypeError, ValueError) as error:
-        if y.ndim == 2 and y.dtype.kind in "OSU":
+        if y.ndim == 2 and y.dtype.kind in "OSUT":
             error.args = (f"{error}; labels are given as a 1-D array",)
         raise
 
 
 def as_records(numbers: Array) -> Array:
     """Return rows of numbers as a 1-D array that moves them as wholes: of floats, or of records of several."""
-    rows = np.ascontiguousarray(numbers, dtype=np.float64)
+    rows = for_core(numbers, dtype=np.float64)
     if rows.shape[1] == 1:
         return rows[:, 0]
     return rows.view([(f"column {j}", np.float64) for j in range(rows.shape[1])])[:, 0]
@@ -78,7 +79,7 @@ def as_records(numbers: Array) -> Array:
 
 def as_rows(records: Array) -> Array:
     """Undo `as_records`."""
-    rows: Array = np.ascontiguousarray(records).view(np.float64).reshape(len(records), -1)
+    rows: Array = for_core(records).view(np.float64).reshape(len(records), -1)
     return rows
 
 
@@ -89,7 +90,7 @@ def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
     y = as_target(y)
     if y.ndim == 2 or not _is_labels(y):
         return _read_numbers(y, shape, run)
-    classes, labels = encode_labels(y, *shape)
+    classes, labels = encode_labels(y, *shape, of_number="give np.reshape(y, (-1, 1))")
     require_classes(classes)
     if len(classes) > max(20, len(y) / 2) and classes.dtype.kind in "iuf":
         warn(
@@ -109,10 +110,10 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
         return Target()
     y = as_target(y)
     if classes is not None:
-        encode_labels(y, *shape)  # its checks
+        number_labels(as_labels(y, *shape), "y", "for sample")  # their checks
         return Target(labels=_encode_known(y, classes), classes=classes)
     how = "give classes at the first call of partial_fit, or y as one array of all labels"
-    if y.ndim == 1 and y.dtype.kind in "OSU" and not all(isinstance(value, Real) for value in y):
+    if y.ndim == 1 and y.dtype.kind in "OSUT" and not all(isinstance(value, Real) for value in y):
         raise ValueError(f"a chunk of labels doesn't tell which classes there are: {how}")
     if y.ndim == 1 and y.dtype.kind != "f":
         warn(
@@ -123,7 +124,7 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
 
 def read_classes(classes: Any) -> Array:
     """Return the classes in sorted order."""
-    values = np.asarray(classes).ravel()
+    values = as_values(classes).ravel()
     if len(values) == 0:
         raise ValueError("classes must have at least two labels, not none")
     known, _ = number_labels(values, "classes", "at position")

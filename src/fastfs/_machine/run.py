@@ -48,7 +48,7 @@ class Run:
         return cls(count_threads(estimator.n_jobs), estimator.max_memory, as_progress(estimator.verbose))
 
     def take(self, n_bytes: int, what: str, advice: str) -> None:
-        """Take bytes off the budget: MemoryError if they exceed it, f"{what} {n_bytes} bytes, but ..., or {advice}".
+        """Take bytes off the budget: MemoryError if they exceed it, f"{what} 4.86 GB, but ..., or {advice}".
 
         A few bytes off the default budget aren't worth asking the machine for it.
         """
@@ -57,7 +57,7 @@ class Run:
         available = self.available()
         if n_bytes >= available:
             raise MemoryError(
-                f"{what} {n_bytes} bytes, but the memory budget is {available} bytes: raise max_memory (or "
+                f"{what} {human(n_bytes)}, but the memory budget is {human(available)}: raise max_memory (or "
                 f"FASTFS_MAX_MEMORY), or {advice}"
             )
         if self.budget:
@@ -74,6 +74,12 @@ class Run:
         from fastfs import _core
 
         return self.budget or int(_core.info()["max_memory"])
+
+
+def human(n_bytes: int) -> str:
+    """Return a number of bytes as the core writes it."""
+    short = f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.2f} MB"
+    return f"{short} ({n_bytes} bytes)"
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

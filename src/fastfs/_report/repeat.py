@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastfs._inputs.entry import entry
 from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
@@ -63,6 +64,7 @@ class Repetition:
         return f"{n} of {self.n_numbers} numbers {'differs' if n == 1 else 'differ'}: {shown}; {why}"
 
 
+@entry
 def repeat(
     path: str | os.PathLike[str],
     *,

@@ -12,6 +12,7 @@ from typing import Any
 
 from fastfs import io
 from fastfs._inputs.checks import as_int, as_permutations, as_seed
+from fastfs._inputs.entry import entry
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
@@ -75,6 +76,7 @@ class Report:
         return f'<iframe title="fastfs report" style="width:100%;height:48rem" srcdoc="{page}"></iframe>'
 
 
+@entry
 def report(
     X: Any,
     y: Any = None,

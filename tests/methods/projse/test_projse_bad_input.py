@@ -276,8 +276,10 @@ def test_numbers_among_objects():
 
 
 def test_numbers_that_look_like_labels_are_told():
-    with pytest.warns(fastfs.DataWarning, match=r"labels.*39 different ones in 40 samples.*reshape"):
+    with pytest.raises(ValueError, match=r"38 of the 40 samples are alone in their class.*give np\.reshape\(y, "):
         ProjSe().fit(X, np.maximum(np.arange(40), 1))
+    with pytest.warns(fastfs.DataWarning, match=r"labels.*21 different ones in 40 samples.*reshape"):
+        ProjSe().fit(X, [*np.arange(39) // 2, 99])
 
 
 def test_frames_and_names():

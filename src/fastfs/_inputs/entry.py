@@ -1,0 +1,142 @@
+"""The door of every public call: names of arguments, kinds of tables, and which rows belong together."""
+
+import difflib
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from numpy.linalg import LinAlgError
+
+from fastfs._machine.errors import about_targets, rename
+from fastfs._machine.run import warn
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# Parameters with one entry for each row of X, and those that hold others by their names.
+_OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances")
+_MAPPINGS = ("params", "fit_params")
+
+
+def entry(function: _Function) -> _Function:
+    """Decorate a public function or method, so that it looks at its arguments before any work.
+
+    An unknown argument is an error that names the nearest one; X must not be an AnnData or a LazyFrame; a warning says
+    if another argument names the rows of X in another order, since all are paired with X by position. Errors about a
+    cell of a table name its row and its column.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            arguments = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(_refusal(_called(function, args), signature, len(args), kwargs, error)) from None
+        _check_tables(arguments)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
+            return function(*args, **kwargs)
+        _check_rows(arguments)
+        try:
+            return function(*args, **kwargs)
+        except (ValueError, LinAlgError) as error:
+            _name_places(error, arguments)
+            raise
+
+    return cast(_Function, checked)
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Return the public name of a function, of a class, or of a method with that of its class."""
+    if "." not in function.__qualname__ or "<locals>" in function.__qualname__ or not args:
+        return function.__name__
+    name = type(args[0]).__name__
+    return name if function.__name__ == "__init__" else f"{name}.{function.__name__}"
+
+
+def require_known(called: str, known: Sequence[str], given: Iterable[str]) -> None:
+    """Refuse a keyword argument that a function, which messages call `called`, doesn't know, and name the nearest."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
+            raise TypeError(f"{called}() got an unexpected keyword argument '{name}': {advice}")
+
+
+def _refusal(
+    called: str, signature: inspect.Signature, n_given: int, given: Mapping[str, Any], error: TypeError
+) -> str:
+    """Return what to say of arguments that don't fit a signature, of which `n_given` came by position."""
+    known = [name for name in signature.parameters if name != "self"]
+    require_known(called, known, given)
+    kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
+    by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if n_given > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds.values():
+        return f"{called}() got {error}: give all but {', '.join(n for n in by_position if n != 'self')} by name"
+    return f"{called}() {error}"
+
+
+def _check_tables(arguments: Mapping[str, Any]) -> None:
+    """Refuse tables that have to be asked for their values first."""
+    for name, value in arguments.items():
+        if hasattr(value, "obs_names") and hasattr(value, "var_names"):
+            raise TypeError(f"{name} is an AnnData, but must be an array or a table: give adata.X, or use fastfs.tl")
+        if hasattr(value, "collect") and hasattr(value, "collect_schema"):
+            raise TypeError(f"{name} is a LazyFrame, but must be an array or a table: give {name}.collect()")
+
+
+def _check_rows(arguments: Mapping[str, Any]) -> None:
+    """Warn if an argument names the rows of {table} in another order, or names others."""
+    table = "G" if "G" in arguments else "X"
+    rows = _row_names(arguments.get(table))
+    if rows is None:
+        return
+    for name, value in _of_rows(arguments):
+        names = _row_names(value)
+        if names is None or len(names) != len(rows) or names == rows:
+            continue
+        by_position = f"{name}.to_numpy() if it has the order of {table}"
+        if Counter(names) == Counter(rows):
+            order = f"{table}.index" if hasattr(arguments[table], "iloc") else f"{table}.samples"
+            is_unique = len(set(names)) == len(names)
+            how = f"{name}.loc[{order}]" if is_unique else f"{name} in the order of {order}"
+            other = f"{name} names the rows of {table} in another order, but is paired by position"
+            warn([f"{other}: give {how}, or {by_position}"])
+        elif list(range(len(rows))) not in (names, rows):
+            warn(
+                [
+                    f"{name} and {table} name their rows differently ({names[0]!r} and {rows[0]!r} come first), so "
+                    f"they are paired by position: give {by_position}, or else with the names of {table}"
+                ]
+            )
+
+
+def _name_places(error: BaseException, arguments: Mapping[str, Any]) -> None:
+    """Let an error of the core name the row and the column of a table that has names, beside their numbers."""
+    table = arguments.get("Y" if "Y" in arguments else "y") if about_targets(error) else arguments.get("X")
+    columns = list(getattr(table, "columns", ())) if hasattr(table, "iloc") else None
+    rename(error, {"row": _described("row", _row_names(table)), "column": _described("column", columns)})
+
+
+def _described(kind: str, names: list[Any] | None) -> Callable[[int], str]:
+    """Return a function that calls a row or a column by its number, and by its name if that says more."""
+    if not names or names == list(range(len(names))):
+        return lambda number: f"{kind} {number}"
+    return lambda number: f"{kind} {number} ({names[number]!r})" if number < len(names) else f"{kind} {number}"
+
+
+def _of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in arguments.items():
+        if name in _OF_ROWS:
+            yield name, value
+        elif name in _MAPPINGS and isinstance(value, Mapping):
+            yield from ((str(key), entry) for key, entry in value.items())
+
+
+def _row_names(table: Any) -> list[Any] | None:
+    """Return the names of the rows of a table of pandas, or of genotypes; None if there are none."""
+    if hasattr(table, "iloc"):
+        return list(table.index)
+    return table.samples.tolist() if hasattr(table, "bits") and hasattr(table, "samples") else None
