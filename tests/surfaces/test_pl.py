@@ -4,6 +4,7 @@ import itertools
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
@@ -12,6 +13,7 @@ from matplotlib.text import Text
 
 import fastfs
 from fastfs import pl
+from sentences import assert_one_sentence
 
 
 @pytest.fixture
@@ -424,3 +426,44 @@ def test_twenty_long_names_fit_a_column_of_a_journal(name):
         width = min(one.x1, other.x1) - max(one.x0, other.x0)
         height = min(one.y1, other.y1) - max(one.y0, other.y0)
         assert width <= 1 or height <= 3, (a, b)  # boxes reach beyond the letters
+
+
+def test_fitted_selectors_are_drawn():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["CD4", "CD8A", "NKG7", "MS4A1"])
+    y = np.arange(40) % 2
+    frame["NKG7"] += 3 * y
+    fitted = fastfs.ReliefF().fit(frame, y)
+    drawn = pl.ranking(fitted, ax=Figure().add_subplot())
+    expected = pl.ranking(fitted.scores_, [*frame], ax=Figure().add_subplot())
+    names, same = ([label.get_text() for label in ax.get_yticklabels()] for ax in (drawn, expected))
+    assert names == same
+    assert names[0] == "1  NKG7"
+    other = fastfs.MultiSURF().fit(frame, y)
+    texts = [text.get_text() for text in pl.comparison(fitted, other, top=1, ax=Figure().add_subplot()).texts]
+    assert texts == ["NKG7"]
+    with pytest.raises(ValueError, match="a and b must be scores of the same features in the same order"):
+        pl.comparison(fitted, fastfs.ReliefF().fit(frame[[*frame][::-1]], y), ax=Figure().add_subplot())
+
+
+def test_what_holds_no_scores():
+    anndata = pytest.importorskip("anndata")
+    records = np.array([("CD4", 1.0)], dtype=[("names", "U9"), ("scores", float)])
+    for given in (anndata.AnnData(np.eye(3)), {"names": records}, records, fastfs.ReliefF(), "CD4"):
+        with pytest.raises(
+            TypeError, match="must be an array of one score for each feature, such as scores_ of a"
+        ) as e:
+            pl.ranking(given, ax=Figure().add_subplot())
+        assert_one_sentence(e)
+        with pytest.raises(TypeError, match=r"^b must be an array of one score for each feature"):
+            pl.comparison([1.0, 2.0], given, ax=Figure().add_subplot())
+
+
+def test_pairs_keep_the_names_of_a_table():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4)), columns=["CD4", "CD8A", "NKG7", "MS4A1"])
+    y = np.repeat([0, 1], 30)
+    frame.loc[:29, "NKG7"] += 3 * frame.loc[:29, "CD4"]
+    found = fastfs.differential_correlation(frame, y, n_permutations=19)
+    assert found.feature_names == [*frame]
+    ax = pl.differential_correlation(found, top=1, ax=Figure().add_subplot())
+    assert ax.get_yticklabels()[0].get_text() == "CD4, NKG7"
+    assert fastfs.differential_correlation(frame.to_numpy(), y, n_permutations=19).feature_names is None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fastfs._types import Floats
-from fastfs.pl._drawing import BAR, PALE, QUIET, Axes, axes, check_names, names_of, set_title
+from fastfs.pl._drawing import BAR, PALE, QUIET, Axes, axes, check_names, names_of, scores_of, set_title
 
 
 def comparison(
-    a: ArrayLike,
-    b: ArrayLike,
+    a: ArrayLike | Any,
+    b: ArrayLike | Any,
     feature_names: Sequence[str] | None = None,
     *,
     labels: tuple[str, str] = ("scores a", "scores b"),
@@ -25,8 +26,8 @@ def comparison(
 
     Parameters
     ----------
-    a, b : array-like of shape (n_features,)
-        Of the same features; larger is better.
+    a, b : array-like of shape (n_features,), or fitted selectors
+        Of the same features, in the same order; larger is better.
     feature_names : sequence of str, optional
         Default: ``x0``, ``x1``, ...
     labels : tuple of two str
@@ -57,7 +58,8 @@ def comparison(
     """
     from scipy.stats import spearmanr
 
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    feature_names = _names_of_fits((a, b), feature_names)
+    a, b = scores_of("a", a), scores_of("b", b)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
         raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}")
     check_names(feature_names, a.size)
@@ -100,6 +102,14 @@ def comparison(
         title = f"rank correlation {spearmanr(a, b).statistic:.2f}"
     set_title(ax, title)
     return ax
+
+
+def _names_of_fits(fits: tuple[Any, Any], given: Sequence[str] | None) -> Sequence[str] | None:
+    """Return the names that were given, or else those of the fits, which must agree."""
+    a, b = (getattr(fit, "feature_names_in_", None) for fit in fits)
+    if a is not None and b is not None and list(a) != list(b):
+        raise ValueError("a and b must be scores of the same features in the same order, but their fits name others")
+    return given if given is not None else b if a is None else a
 
 
 def _apart(heights: Floats, gap: float) -> Floats:

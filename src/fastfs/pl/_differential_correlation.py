@@ -37,7 +37,7 @@ def differential_correlation(
     ----------
     result : fastfs.DifferentialCorrelation
     feature_names : sequence of str, optional
-        Of all columns of X. Default: ``x0``, ``x1``, ...
+        Of all columns of X. Default: those of the result, or ``x0``, ``x1``, ...
     top : int
         How many pairs; the strongest is on top.
     ax : matplotlib.axes.Axes, optional
@@ -67,6 +67,7 @@ def differential_correlation(
     ('x0, x1', '1 pair with p ≤ 0.05 (999 permutations)')
     """
     check_top(top)
+    feature_names = result.feature_names if feature_names is None else feature_names
     check_names(feature_names, len(result.scores))
     n = min(top, len(result.z))
     place, first, second = np.arange(n), *result.correlations[:n].T

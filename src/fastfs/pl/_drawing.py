@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from fastfs._types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -48,6 +51,18 @@ def set_label(ax: Axes, text: str) -> None:
 def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
     if title is not None:
         ax.set_title(title, loc="left", pad=pad, fontweight="bold", parse_math=False)
+
+
+def scores_of(name: str, given: Any) -> Floats:
+    """Return scores that a parameter holds as an array, or the `scores_` of a fitted selector."""
+    values = getattr(given, "scores_", given)
+    if not (hasattr(values, "obs_names") or isinstance(values, Mapping)):
+        with contextlib.suppress(TypeError, ValueError):
+            return np.asarray(values, dtype=float)
+    raise TypeError(
+        f"{name} must be an array of one score for each feature, such as scores_ of a fitted selector or a column of "
+        f"adata.var, not {type(given).__name__}"
+    )
 
 
 def check_top(top: int, least: int = 1) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.values import as_values
 from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
 
@@ -73,7 +74,7 @@ def group(
     n_features = len(selector.scores_)
     check_structure(X)
     X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
-    y = np.asarray(y)
+    y = as_values(y)
     if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
         raise ValueError(
             f"X must have the {n_features} features of the fit and y a label for each row; the shapes are {X.shape} "

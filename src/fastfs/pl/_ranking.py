@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +18,15 @@ from fastfs.pl._drawing import (
     check_top,
     decimals_of,
     names_of,
+    names_of_fit,
+    scores_of,
     set_label,
     set_title,
 )
 
 
 def ranking(
-    scores: ArrayLike,
+    scores: ArrayLike | Any,
     feature_names: Sequence[str] | None = None,
     *,
     top: int = 20,
@@ -38,8 +41,8 @@ def ranking(
 
     Parameters
     ----------
-    scores : array-like of shape (n_features,)
-        Larger is better.
+    scores : array-like of shape (n_features,), or a fitted selector
+        Larger is better. A selector has scores, ranks and perhaps names.
     feature_names : sequence of str, optional
         Default: ``x0``, ``x1``, ...
     top : int
@@ -70,7 +73,10 @@ def ranking(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['1  CD8A', '2  NKG7']
     """
-    scores = np.asarray(scores, dtype=float)
+    if hasattr(scores, "scores_"):
+        feature_names = names_of_fit(scores, feature_names, len(scores.scores_))
+        ranks = getattr(scores, "ranking_", None) if ranks is None else ranks
+    scores = scores_of("scores", scores)
     if scores.ndim != 1 or scores.size == 0:
         raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}")
     check_names(feature_names, scores.size)
