@@ -6,9 +6,10 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ import fastfs
 from fastfs._inference.design import SIGNIFICANT, Design, nested_design
 from fastfs._inference.permutation import Scorer, permutation_test, settle
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
+from fastfs._inputs.entry import require_known
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
 from fastfs._inputs.streams import sum_groups
@@ -197,7 +199,10 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         **parameters: Any,
     ) -> AnnData | None:
 
-        model = getattr(fastfs, method.estimator)(**parameters)
+        estimator = getattr(fastfs, method.estimator)
+        known = [*inspect.signature(tool).parameters, *inspect.signature(estimator).parameters]
+        require_known(f"fastfs.tl.{word}", [name for name in known if name != "parameters"], parameters)
+        model = estimator(**parameters)
         as_permutations(n_permutations, low=0)
         choose("ranking", ranking, ("score", "z"))
         if not n_permutations and (ranking == "z" or samples or donors or batch or covariates):
@@ -209,8 +214,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         _check(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var)
-        reference = str(reference)
-        cells, labels, wanted = _grouping(adata, groupby, groups, reference, drop_unlabelled)
+        cells, labels, wanted, reference = _grouping(adata, groupby, groups, reference, drop_unlabelled)
         design = _Design.read(adata, cells, samples, donors, batch, covariates)
         test = _Test(n_permutations, ranking, design)
         if n_permutations:
@@ -437,9 +441,12 @@ def _column(adata: AnnData, name: str) -> Any:
 
 
 def _grouping(
-    adata: AnnData, groupby: str, groups: Sequence[str] | None, reference: str, drop_unlabelled: bool
-) -> tuple[Array, Array, list[str]]:
-    """Return the cells that take part, ascending, their groups as strings, and the groups that are compared."""
+    adata: AnnData, groupby: str, groups: Sequence[Any] | None, reference: Any, drop_unlabelled: bool
+) -> tuple[Array, Array, list[str], str]:
+    """Return the cells that take part, ascending, their groups, and the groups that are compared with the reference.
+
+    Groups are strings; 1 and "1" are also the group 1.0 of a column of numbers.
+    """
     column = _column(adata, groupby)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
@@ -457,9 +464,10 @@ def _grouping(
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
     if groups is not None and (isinstance(groups, str) or not hasattr(groups, "__iter__")):
         raise TypeError(f"groups must be a list of groups, not {groups!r}")
+    reference = _among(present, reference)
     if reference == "rest" and "rest" in present:
         raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
-    wanted = present if groups is None else [str(group) for group in groups]
+    wanted = present if groups is None else [_among(present, group) for group in groups]
     if not wanted:
         raise ValueError(f"groups must name one of {', '.join(present)}, but is empty")
     for group in [*wanted, *([] if reference == "rest" else [reference])]:
@@ -477,7 +485,17 @@ def _grouping(
             raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
         if np.count_nonzero(labels != group) < 2:
             raise ValueError(f"the rest of {group!r} must have at least two cells, but has one")
-    return cells, labels, wanted
+    return cells, labels, wanted, reference
+
+
+def _among(present: Sequence[str], group: Any) -> str:
+    """Return the name of a group among those present, of which 1.0 is also called 1."""
+    name = str(group)
+    if name not in present:
+        with suppress(ValueError):
+            number = str(float(name))
+            return number if number in present else name
+    return name
 
 
 def _compare(
@@ -885,15 +903,20 @@ def differential_correlation(
     """
     import pandas as pd
 
+    known = [
+        *inspect.signature(differential_correlation).parameters,
+        *inspect.signature(fastfs.differential_correlation).parameters,
+    ]
+    require_known("fastfs.tl.differential_correlation", [name for name in known if name != "parameters"], parameters)
     _check(adata, copy)
     adata = adata.copy() if copy else adata
     source = _Source(adata, layer, use_raw, mask_var)
     if groups is None:
-        cells, labels, _ = _grouping(adata, groupby, None, "rest", drop_unlabelled)
+        cells, labels, *_ = _grouping(adata, groupby, None, "rest", drop_unlabelled)
     elif isinstance(groups, str) or len(groups) != 2:
         raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
     else:
-        cells, labels, _ = _grouping(adata, groupby, groups[:1], str(groups[1]), drop_unlabelled)
+        cells, labels, *_ = _grouping(adata, groupby, groups[:1], groups[1], drop_unlabelled)
     design = _Design.read(adata, cells, samples, donors, batch, covariates)
     if parameters.get("n_permutations", "auto") != 0:
         design.warn(labels, groupby)

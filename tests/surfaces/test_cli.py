@@ -1329,3 +1329,28 @@ def test_pairs_refuse(arguments, words, tmp_path, inside):
     assert finished.returncode == 2
     assert words in finished.stderr
     assert finished.stderr.count("\n") == 1
+
+
+def test_labels_that_are_whole_floats(tmp_path):
+    """--label has said that they are classes, which are found by their numbers."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    codes = np.arange(len(X)) % 3 * 1.0
+    table = pa.table(dict(zip(NAMES, X.T, strict=True)) | {"f": codes})
+    parquet.write_table(table, tmp_path / "cells.parquet")
+    options = ["--label", "f", "--method", "relieff"]
+    for more in ([], ["--classes", "0,1"]):
+        done = run("score", "cells.parquet", *options, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    read = fastfs.io.read_table(tmp_path / "cells.parquet", label="f")
+    for classes in (["0", "1"], ["1.0", "0.0"]):
+        assert set(fastfs.io.keep_classes(read, classes).y.tolist()) == {0, 1}
+    with pytest.raises(ValueError, match="no class '7'"):
+        fastfs.io.keep_classes(read, ["0", "7"])
+
+
+def test_misspelt_method_options(table, tmp_path):
+    options = ["--label", "status", "--method", "relieff", "--method-option", "n_neighbours=3"]
+    done = run("score", "cells.csv", *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "n_neighbors" in done.stderr

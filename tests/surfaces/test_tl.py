@@ -1158,3 +1158,30 @@ def test_differential_correlation(tmp_path):
         tl.differential_correlation(adata, "state", groups=["alpha"])
     with pytest.raises(KeyError, match=r"adata\.obs has no column 'plate'"):
         tl.differential_correlation(adata, "state", batch="plate")
+
+
+def test_groups_of_whole_numbers():
+    """1, "1" and 1.0 are the group 1.0 of a column of numbers."""
+    adata = cells(2)
+    adata.obs["code"] = np.arange(adata.n_obs) % 2 * 1.0
+    for one in (1, "1", 1.0, "1.0"):
+        found = adata.copy()
+        tl.relieff(found, "code", reference=one)
+        assert found.uns["relieff"]["names"].dtype.names == ("0.0",)
+        assert found.uns["relieff"]["params"]["reference"] == "1.0"
+        found = adata.copy()
+        tl.relieff(found, "code", groups=[one])
+        assert found.uns["relieff"]["names"].dtype.names == ("1.0",)
+        tl.differential_correlation(found, "code", groups=[0, one], n_permutations=9)
+    with pytest.raises(KeyError, match="no cells in group '2'"):
+        tl.relieff(adata, "code", reference=2)
+
+
+def test_misspelt_arguments():
+    adata = cells(2)
+    for wrong, right in (("n_neighbours", "n_neighbors"), ("n_permutation", "n_permutations"), ("donor", "donors")):
+        with pytest.raises(TypeError, match=rf"^fastfs\.tl\.relieff\(\) got .* '{wrong}': did you mean {right}\?$"):
+            tl.relieff(adata, "state", **{wrong: 3})
+    for wrong, right in (("n_pair", "n_pairs"), ("donor", "donors")):
+        with pytest.raises(TypeError, match=rf"^fastfs\.tl\.diff.*\(\) got .* '{wrong}': did you mean {right}\?$"):
+            tl.differential_correlation(adata, "state", **{wrong: 3})

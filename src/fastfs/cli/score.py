@@ -13,6 +13,7 @@ import fastfs
 from fastfs import _findings, io
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.labels import require_few_classes
+from fastfs._inputs.response import as_events
 from fastfs._machine.errors import naming_of_a_file
 from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
@@ -268,8 +269,8 @@ def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
     for f in FLAGS:
         if f.columns and isinstance(columns := given.get(f.name), list):
             found[f.name] = column_numbers(flag(f.name), columns, len(known), known).tolist()
-    if data.targets and given.get("target_type") == "auto" and data.table.y.dtype.names is None:
-        found["target_type"] = "number"
+    if given.get("target_type") == "auto" and data.table.y.dtype.names is None:
+        found["target_type"] = "number" if data.targets else "class"
     return found
 
 
@@ -290,11 +291,9 @@ def _of_samples(samples: SampleOptions, data: Data) -> dict[str, Any]:
 
 def _times(table: io.Table, event: str) -> Any:
     """Records of whether the event happened, and the time."""
-    happened = _numbers(table, event)
-    if not np.isin(happened, (0, 1)).all():
-        raise ValueError(f"Column '{event}' of '{table.source}' must hold 0 or 1 only: 1 where the event happened")
+    happened = as_events(table.annotations[event], f"Column '{event}' of '{table.source}'")
     records = np.empty(len(happened), [("event", bool), ("time", np.float64)])
-    records["event"], records["time"] = happened == 1, table.y[:, 0]
+    records["event"], records["time"] = happened, table.y[:, 0]
     return records
 
 

@@ -57,8 +57,10 @@ class Table:
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
     """The samples of `table` whose labels, as text, are among `classes`."""
-    labels = np.array([str(label) for label in table.y])
+    labels = np.array([_class_name(label) for label in table.y])
     present = np.unique(labels).tolist()
+    if table.y.dtype.kind == "f":
+        classes = [_class_name(_as_number(name)) for name in classes]
     for name in classes:
         if name not in present:
             raise unknown("class", name, present, table.source)
@@ -68,6 +70,18 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
     names = None if table.sample_names is None else [table.sample_names[i] for i in np.flatnonzero(chosen)]
     kept = {"X": table.X[chosen], "y": table.y[chosen], "annotations": annotations}
     return replace(table, **kept, rows=rows, sample_names=names)
+
+
+def _class_name(label: Any) -> str:
+    """Return a label as text, 1.0 as 1."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _as_number(name: str) -> float | str:
+    try:
+        return float(name)
+    except ValueError:
+        return name
 
 
 def take_targets(table: Table, names: Sequence[str]) -> Table:
