@@ -35,11 +35,20 @@ new_design <- function(target, blocks, groups, n, covariates = NULL) {
   unit_codes[design$unit] <- codes
   sizes <- tabulate(design$cell)
   single <- sum(sizes == 1)
+  is_covered <- length(design$weaknesses) > 0
   if (single > 0 && length(design$weaknesses) == 0 && length(sizes) > 1) {
     design$weaknesses <- paste0(
       single, " of ", length(sizes), " ", design$cell_word, "s ", if (single > 1) "have" else "has", " one ",
       design$word, ", so ", if (single > 1) "they contribute" else "it contributes", " nothing to the test"
     )
+  }
+  varying <- length(unique(design$cell[unit_codes != unit_codes[match(design$cell, design$cell)]]))
+  idle <- length(sizes) - varying - single
+  if (idle > 0 && varying > 0 && !is_covered) {
+    design$weaknesses <- c(design$weaknesses, paste0(
+      idle, " of ", length(sizes), " ", design$cell_word, "s ", if (idle > 1) "have" else "has", " ", design$word,
+      "s of one label only, so ", if (idle > 1) "they contribute" else "it contributes", " nothing to the test"
+    ))
   }
   # All that follows has the order in which the units of a cell are neighbours.
   design$order <- order(design$cell)

@@ -34,6 +34,16 @@ as_values <- function(y, data, item = "label") {
   y
 }
 
+# Labels that most samples don't share with any other are ids or numbers.
+refuse_unshared <- function(classes, values) {
+  alone <- which(tabulate(values + 1L, length(classes)) == 1)
+  if (2 * length(alone) > length(values) && length(classes) > 2) {
+    refuse("y must hold labels that samples share, but ", length(alone), " of the ", length(values),
+           " samples are alone in their class, such as ", quoted(as.character(classes[alone[1]])),
+           ": if these are ids, give the labels in their place, and if they are numbers, cut them into classes")
+  }
+}
+
 class_target <- function(y, data) {
   y <- as_values(y, data)
   if (is.double(y) && !is.object(y)) {
@@ -49,7 +59,9 @@ class_target <- function(y, data) {
     held <- if (length(classes)) paste("only", quoted(classes)) else "none"
     refuse("y must have at least two classes, but has ", held)
   }
-  list(kind = "class", classes = as.character(classes), values = match(y, classes) - 1L)
+  values <- match(y, classes) - 1L
+  refuse_unshared(classes, values)
+  list(kind = "class", classes = as.character(classes), values = values)
 }
 
 number_target <- function(y, data) {
@@ -96,6 +108,8 @@ read_target <- function(y, data, kind, numbers_only = FALSE) {
         "class"
       } else if (is.double(values) && any(values != floor(values))) {
         "number"
+      } else if (is.double(values) && different <= 2) {
+        "class"
       } else {
         held <- if (is.integer(values)) paste(different, "different integers") else "whole numbers"
         refuse("y holds ", held, ", which may be classes or numbers: give factor(y), or target_type = \"number\"")

@@ -48,7 +48,8 @@ test_that("y must be labels of all samples", {
   refused(relieff(x, rep("a", 40)), "at least two classes, but has only 'a'")
   refused(relieff(x, as.list(y)), "must be a vector or a factor")
   refused(relief(x, x[, 1]), "must hold classes, but has values such as")
-  refused(relieff(x, rep(c(0, 1), 20)), "which may be classes or numbers: give factor\\(y\\)")
+  refused(relieff(x, rep(c(0, 1, 2, 3), 10)), "which may be classes or numbers: give factor\\(y\\)")
+  refused(relieff(x, paste0("id", 1:40)), "40 of the 40 samples are alone in their class, such as 'id1': if these are")
   refused(rrelieff(x, y), "use relieff for classes")
 })
 

@@ -180,3 +180,21 @@ test_that("the machine is described", {
   expect_gte(info$n_threads, 1)
   expect_equal(fastfs_info(max_memory = "2M")$max_memory, 2^21)
 })
+
+test_that("two whole numbers are classes", {
+  set.seed(1)
+  x <- matrix(rnorm(240), 40)
+  y <- rep(c("case", "control"), 20)
+  expect_equal(relieff(x, as.numeric(y == "case"))$scores, relieff(x, y == "case")$scores)
+})
+
+test_that("disc has a default for few features", {
+  set.seed(1)
+  for (n_features in c(6, 12, 20)) {
+    x <- matrix(rnorm(60 * n_features), 60)
+    y <- rep(c("a", "b", "c"), 20)
+    found <- suppressWarnings(disc(x, y))
+    expect_true(all(is.finite(found$scores)))
+    expect_equal(found$scores, suppressWarnings(disc(x, y, n_components = max(1, (n_features - 2) %/% 8)))$scores)
+  }
+})
