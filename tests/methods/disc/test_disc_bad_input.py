@@ -41,11 +41,11 @@ BAD = {
     ),
     "no room": (
         lambda: fastfs.disc([A, B], **HOW | {"n_components": 39}),
-        "leave no room.*n_components may be at most 38",
+        "^n_components must be at most 38 for 2 sets of 40 features",
     ),
     "no room for two others": (
         lambda: fastfs.disc([A, B, A + B], **HOW | {"n_components": 20}),
-        "leave no room.*n_components may be at most 19",
+        "^n_components must be at most 19 for 3 sets of 40 features",
     ),
     "no components": (lambda: fastfs.disc([A, B], **HOW | {"n_components": 0}), "n_components must be at least 1"),
     "components of three sets": (
@@ -89,7 +89,7 @@ BAD = {
     ),
     "too many sets": (
         lambda: fastfs.disc([A, B] * 20, **HOW | {"n_components": 1}),
-        "leave no room: 39 of them for 40 features; there are too many sets",
+        "^DiSC of 40 sets needs at least 41 features, but there are 40: compare fewer sets",
     ),
     "1-D": (lambda: fastfs.disc([A[0], B[0]], **HOW), "2-D"),
     "words": (lambda: fastfs.disc([A.astype(str).tolist(), np.array([["a"] * 40])], **HOW), "numbers"),

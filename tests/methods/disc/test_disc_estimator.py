@@ -401,7 +401,7 @@ def test_command_line_tells_the_graph(tmp_path, capsys, monkeypatch):
     from fastfs import __main__
 
     pd.DataFrame(X, columns=NAMES).assign(state=Y).to_csv(tmp_path / "table.csv", index=False)
-    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc"]
+    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc", "--n-components=20"]
     monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=knn", "--out", str(tmp_path / "ranking.json")])
     assert __main__.main() == 0
     assert " on the knn graph (as asked for); wrote" in " ".join(capsys.readouterr().err.split())
