@@ -21,7 +21,7 @@ main <- function(folder) {
   unlink(target, recursive = TRUE)
 
   own <- list.files(here, recursive = TRUE)
-  own <- own[!own %in% c("build.R", "check.sh", "reference.py") & !grepl("[.]o$|[.]so$|^src/Makevars$", own)]
+  own <- own[!own %in% c("build.R", "check.sh", "reference.py", "snippets.R") & !grepl("[.]o$|[.]so$|^src/Makevars$", own)]
   for (file in own) copy(file.path(here, file), file.path(target, file))
 
   sources <- list.files(core, "[.](cpp|hpp|h)$", recursive = TRUE)

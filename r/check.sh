@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the R package and runs its tests and its vignette.
+# Builds the R package and runs its tests, its vignette and the R code of the documents.
 #
 #     r/check.sh            the whole package: R CMD build, then R CMD check --as-cran
 #     r/check.sh address    the tests under the address sanitizer, the core included; with a FOLDER, as below, without it
@@ -38,6 +38,10 @@ run_tests() {
         package = 'fastfs', load_package = 'installed', stop_on_failure = TRUE, reporter = 'summary')"
 }
 
+run_snippets() {
+    (cd "$here/.." && R_LIBS="$1" Rscript r/snippets.R README.md docs/*.md r/man/*.Rd)
+}
+
 case $mode in
 full)
     cd "$work"
@@ -47,6 +51,7 @@ full)
     _R_CHECK_TIMINGS_=0 _R_CHECK_CRAN_INCOMING_=false R CMD check --as-cran --no-manual fastfs_*.tar.gz
     grep -E '^Status|NOTE|WARNING|ERROR|can be installed' fastfs.Rcheck/00check.log || true
     if grep -qE '(WARNING|ERROR)$' fastfs.Rcheck/00check.log; then exit 1; fi
+    run_snippets "$work/fastfs.Rcheck"
     ;;
 address)
     flags="-fsanitize=address -fno-omit-frame-pointer -g -O1"
@@ -64,5 +69,6 @@ address)
     R_LIBS="$work/lib" Rscript -e 'knitr::purl("fastfs/vignettes/colon.Rmd", "colon.R", quiet = TRUE)' \
         -e 'source("colon.R")' > vignette.log 2>&1 || { cat vignette.log; exit 1; }
     tail -n 3 vignette.log
+    run_snippets "$work/lib"
     ;;
 esac
