@@ -1325,7 +1325,8 @@ typedef struct fastfs_ld_clumps_result {
 /* Walks down the ranking of SNPs by their scores (one a column of X, not NaN): each SNP that is in no clump yet leads a
  * new one, which takes the SNPs in no clump on the same chromosome, within the window, whose squared correlation with
  * the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the samples
- * that have both genotypes. */
+ * that have both genotypes, where PLINK's --clump correlates haplotypes. Time grows with the SNPs in a window: with
+ * positions that are all equal, with the square of their number. */
 FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* scores,
                                           const fastfs_ld_clumps_options* options, const fastfs_run* run,
                                           fastfs_ld_clumps_result* result);

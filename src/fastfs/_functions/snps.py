@@ -14,11 +14,13 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import Genotypes, pack_genotypes
 
 
+@brief
 @dataclass(frozen=True)
 class SnpPairs:
     """The pairs that :func:`fastfs.snp_pairs` found, the strongest first.
@@ -242,6 +244,7 @@ class LdClumpsOptions(Options):
     n_clumps: int = option(as_count)
 
 
+@brief
 @dataclass(frozen=True)
 class LdClumps:
     """The clumps that :func:`fastfs.ld_clumps` found.
@@ -291,7 +294,8 @@ def ld_clumps(
     ----------
     G : Genotypes or array-like of shape (n_samples, n_snps)
         From :func:`fastfs.io.read_plink` or :func:`fastfs.io.pack_genotypes`, with chromosomes and positions; of an
-        array, all SNPs are within the window of each other.
+        array, all SNPs are within the window of each other, and time grows with the square of their number: for a
+        window in SNPs, give their numbers as positions to :func:`fastfs.io.pack_genotypes`.
     scores : array-like of shape (n_snps,)
         Such as the ``scores_`` of an estimator: larger is better.
     r2 : float
@@ -321,8 +325,9 @@ def ld_clumps(
     -----
     O(n_samples n_snps w) time for w SNPs in a window, 64 samples an operation. SNPs are taken by descending score; one
     that is in no clump yet leads a new one, which takes those in no clump near it. Correlations are of copies of an
-    allele, over the samples that have both genotypes. PLINK's ``--clump`` does the same from p-values, with the same
-    defaults, ``--clump-r2 0.5`` and ``--clump-kb 250``.
+    allele, over the samples that have both genotypes. PLINK's ``--clump`` walks down p-values in the same way, with
+    the same defaults ``--clump-r2 0.5`` and ``--clump-kb 250``, but correlates haplotypes that it estimates by maximum
+    likelihood, so its clumps differ.
 
     Examples
     --------
