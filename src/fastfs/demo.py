@@ -129,7 +129,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     _number(scores, np.argsort(selector.ranking_)[:5])
     for ax, by, title in (
         (pairs, "weight", "the 12 strongest pairs"),
-        (residuals, "residual", "the 12 strongest residuals (blue: < 0)"),
+        (residuals, "residual", "strongest residuals (blue: < 0)"),
     ):
         pl.image(X.mean(axis=0), SHAPE, ax=ax, title=title)
         ax.images[0].colorbar.remove()
@@ -193,6 +193,7 @@ def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     plane.set_title("embedding: all digits")
     plane.set_xlabel("likeness to dimension 0")
     plane.set_ylabel("likeness to dimension 1")
+    plane.yaxis.set_label_position("right")  # on the left stands that of the colours of the profile
     plane.spines[["top", "right"]].set_visible(False)
     plane.legend(frameon=False)
     return selector

@@ -1,9 +1,12 @@
 """The demo: what a first-time user sees."""
 
+import itertools
 import subprocess
 import sys
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from sklearn.datasets import load_digits
 
@@ -23,6 +26,24 @@ def test_draw(tmp_path):
     X, y = load_digits(return_X_y=True)
     chosen = np.isin(y, (4, 9))
     np.testing.assert_allclose(fitted["manifest"].scores_, fastfs.manifest_scores(X[chosen], y[chosen]), rtol=1e-6)
+
+
+def test_no_text_touches_another(tmp_path, monkeypatch):
+    drawn, save = [], Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda figure, *args, **how: (drawn.append(figure), save(figure, *args, **how))
+    )
+    demo.draw(tmp_path / "demo.png")
+    canvas = FigureCanvasAgg(drawn[0])
+    canvas.draw()
+    texts = [row._suptitle for row in drawn[0].subfigs]
+    for ax in (ax for row in drawn[0].subfigs for ax in row.axes):
+        texts += [ax.title, ax._left_title, ax._right_title, ax.xaxis.label, ax.yaxis.label]
+    boxes = {text.get_text(): text.get_window_extent(canvas.get_renderer()) for text in texts if text.get_text()}
+    assert len(boxes) > 30
+    for (one, a), (other, b) in itertools.combinations(boxes.items(), 2):
+        apart = max(a.x0, b.x0) - min(a.x1, b.x1) > 8 or max(a.y0, b.y0) > min(a.y1, b.y1)
+        assert apart, f"'{one}' touches '{other}'"
 
 
 def test_command(tmp_path):

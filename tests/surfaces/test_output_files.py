@@ -279,6 +279,49 @@ def test_only_old_temporaries_are_swept(tmp_path):
     assert sorted(os.listdir(tmp_path)) == expected
 
 
+# ------------------------------------------------------------------------------------------------- what isn't asked for
+
+
+def test_standard_input_is_told_from_a_missing_file(tmp_path, inside):
+    finished = inside("score", "-", *SCORE, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "Standard input isn't read: write it to a file first, and give the name of that file" in finished.stderr
+
+
+def test_a_table_without_labels_is_converted(table, tmp_path, inside):
+    import anndata
+
+    finished = inside("convert", table, "--ignore", "y", "--out", "cells.h5ad", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    expected = io.read_table(table, "y")
+    np.testing.assert_array_equal(adata.X, expected.X)
+    assert adata.var_names.tolist() == expected.feature_names
+    assert adata.obs.shape == (24, 0)
+    finished = inside("convert", table, "--label", "y", "--out", "cells.h5ad", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert anndata.read_h5ad(tmp_path / "cells.h5ad").obs["y"].tolist() == expected.y.tolist()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["score", "--method", "relieff"],
+        ["pairs"],
+        ["snp-pairs"],
+        ["report", "--methods", "relieff,projse", "--subsamples", "3"],
+    ],
+)
+def test_no_permutations_are_no_pvalues(tmp_path, inside, command):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", X=rng.integers(0, 3, (40, 5)), y=np.arange(40) % 2)
+    out = "r.html" if command[0] == "report" else "r.csv"
+    finished = inside(*command, "x.npz", "--permutations", "0", "--out", out, cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert "pvalue" not in (tmp_path / "r.csv").read_text()
+    assert "feature" in (tmp_path / "r.csv").read_text()
+
+
 # ------------------------------------------------------------------------------------------------------------- streams
 
 

@@ -1,5 +1,6 @@
 """Reports: the numbers are those of the functions, the page is one accessible file, and a run can be repeated."""
 
+import contextlib
 import csv
 import hashlib
 import itertools
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import fastfs
@@ -344,11 +347,11 @@ def test_page_shows_the_numbers_of_json(page, numbers):
 def test_page_needs_no_other_file(folder, page):
     text = (folder / "report.html").read_bytes()
     assert len(text) < 3_000_000
-    for tag, given in page.tags:
+    for tag, attributes in page.tags:
         assert tag not in ("link", "iframe", "object", "embed", "base")
-        assert "src" not in given
+        assert "src" not in attributes
         for name in ("href", "xlink:href"):
-            target = given.get(name, "#")
+            target = attributes.get(name, "#")
             assert target.startswith(("#", "data:image/png;base64,")) or (tag == "a" and target.startswith("https://"))
     style = text.decode().split("<style>")[1].split("</style>")[0]
     assert "url(" not in style
@@ -356,15 +359,15 @@ def test_page_needs_no_other_file(folder, page):
 
 
 def test_page_can_be_read_by_keyboard_and_screen_reader(page):
-    ids = [given["id"] for _, given in page.tags if "id" in given]
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    for tag, given in page.tags:
+    for tag, attributes in page.tags:
         if tag == "a":
-            assert given["href"].removeprefix("#") in ids
-        if "aria-labelledby" in given:
-            assert given["aria-labelledby"] in ids
+            assert attributes["href"].removeprefix("#") in ids
+        if "aria-labelledby" in attributes:
+            assert attributes["aria-labelledby"] in ids
         if tag == "th":
-            assert given["scope"] in ("col", "row")
+            assert attributes["scope"] in ("col", "row")
     assert ("html", {"lang": "en"}) in page.tags
     levels = [int(tag[1]) for tag, _ in page.headings]
     assert levels[0] == 1
@@ -559,7 +562,7 @@ WRONG = {
     "one method": ([*REPORT, "--methods", "projse"], ["two or more different methods"]),
     "twice": ([*REPORT, "--methods", "projse,projse"], ["two or more different methods"]),
     "method for numbers": ([*REPORT, "--methods", "rrelieff,projse"], ["'rrelieff' explains numbers"]),
-    "permutations": ([*REPORT, "--permutations", "many"], ["--permutations needs a number of at least 1, or auto"]),
+    "permutations": ([*REPORT, "--permutations", "many"], ["--permutations needs a number, 0 for no p-values, or"]),
     "option": ([*REPORT, "--method-option", "manifest.sigmas=1"], ["no parameter 'sigmas'", "did you mean 'sigma'?"]),
     "option of no method": ([*REPORT, "--method-option", "sigma=1"], ["METHOD.NAME=VALUE"]),
     "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["params names 'disc'"]),
@@ -633,3 +636,107 @@ def test_wrong_arguments_with_a_path(tmp_path):
     holes[2, 1] = np.nan
     with pytest.raises(ValueError, match=r"column 1 'g1'"):
         fastfs.report(holes, Y, feature_names=NAMES)
+
+
+# ---------------------------------------------------------------------------------------------------- damaged records
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """The file of a small report, and what it holds."""
+    folder = tmp_path_factory.mktemp("record")
+    np.savez(folder / "toy.npz", X=np.random.default_rng(0).normal(size=(24, 6)), y=np.arange(24) % 2)
+    made = fastfs.report(folder / "toy.npz", methods=("multisurf", "projse"), n_permutations=9, n_subsamples=5)
+    made.save(folder / "report.html")
+    return folder / "report.json", json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def damaged(record, text):
+    file = record[0].with_name("damaged.json")
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "place, value",
+    [
+        ("arguments.source", ["toy.npz"]),
+        ("arguments.label", None),
+        ("arguments.label", 3),
+        ("arguments.top", "many"),
+        ("arguments.top", True),
+        ("arguments.methods", "multisurf"),
+        ("arguments.params", []),
+        ("arguments.new", 1),
+        ("arguments", []),
+        ("environment", 7),
+        ("input", None),
+        ("input.sha256", 5),
+    ],
+)
+def test_a_damaged_record_is_said_with_its_place(record, place, value):
+    changed = json.loads(json.dumps(record[1]))
+    *outer, name = place.split(".")
+    inner = changed[outer[0]] if outer else changed
+    if (place, value) == ("arguments.label", None):
+        del inner[name]
+    else:
+        inner[name] = value
+    with pytest.raises(ValueError, match=f"was changed since .fastfs report. wrote it, in '{place}': make it again"):
+        fastfs.repeat(damaged(record, json.dumps(changed)))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{" * 5, "\xff", "3", "null", '"report"', "9" * 10_000, "[]", "{}"])
+def test_other_texts_are_no_report(record, text):
+    with pytest.raises(ValueError, match="is no report of fastfs"):
+        fastfs.repeat(damaged(record, text))
+
+
+def test_arguments_that_no_method_takes(record):
+    for name, value in (("reading", {"no": 1}), ("params", {"multisurf": 5}), ("methods", [["x"], 3])):
+        changed = json.loads(json.dumps(record[1]))
+        changed["arguments"][name] = value
+        with pytest.raises(ValueError, match=r"."):
+            fastfs.repeat(damaged(record, json.dumps(changed)))
+
+
+class Reached(Exception):
+    """The work begins: all that stands in the record has been taken."""
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 2**70) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_record_is_repeated_or_refused(record, monkeypatch, data):
+    monkeypatch.setattr("fastfs._report.study.Study.of", lambda *_: (_ for _ in ()).throw(Reached))
+    changed = json.loads(json.dumps(record[1]))
+    inner, part = changed, data.draw(st.sampled_from(["report", "arguments", "environment", "input", "methods"]))
+    if part in ("arguments", "input") and data.draw(st.booleans()):
+        inner, part = changed[part], data.draw(st.sampled_from(sorted(changed[part])))
+        if isinstance(inner[part], dict) and data.draw(st.booleans()):
+            inner, part = inner[part], data.draw(st.sampled_from(["multisurf", "classes", "transpose", "x"]))
+    if part in inner and data.draw(st.integers(0, 3)) == 0:
+        del inner[part]
+    else:
+        inner[part] = data.draw(JSON)
+    with contextlib.suppress(ValueError, FileNotFoundError, Reached):
+        assert isinstance(fastfs.repeat(damaged(record, json.dumps(changed))), fastfs.Repetition)
+
+
+def test_a_report_without_permutations(record, tmp_path):
+    made = fastfs.report(
+        record[0].with_name("toy.npz"), methods=("multisurf", "projse"), n_permutations=0, n_subsamples=5
+    )
+    assert made.numbers["methods"][0]["permutation_test"] == {
+        "reason": "n_permutations is 0, so there are no p-values."
+    }
+    assert "n_permutations is 0" in made.html
+    assert "multisurf_pvalue" not in made.table
+    made.save(tmp_path / "report.html")
+    assert fastfs.repeat(tmp_path / "report.json").same

@@ -239,7 +239,7 @@ class DiSC(_KernelSelector):
             Sparse X isn't densified. Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed
             `adata.X`, iterators of blocks of rows, and functions that return one. What takes no more than a quarter of
             `max_memory` is kept until the fit has ended; larger ones are read once for up to 5000 features, and twice
-            for more.
+            for more. If a mapped file (.npy, .bed) is cut meanwhile, the system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 

@@ -220,7 +220,8 @@ class ManiFeSt(_KernelSelector):
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
             blocks of rows, and functions that return one. What takes no more than a quarter of `max_memory` is kept
-            until the fit has ended; larger ones are read once.
+            until the fit has ended; larger ones are read once. If a mapped file (.npy, .bed) is cut meanwhile, the
+            system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 

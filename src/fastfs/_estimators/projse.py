@@ -168,7 +168,8 @@ class ProjSe(_KernelSelector):
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
-            blocks of rows, and functions that return one; they are read once.
+            blocks of rows, and functions that return one; they are read once. If a mapped file (.npy, .bed) is cut
+            meanwhile, the system ends the process (SIGBUS).
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers

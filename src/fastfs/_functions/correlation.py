@@ -13,6 +13,7 @@ from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -26,6 +27,7 @@ class CorrelationOptions(PairsOptions):
     correlation: str = option(one_of("pearson", "spearman"))
 
 
+@brief
 @dataclass(frozen=True)
 class DifferentialCorrelation:
     """The pairs that :func:`fastfs.differential_correlation` found, the strongest first.

@@ -18,6 +18,7 @@ from fastfs._inputs.source import Source
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -64,6 +65,7 @@ class DiSCOptions(Options):
         return options
 
 
+@brief
 @dataclass(frozen=True)
 class DiSCResult:
     """Result of :func:`fastfs.disc`: what DiSC found in each set.

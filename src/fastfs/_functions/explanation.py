@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._functions.margin import Labels, Stage
+from fastfs._machine.brief import brief
 from fastfs._types import Array
 
 # Parts of as many samples at a time as fill 64 MB.
@@ -16,6 +17,7 @@ FEATURE_PART = np.dtype([("feature", np.int64), ("part", np.float64)])
 PAIR_PART = np.dtype([("a", np.int64), ("b", np.int64), ("part", np.float64)])
 
 
+@brief
 @dataclass(frozen=True)
 class Explanation:
     """Why a sample is nearer to one class than to the nearest other, as ``explain`` of an estimator returns it.

@@ -15,6 +15,7 @@ from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_dense, as_floats, decoded, not_finite, take_columns, take_rows
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -79,6 +80,7 @@ class KernelOptions(Options):
 # ----------------------------------------------------------------------------------------------------- public functions
 
 
+@brief
 @dataclass(frozen=True)
 class IKDRResult:
     """What I-KDR found for one lambda, as :func:`fastfs.ikdr` returns it.

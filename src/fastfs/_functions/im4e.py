@@ -17,6 +17,7 @@ from fastfs._inputs.checks import as_count, as_float, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
@@ -42,6 +43,7 @@ class IM4EOptions(IterationOptions):
     n_anchors: int = option(as_count)
 
 
+@brief
 @dataclass(frozen=True)
 class IM4EResult:
     """What IM4E found, as :func:`fastfs.im4e` returns it.

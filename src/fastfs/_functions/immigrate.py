@@ -17,6 +17,7 @@ from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Progress
@@ -51,6 +52,7 @@ class ImmigrateOptions(IterationOptions):
         return {key: value for key, value in super().core().items() if key != "seed"}
 
 
+@brief
 @dataclass(frozen=True)
 class ImmigrateResult:
     """What IMMIGRATE found, as :func:`fastfs.immigrate` returns it.

@@ -21,6 +21,7 @@ from fastfs._inputs.source import Source, chosen, is_dask, is_stream
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run, core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -75,6 +76,7 @@ class Options(_Options):
         return given
 
 
+@brief
 @dataclass(frozen=True)
 class ProjSeResult:
     """Result of :func:`fastfs.projse`.

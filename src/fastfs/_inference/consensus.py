@@ -8,9 +8,11 @@ import numpy as np
 
 from fastfs._inputs.checks import choose, rank_features
 from fastfs._inputs.entry import entry
+from fastfs._machine.brief import brief
 from fastfs._types import Array, Floats, Integers
 
 
+@brief
 @dataclass(frozen=True)
 class ConsensusResult:
     """What :func:`fastfs.consensus` found.

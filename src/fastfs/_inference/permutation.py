@@ -16,6 +16,7 @@ from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, ran
 from fastfs._inputs.entry import entry
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.values import as_values
+from fastfs._machine.brief import brief
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -37,6 +38,7 @@ _FEW, _MANY = 64, 1024
 _BATCH_BYTES = 1 << 28
 
 
+@brief
 @dataclass(frozen=True)
 class PermutationResult:
     """What :func:`fastfs.permutation_test` found.

@@ -14,11 +14,13 @@ from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import loaded, require_table, take_rows
+from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
+@brief
 @dataclass(frozen=True)
 class StabilityResult:
     """What :func:`fastfs.stability` found.

@@ -12,6 +12,7 @@ from fastfs._inference.permutation import make_scorer, settle, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
+from fastfs._machine.brief import brief
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
@@ -19,6 +20,7 @@ from fastfs._types import Floats, Integers
 _TRIES = 100
 
 
+@brief
 @dataclass(frozen=True)
 class TwinResult:
     """What :func:`fastfs.shuffled_twin` found.

@@ -8,18 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from fastfs._inputs.entry import entry
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
 from fastfs._types import Progress
+from fastfs.io._errors import short
 
 # The parts of the numbers that a run computes; the others are what was asked for, where, and words.
 _COMPUTED = ("data", "n_selected", "methods", "agreement")
+
+# The types of the arguments.
+_ARGUMENTS: dict[str, Any] = {
+    **dict.fromkeys(("source", "label", "blocks", "groups"), str | None),
+    "covariates": list | None,
+    "reading": dict,
+    "methods": list,
+    "params": dict,
+    "n_permutations": int | str,
+    **dict.fromkeys(("top", "n_subsamples", "random_state"), int),
+}
 
 # Differences that a summary names.
 _SHOWN = 5
 
 
+@brief
 @dataclass(frozen=True)
 class Repetition:
     """What :func:`fastfs.repeat` found.
@@ -113,9 +127,16 @@ def repeat(
     """
     before = _read(Path(path))
     say: Any = as_progress(verbose)
+    try:
+        return _repeat(Path(path), before, n_jobs, max_memory, say)
+    except TypeError as error:  # of a value that the file has in place of another
+        raise ValueError(f"'{path}' was changed since `fastfs report` wrote it: {error}") from error
+
+
+def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: Any, say: Any) -> Repetition:
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
-    if not source.exists() and (beside := Path(path).parent / source.name).exists():
+    if not source.exists() and (beside := path.parent / source.name).exists():
         source = beside
     # The data come first: a report on others would take its time for nothing.
     found = _hash_of(source, label, arguments, Run(0, max_memory))
@@ -142,18 +163,36 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file '{path}'") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not {"report", "arguments", "environment", "input", *_COMPUTED} <= found.keys():
         raise ValueError(f"'{path}' is no report of fastfs: give the .json that `fastfs report` wrote beside the page")
     if found["report"] != LAYOUT:
-        raise ValueError(f"'{path}' has the layout {found['report']}, but this fastfs reads {LAYOUT}: make it again")
+        layout = short(found["report"])
+        raise ValueError(f"'{path}' has the layout {layout}, but this fastfs reads {LAYOUT}: make it again")
+    if (place := _damaged(found)) is not None:
+        raise ValueError(f"'{path}' was changed since `fastfs report` wrote it, in '{place}': make it again")
     if found["arguments"]["source"] is None:
         raise ValueError(
             f"'{path}' was made from arrays in Python, which it doesn't hold: call fastfs.report on them, and compare "
             "its numbers"
         )
     return found
+
+
+def _damaged(found: Mapping[str, Any]) -> str | None:
+    """The first place of the record where something else stands than a report writes."""
+    for name in ("arguments", "environment", "input"):
+        if not isinstance(found[name], dict):
+            return name
+    for name, kind in _ARGUMENTS.items():
+        if not isinstance(found["arguments"].get(name, ...), kind) or isinstance(found["arguments"][name], bool):
+            return f"arguments.{name}"
+    if unknown := found["arguments"].keys() - _ARGUMENTS.keys():
+        return f"arguments.{min(unknown)}"
+    if not isinstance(found["input"].get("sha256"), str):
+        return "input.sha256"
+    return None
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

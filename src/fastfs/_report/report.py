@@ -13,6 +13,7 @@ from typing import Any
 from fastfs import io
 from fastfs._inputs.checks import as_int, as_permutations, as_seed
 from fastfs._inputs.entry import entry
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
@@ -23,6 +24,7 @@ from fastfs._types import Progress
 LAYOUT = 1
 
 
+@brief
 @dataclass(frozen=True)
 class Report:
     """What :func:`fastfs.report` made. A notebook shows the page.
@@ -117,7 +119,7 @@ def report(
         How many of the best features are shown, selected from each subsample, and compared between methods; of few
         features, half are selected.
     n_permutations : int or "auto"
-        As for :func:`fastfs.permutation_test`.
+        As for :func:`fastfs.permutation_test`; 0: no p-values.
     n_subsamples : int
         As for :func:`fastfs.stability`.
     random_state : int, Generator, RandomState or None
@@ -173,7 +175,7 @@ def report(
         methods=_checked(methods),
         params={str(word): dict(given) for word, given in (params or {}).items()},
         top=as_int("top", top, low=1),
-        n_permutations=n_permutations if n_permutations == "auto" else as_permutations(n_permutations, low=1)[0],
+        n_permutations=n_permutations if n_permutations == "auto" else as_permutations(n_permutations, low=0)[0],
         n_subsamples=as_int("n_subsamples", n_subsamples, low=2),
         random_state=as_seed(random_state),
         n_jobs=n_jobs,

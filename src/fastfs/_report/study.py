@@ -92,13 +92,15 @@ class Study:
                     reasons[what] = f"{error}."
                     return None
 
-            test = attempt(
-                "permutation_test",
-                lambda: fastfs.permutation_test(
+            def permuted() -> fastfs.PermutationResult:
+                if plan.n_permutations == 0:
+                    raise ValueError("n_permutations is 0, so there are no p-values")
+                return fastfs.permutation_test(
                     clone(selector), X, y, n_permutations=plan.n_permutations, random_state=seed, **data.design,
                     verbose=lambda step, share: report(f"{word}: {step}", share),
-                ),
-            )  # fmt: skip
+                )  # fmt: skip
+
+            test = attempt("permutation_test", permuted)
             report(f"{word}: shuffled labels", 0.0)
             twin = attempt(
                 "shuffled_twin",

@@ -32,7 +32,19 @@ def convert(
         if source.file.name.lower().endswith(".h5ad"):
             by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
         else:
-            table = read(source, [], max_memory=max_memory).table
+            label, table = _labelled(source, max_memory)
             X = loaded(table.X, Run(max_memory=max_memory), advice="read the file as it is: it can be read by rows")
-            write_h5ad(replace(table, X=X), source.label or "label", temporary)
+            write_h5ad(replace(table, X=X), label, temporary)
     say(f"Wrote {out}.")
+
+
+def _labelled(source: Input, max_memory: str | None) -> tuple[str | None, io.Table]:
+    """Return a table and the name of its labels, if it has any."""
+    has_labels = source.label is not None or source.labels is not None or source.classes is not None
+    if has_labels or source.file.suffix.lower() in (".npz", ".bed"):
+        return source.label or "label", read(source, [], max_memory=max_memory).table
+    reading = {name: getattr(source, name) for name in ("transpose", "feature_names", "layer", "mod")}
+    table = io.read_unlabelled(
+        source.file, ignore=source.ignore or (), **reading, max_memory=max_memory or Run().available()
+    )
+    return None, table

@@ -87,7 +87,7 @@ def pairs(
     """Find the pairs of features of FILE whose correlation differs between two classes."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
-    n_permutations = as_number_or_auto(permutations, low=0)
+    n_permutations = as_number_or_auto(permutations)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)
         names = data.table.feature_names
@@ -132,7 +132,10 @@ def snp_pairs(
         Path | None, typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, a name a line.")
     ] = None,
     permutations: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Labelings for p-values; each takes 0.6 of the time of a scan.")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Labelings for p-values; 0: no p-values. Each takes 0.6 of the time of a scan."
+        ),
     ] = 0,
 ) -> None:
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""

@@ -53,13 +53,13 @@ class DesignOptions:
 @dataclass(frozen=True)
 class PermutationOptions:
     permutations: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="N",
-            help="Add p-values from N permutations of the labels. auto: all, if there are at most 1000, else 999, and "
-            "fewer if the labels say nothing.",
+            help="Add p-values from N permutations of the labels; 0: no p-values. auto: all, if there are at most "
+            "1000, else 999, and fewer if the labels say nothing.",
         ),
-    ] = None
+    ] = "0"
     statistic: Annotated[
         str | None,
         typer.Option(metavar="z|score", help="What pvalue_max compares between features: z (default) or the scores."),
@@ -72,6 +72,11 @@ class PermutationOptions:
         ),
     ] = None
 
+    @property
+    def number(self) -> int | str:
+        """The number of permutations, or auto; 0 is for no test."""
+        return as_number_or_auto(self.permutations)
+
     def check(self, method: Method, design: DesignOptions, has_targets: bool, has_weights: bool) -> None:
         """Refuse, before any work, options that the method has no use for."""
         given = {
@@ -82,13 +87,12 @@ class PermutationOptions:
             "--rank-by": self.rank_by,
         }
         for option, value in given.items():
-            if value and self.permutations is None:
+            if value and self.number == 0:
                 raise ValueError(f"{option} is for p-values: add --permutations auto, or a number")
             if option in ("--statistic", "--rank-by") and value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score, not '{value}'")
-        if self.permutations is None:
+        if self.number == 0:
             return
-        as_number_or_auto(self.permutations, low=1)
         if has_weights:
             raise ValueError("--permutations can't be combined with --weights: a permutation test takes no weights")
         if has_targets and method.selects:
@@ -100,7 +104,7 @@ class PermutationOptions:
         """Test the scores of a fitted estimator."""
         from sklearn.base import clone
 
-        if self.permutations is None:
+        if self.number == 0:
             return None
         given = design.of(table)
         given |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
@@ -108,7 +112,7 @@ class PermutationOptions:
             clone(selector).set_params(verbose=False),
             table.X,
             table.y,
-            n_permutations=as_number_or_auto(self.permutations, low=1),
+            n_permutations=self.number,
             verbose=report or False,
             **given,
         )
@@ -157,16 +161,16 @@ class Test:
         return summary(self.found)
 
 
-def as_number_or_auto(permutations: str, low: int) -> int | str:
-    """The value of --permutations."""
+def as_number_or_auto(permutations: str) -> int | str:
+    """The value of --permutations; 0 is for no test."""
     if permutations == "auto":
         return permutations
     try:
         number = int(permutations)
     except ValueError:
         number = -1
-    if number < low:
-        raise ValueError(f"--permutations needs a number of at least {low}, or auto, not '{permutations}'")
+    if number < 0:
+        raise ValueError(f"--permutations needs a number, 0 for no p-values, or auto, not '{permutations}'")
     return number
 
 

@@ -32,7 +32,8 @@ class ReportOptions:
         int, typer.Option(min=1, metavar="N", help="How many of the best features to show, select and compare.")
     ] = 20
     permutations: Annotated[
-        str, typer.Option(metavar="N", help="Permutations of the labels for p-values. auto: as for score.")
+        str,
+        typer.Option(metavar="N", help="Permutations of the labels for p-values; 0: no p-values. auto: as for score."),
     ] = "auto"
     subsamples: Annotated[
         int, typer.Option(min=2, metavar="N", help="Halves of the samples for selection frequencies.")
@@ -83,7 +84,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
             groups=design.groups,
             covariates=design.covariate,
             top=options.top,
-            n_permutations=as_number_or_auto(options.permutations, low=1),
+            n_permutations=as_number_or_auto(options.permutations),
             n_subsamples=options.subsamples,
             random_state=options.seed,
             reading=reading,

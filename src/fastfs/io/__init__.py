@@ -9,6 +9,7 @@ from fastfs.io._files import resolved as resolved
 from fastfs.io._genotypes import Genotypes, pack_genotypes
 from fastfs.io._plink import read_plink
 from fastfs.io._read import read_table
+from fastfs.io._read import read_unlabelled as read_unlabelled
 from fastfs.io._table import Table
 from fastfs.io._table import keep_classes as keep_classes
 from fastfs.io._table import take_targets as take_targets

@@ -106,14 +106,14 @@ def _rows(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
     return {"indices": columns[order], "data": values[order]}
 
 
-def write_h5ad(table: Table, label: str, out: Path) -> None:
-    """Write a table with its labels and annotations in `obs`."""
+def write_h5ad(table: Table, label: str | None, out: Path) -> None:
+    """Write a table with its labels, if it has any, and annotations in `obs`."""
     import pandas
     from anndata import AnnData
     from anndata.io import write_elem
 
-    obs = pandas.DataFrame({label: table.y, **table.annotations})
-    obs.index = obs.index.astype(str)
+    labels = {} if label is None else {label: table.y}
+    obs = pandas.DataFrame({**labels, **table.annotations}, index=[str(i) for i in range(table.X.shape[0])])
     adata = AnnData(table.X, obs=obs, var=pandas.DataFrame(index=table.feature_names))
     with _new(out) as (_, file):
         write_elem(file, "/", adata)

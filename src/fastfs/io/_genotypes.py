@@ -61,8 +61,9 @@ class Genotypes:
     Notes
     -----
     The file is memory-mapped: its pages are read when they are used, and are shared between processes. It must not
-    change meanwhile; its size and its time of change are compared at each use, also of a part of the table. Pickling
-    writes the path and the selection, not the genotypes.
+    change meanwhile; its size and its time of change are compared at each use, also of a part of the table. If it is
+    cut while a call reads it, the system ends the process (SIGBUS). Pickling writes the path and the selection, not the
+    genotypes.
 
     Examples
     --------

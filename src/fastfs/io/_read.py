@@ -265,6 +265,33 @@ def read_table(
     )
 
 
+def read_unlabelled(
+    path: str | os.PathLike[str],
+    *,
+    ignore: Collection[str] = (),
+    transpose: bool = False,
+    feature_names: str | os.PathLike[str] | None = None,
+    layer: str | None = None,
+    mod: str | None = None,
+    max_memory: int | str | None = None,
+) -> Table:
+    """Read samples and feature names as `read_table` does, but ask for no labels: y has no columns."""
+    path = Path(path)
+    check_input(path)
+    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
+    if not endings:
+        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
+    budget = None if max_memory is None else parse_memory(max_memory)
+    names_file = None if feature_names is None else Path(feature_names)
+    most_bytes = None if budget is None else budget // 4
+    wanted = Wanted(None, (), False, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, None)
+    with naming(path):
+        content = READERS[max(endings, key=len)](path, wanted)
+    check_names(content, path)
+    y = np.empty((content.X.shape[0], 0))
+    return Table(content.X, y, content.feature_names, str(path), sample_names=content.sample_names)
+
+
 def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:
     """Return the samples that have a value in all columns; others are an error, unless they may be left out."""
     is_kept = np.ones(n_samples, bool)

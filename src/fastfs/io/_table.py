@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.matrix import loaded
+from fastfs._machine.brief import brief
 from fastfs._machine.run import Run
 from fastfs.io._errors import Parameter, TableError, unknown
 
 
+@brief
 @dataclass(frozen=True)
 class Table:
     """Samples in rows, features in columns, one label per sample.

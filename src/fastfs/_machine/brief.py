@@ -1,0 +1,48 @@
+"""How results print: the shapes and the first values of arrays, in place of thousands of numbers."""
+
+from dataclasses import fields
+from itertools import islice
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+# Values of an array, a list or a dict that are shown, and characters of a string.
+_SHOWN, _LETTERS = 3, 80
+
+
+def brief(cls: Class) -> Class:
+    """Decorate a dataclass: its repr stays short, whatever its fields hold."""
+
+    def __repr__(self: Any) -> str:
+        shown = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    cls.__repr__ = __repr__  # type: ignore[assignment, method-assign]
+    return cls
+
+
+def _brief(value: Any) -> str:
+    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
+        size = " x ".join(map(str, value.shape))
+        return f"<{size} {value.dtype}{_first(value)}>"
+    if isinstance(value, dict) and len(value) <= 2 * _SHOWN:
+        return "{" + ", ".join(f"{key!r}: {_brief(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple) and len(value) <= 2 * _SHOWN:
+        inner = ", ".join(map(_brief, value)) + "," * (isinstance(value, tuple) and len(value) == 1)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    if isinstance(value, dict | list | tuple):
+        first = ", ".join(_brief(part) for part in islice(value, _SHOWN))
+        return f"<{type(value).__name__} of {len(value)}: {first}, ...>"
+    if hasattr(value, "shape"):  # a frame
+        return f"<{type(value).__name__} of {' x '.join(map(str, value.shape))}>"
+    text = repr(value)
+    return text if len(text) <= _LETTERS else f"{text[:_LETTERS]}..."
+
+
+def _first(array: Any) -> str:
+    """Return the first values of a vector, as Python writes them."""
+    if array.ndim != 1 or array.dtype.names or not hasattr(array, "tolist"):
+        return ""
+    values = array[:_SHOWN].tolist()
+    written = [f"{value:.4g}" if isinstance(value, float) else _brief(value) for value in values]
+    return f": {', '.join(written)}{', ...' if len(array) > _SHOWN else ''}"
