@@ -215,21 +215,24 @@ def _require_no_names(file: SampleFile, samples: Samples, wanted: set[str | None
     )
 
 
-def _changed(values: Sequence[str], change: Callable[[str], str] | None) -> list[str]:
-    return list(values) if change is None else [change(value) for value in values]
+def _changed(values: list[str], change: Callable[[str], str] | None) -> list[str]:
+    return values if change is None else [change(value) for value in values]
 
 
 def _lines_of(key: _Key, change: Callable[[str], str] | None) -> Integers | None:
     """Return the line of each sample if the values hold the samples' names uniquely and completely."""
     names, values = _changed(key.names, change), _changed(key.values, change)
-    line_of = {value: line for line, value in enumerate(values)}
-    if len(set(names)) < len(names) or not line_of.keys() >= set(names):
+    line_of = dict(zip(values, range(len(values)), strict=True))
+    if len(line_of) < len(names):
+        return None
+    lines = np.array([line_of.get(name, -1) for name in names], np.int64)
+    if (lines < 0).any() or np.bincount(lines).max() > 1:
         return None
     if len(line_of) < len(values):
         wanted, counts = set(names), Counter(values)
         if any(counts[name] > 1 for name in wanted):
             return None
-    return np.array([line_of[name] for name in names], np.int64)
+    return lines
 
 
 def _best(keys: Sequence[_Key], change: Callable[[str], str] | None) -> tuple[_Key, int]:
