@@ -22,6 +22,7 @@ read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALS
     samples <- rownames(x)
     values <- read_matrix(x, "x", run)
   }
+  y <- by_names("y", y, samples)
   if (makes_dense) values <- without_zeros(values, run)
   if (!is.data.frame(x) && !identical(categorical, NA) && !is.null(categorical)) {
     values <- encode_columns(values, categorical, features)
@@ -29,6 +30,31 @@ read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALS
   levels <- values$levels
   values$levels <- NULL
   list(x = values, y = y, levels = levels, features = features, samples = samples)
+}
+
+# Returns the names of the samples of x, or NULL if they have none.
+sample_names <- function(x) {
+  if (is_experiment(x)) return(colnames(x))
+  if (is.data.frame(x)) return(if (is.character(attr(x, "row.names"))) rownames(x))
+  if (length(dim(x)) == 2) rownames(x)
+}
+
+# Puts values with names into the order of the samples, where both have names; other names are an error.
+by_names <- function(parameter, values, samples) {
+  is_table <- length(dim(values)) == 2
+  known <- if (is_table) sample_names(values) else names(values)
+  if (is.null(known) || is.null(samples) || identical(known, samples)) return(values)
+  at <- match(samples, known)
+  if (anyNA(at) || anyDuplicated(samples) || anyDuplicated(known[known %in% samples])) {
+    first <- function(names) paste(quoted(utils::head(names, 3)), collapse = ", ")
+    refuse(
+      "the names of ", parameter, " (", first(known), ") don't name each sample of x (", first(samples), ") once: ",
+      "rename them, or, if they stand in the order of the samples, give ",
+      if (is_table) "rownames(...) <- NULL" else paste0("unname(", parameter, ")")
+    )
+  }
+  message(parameter, ": ", length(samples), " of ", length(samples), " samples matched by name")
+  if (is_table) values[at, , drop = FALSE] else values[at]
 }
 
 # How the core's messages call samples and features; `rows`: the numbers of those that are left.

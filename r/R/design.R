@@ -72,7 +72,10 @@ design_of <- function(target, x, blocks, groups, n, covariates = NULL) {
       covariates <- as.data.frame(covariates, optional = TRUE)
     }
   }
-  new_design(target, blocks, groups, n, covariates)
+  samples <- sample_names(x)
+  blocks <- by_names("blocks", blocks, samples)
+  groups <- by_names("groups", groups, samples)
+  new_design(target, blocks, groups, n, by_names("covariates", covariates, samples))
 }
 
 # The different values of a column in the order they come in, and the number of each sample's.

@@ -39,7 +39,11 @@ arguments_of <- function(method, x, y, options) {
   }
   defaults[names(options)] <- options
   defaults["x"] <- list(x)
-  defaults["y"] <- list(y)
+  samples <- sample_names(x)
+  defaults["y"] <- list(by_names("y", y, samples))
+  if (!is.null(defaults$sample_weight)) {
+    defaults$sample_weight <- by_names("sample_weight", defaults$sample_weight, samples)
+  }
   defaults
 }
 

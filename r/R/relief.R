@@ -14,7 +14,7 @@ family_stage <- function(method, given, keep = FALSE) {
   target <- family_target(method, given, data)
   n <- data$x$n_rows
   rows <- NULL
-  weights <- given$sample_weight
+  weights <- by_names("sample_weight", given$sample_weight, data$samples)
   distances <- given$distances
   if (!is.null(weights)) {
     if (!is.numeric(weights) || length(weights) != n || anyNA(weights)) {
