@@ -1,0 +1,107 @@
+"""The oracle of ManiFeSt by domains: exact where a domain or the eigenvectors are everything; well-formed cores."""
+
+import numpy as np
+import pytest
+
+from reference import manifest as oracle
+from reference import manifest_domains as by_domains
+
+
+def two_kernels(
+    d: int = 60, n: int = 30, factor: float = 0.5, normalize: int = 0, seed: int = 0
+) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Squared distances and kernels of two classes of correlated features, and their exact scores."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6)) @ rng.normal(size=(6, d)) + rng.normal(size=(n, d))
+    y = np.arange(n) % 2
+    D2 = [oracle.distances(X[y == c]) ** 2 for c in (0, 1)]
+    K1, K2, _ = oracle.kernels(X, y, sigma_factor=factor, normalize=normalize)
+    return D2, (K1, K2), oracle.scores(oracle.pencil(K1, K2)[1])
+
+
+@pytest.mark.parametrize("normalize", [0, 3])
+@pytest.mark.parametrize("factor", [0.1, 0.5, 1.0])
+def test_a_core_of_all_features_gives_exact_scores(factor: float, normalize: int) -> None:
+    D2, kernels, exact = two_kernels(factor=factor, normalize=normalize)
+    found = by_domains.manifest_domains(D2, kernels, core=60, buffer=0, k=10, n_neighbors=59)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+def test_a_core_and_a_buffer_of_all_other_features_give_exact_scores() -> None:
+    D2, kernels, exact = two_kernels()
+    found = by_domains.manifest_domains(D2, kernels, core=20, buffer=40, k=10, n_neighbors=59)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+@pytest.mark.parametrize("core", [1, 7, 20])
+def test_all_eigenvectors_give_exact_scores(core: int) -> None:
+    D2, kernels, exact = two_kernels(factor=0.3)
+    found = by_domains.manifest_domains(D2, kernels, core=core, buffer=0, k=60, n_neighbors=5)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-9 * exact.max())
+
+
+def test_groups_without_ties_between_them_need_neither_buffer_nor_eigenvectors() -> None:
+    kernels = [np.zeros((40, 40)), np.zeros((40, 40))]
+    for first in (0, 20):
+        _, group, _ = two_kernels(d=20, seed=first)
+        for K, part in zip(kernels, group, strict=True):
+            K[first : first + 20, first : first + 20] = part
+    exact = oracle.scores(oracle.pencil(*kernels)[1])
+    D2 = [-np.log(np.maximum(K, 1e-300)) for K in kernels]
+    found = by_domains.manifest_domains(D2, kernels, core=20, buffer=0, k=0, n_neighbors=10)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+@pytest.mark.parametrize("core, buffer, n_neighbors", [(1, 3, 4), (8, 5, 3), (25, 100, 10), (500, 5, 2)])
+def test_each_feature_is_in_one_core_and_no_buffer_repeats_its_core(core: int, buffer: int, n_neighbors: int) -> None:
+    D2, kernels, _ = two_kernels()
+    found = by_domains.domains(by_domains.edges(D2, kernels, n_neighbors), core, buffer)
+    assert sorted(np.concatenate([domain.core for domain in found])) == list(range(60))
+    for domain in found:
+        assert len(domain.core) <= core
+        assert len(domain.buffer) <= buffer
+        assert not set(domain.core) & set(domain.buffer)
+        assert len(set(domain.buffer)) == len(domain.buffer)
+
+
+def test_a_core_grows_by_summed_weights_from_the_strongest_edge() -> None:
+    weights = np.zeros((6, 6))
+    for i, j, w in ((4, 5, 0.9), (5, 1, 0.5), (4, 0, 0.3), (5, 0, 0.3), (2, 3, 0.2)):
+        weights[i, j] = weights[j, i] = w
+    # 4 is the seed; then 5 (.9), and 0, whose edges to both sum up to .6, before 1 (.5).
+    assert [core.tolist() for core in by_domains.grow(weights, 3)] == [[4, 5, 0], [1], [2, 3]]
+    assert [core.tolist() for core in by_domains.pack(by_domains.grow(weights, 3), 3)] == [[4, 5, 0], [2, 3, 1]]
+    assert [domain.buffer.tolist() for domain in by_domains.domains(weights, 3, 2)] == [[1], [5]]
+
+
+def test_ties_go_to_the_lower_index() -> None:
+    grid = np.array([[float(abs(i - j) % 3) for j in range(9)] for i in range(9)])
+    K = np.exp(-grid)
+    weights = by_domains.edges([grid, grid], [K, K], 2)
+    assert np.flatnonzero(weights[0]).tolist() == [3, 6]
+    assert [core.tolist() for core in by_domains.grow(weights, 2)] == [[0, 3], [1, 4], [2, 5], [6], [7], [8]]
+
+
+def test_copies_inside_and_across_cores_share_a_score_and_stay_finite() -> None:
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(24, 15)), 3, axis=1)
+    y = np.arange(24) % 2
+    D2 = [oracle.distances(X[y == c]) ** 2 for c in (0, 1)]
+    K1, K2, _ = oracle.kernels(X, y)
+    exact = oracle.scores(oracle.pencil(K1, K2)[1])
+    whole = by_domains.manifest_domains(D2, (K1, K2), core=45, buffer=0, k=5, n_neighbors=44)
+    np.testing.assert_allclose(whole, exact, rtol=0, atol=1e-8 * exact.max())
+    cut = by_domains.manifest_domains(D2, (K1, K2), core=4, buffer=6, k=5, n_neighbors=8)
+    assert np.all(np.isfinite(cut))
+    assert oracle.spearman(cut, exact) > 0.9
+
+
+def test_a_class_of_two_samples_gives_finite_scores_that_follow_the_exact_ones() -> None:
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(22, 80)), np.r_[0, 0, np.ones(20, int)]
+    D2 = [oracle.distances(X[y == c]) ** 2 for c in (0, 1)]
+    kernels = oracle.kernels(X, y)[:2]
+    exact = oracle.scores(oracle.pencil(*kernels)[1])
+    found = by_domains.manifest_domains(D2, kernels, core=20, buffer=20, k=15, n_neighbors=10)
+    assert np.all(np.isfinite(found))
+    assert oracle.spearman(found, exact) > 0.9
