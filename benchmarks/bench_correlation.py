@@ -1,7 +1,8 @@
 """Differential correlation: both passes against their floors, memory, DGCA's definition, and error rates.
 
     python -m benchmarks.bench_correlation [--labelings 10] [--full]     # --full: all 999 labelings
-    python -m benchmarks.bench_correlation --errors [--sets 1000]        # the table of docs/differential-correlation.md
+    python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
+    python -m benchmarks.bench_correlation --designs [--sets 1000]
 
 Floors: a labeling multiplies and adds n_samples p (p + 1) / 2 times, at the rate of SciPy's gemm in float32; its 4
 n_samples p bytes stay in the caches. The observed pass is the same in float64. Times are CPU times, over the cores that
@@ -113,14 +114,68 @@ def errors(n_sets: int) -> None:
         print(f"{kind:<20} Pearson {shares[0]:.3f}   Spearman {shares[1]:.3f}", flush=True)
 
 
+DONORS, ROWS = 12, 6
+
+
+def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Twenty features of noise with effects of donors, labels of a design, and what says so."""
+    n = DONORS * ROWS
+    donor = np.repeat(np.arange(DONORS), ROWS)
+    X = rng.normal(size=(n, 20)) + effect * rng.normal(size=(DONORS, 20))[donor]
+    of_donors = rng.permutation(np.arange(DONORS) % 2)[donor]
+    in_donors = np.concatenate([rng.permutation(np.arange(ROWS) % 2) for _ in range(DONORS)])
+    if kind == "0/1 columns":
+        return rng.integers(0, 2, (n, 20)).astype(float), rng.permutation(n) % 2, {}
+    if kind == "none":
+        return rng.normal(size=(n, 20)), rng.permutation(n) % 2, {}
+    if kind == "whole donors":
+        return X, of_donors, {"groups": donor}
+    if kind == "whole donors, other means":
+        return X + 3 * of_donors[:, None], of_donors, {"groups": donor}
+    if kind == "blocks":
+        return X, in_donors, {"blocks": donor}
+    if kind == "labels vary in donors":
+        return X, in_donors, {"groups": donor}
+    if kind == "whole donors in blocks":
+        labels = np.concatenate([rng.permutation(np.arange(4) % 2) for _ in range(DONORS // 4)])[donor]
+        return X, labels, {"groups": donor, "blocks": donor // 4}
+    covariate = rng.normal(size=n)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-covariate))).astype(int)
+    return X + effect * covariate[:, None], labels, {"covariates": covariate}
+
+
+def errors_of_designs(n_sets: int) -> None:
+    """Shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
+    print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    kinds = ("none", "0/1 columns", "whole donors", "whole donors, other means", "blocks", "labels vary in donors")
+    for kind in (*kinds, "whole donors in blocks", "covariates"):
+        for effect in (0.0, 0.5, 1.5):
+            if kind in ("none", "0/1 columns") and effect:
+                continue
+            shares = []
+            for correlation in ("pearson", "spearman"):
+                rejected = 0
+                for seed in range(n_sets):
+                    X, y, design = design_data(kind, effect, np.random.default_rng(seed))
+                    found = fastfs.differential_correlation(
+                        X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
+                    )
+                    rejected += found.pvalue <= 0.05
+                shares.append(rejected / n_sets)
+            print(f"{kind:<26} effects {effect}: Pearson {shares[0]:.3f}   Spearman {shares[1]:.3f}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--labelings", type=int, default=10)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--designs", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
     if given.errors:
         errors(given.sets)
+    elif given.designs:
+        errors_of_designs(given.sets)
     else:
         raise SystemExit(speed(999 if given.full else given.labelings))

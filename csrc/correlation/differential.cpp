@@ -19,15 +19,16 @@
 namespace fastfs::core {
 namespace {
 
-// The statistic of a pair under a labeling is z = (atanh r_0 - atanh r_1) / scale, with r_c its correlation in class c
-// and scale^2 the variance of the difference; it is 0 if a feature is constant in a class, or if |r_c| is 1. Products
-// of tiles of features give r_0 and r_1 of all pairs; since
+// The statistic of a pair under a labeling is z = (atanh r_0 - atanh r_1) / scale, with r_c its correlation in class c,
+// cut to +-limit, and scale^2 the variance of the difference; it is 0 if a feature is constant in a class, and for
+// copies: if r_0 = r_1 = +-1. Products of tiles of features give r_0 and r_1 of all pairs; since
 //
 //     atanh r_0 - atanh r_1 = atanh D,  D = (r_0 - r_1) / (1 - r_0 r_1),
 //
-// |z| reaches a level if |r_0 - r_1| >= t (1 - r_0 r_1), t = tanh(level scale), without a logarithm. Pairs that do,
-// within the rounding of the tile, are few: their z is computed anew, in double and in one order of summation. So what
-// is reported has the same bits for any precision of the tiles, any instruction set and any number of threads.
+// |z| reaches a level if |r_0 - r_1| >= t (1 - r_0 r_1), t = tanh(level scale), without a logarithm, and to cut r_0 and
+// r_1 can't raise it. Pairs that do, within the rounding of the tile, are few: their z is computed anew, in double and
+// in one order of summation. So what is reported has the same bits for any precision of the tiles, any instruction set
+// and any number of threads.
 
 // Correlations above 1 less this count as 1.
 constexpr double kCopy = 1e-12;
@@ -48,17 +49,12 @@ constexpr std::int64_t kPairsPerTask = 64;
 constexpr std::int64_t kFactors = 12, kLanes = kTile / kFactors;
 static_assert(kTile % kFactors == 0);
 
-struct Labeling : Classes {
-    double scale;  // infinite if a class has fewer than four samples: z is 0
-
-    Labeling(const Classes& classes, bool ranks) : Classes(classes) {
-        // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
-        const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
-        scale = smallest() > 3 ? std::sqrt((ranks ? 1.06 : 1.0) * (part(0) + part(1)))
-                               : std::numeric_limits<double>::infinity();
-    }
-    const std::int64_t* rows(std::int64_t c) const { return order.data() + begins[at(c)]; }
-};
+// The largest |r| that z takes as it is, for a finite z: of ranks half the step from 1 to the correlation of ranks of
+// which two neighbours have changed places, otherwise 1 less what counts as 1.
+double largest_correlation(std::int64_t n, bool ranks) {
+    const auto size = static_cast<double>(n);
+    return 1 - (ranks ? std::max(kCopy, 6 / (size * (size * size - 1))) : kCopy);
+}
 
 struct Moments {
     double mean, length;  // of the deviations from the mean; 0 for constants
@@ -72,6 +68,43 @@ Moments moments(const double* z, const std::int64_t* rows, std::int64_t n) {
     return {mean, squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0};
 }
 
+// A labeling of standardised samples. Standardising has taken from each true class the difference of its mean and scale
+// from those of all samples, chance included, which classes of other labelings keep. So each true class gets back what
+// the classes of another labeling differ by: that is chance alone, of the same size, whatever the design is.
+class Labeling : public Classes {
+  public:
+    double scale;  // infinite if a class has fewer than four samples: z is 0
+    double limit;  // of correlations, in both classes: that of the smaller one
+
+    // other: null, or the labeling that gives the true classes of the samples means and scales.
+    Labeling(const Classes& classes, const Classes& truth, const Labeling* other, bool ranks)
+        : Classes(classes), limit(largest_correlation(smallest(), ranks)), truth_(truth), other_(other) {
+        // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
+        const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
+        scale = smallest() > 3 ? std::sqrt((ranks ? 1.06 : 1.0) * (part(0) + part(1)))
+                               : std::numeric_limits<double>::infinity();
+    }
+    const std::int64_t* rows(std::int64_t c) const { return order.data() + begins[at(c)]; }
+
+    // The values of feature i; in `room`, if they aren't the standardised ones.
+    const double* values(const StandardRows& data, std::int64_t i, Numbers& room) const {
+        const double* z = data.of(i);
+        if (!other_ || std::isinf(other_->scale) || data.is_fixed[at(i)]) return z;
+        room.resize(order.size());
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const std::int64_t n = truth_.size(c), *rows = truth_.order.data() + truth_.begins[at(c)];
+            const auto [mean, length] = moments(z, other_->rows(c), other_->size(c));
+            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(other_->size(c))) : 1.0;
+            for (std::int64_t s = 0; s < n; ++s) room[at(rows[s])] = mean + deviation * z[rows[s]];
+        }
+        return room.data();
+    }
+
+  private:
+    const Classes& truth_;
+    const Labeling* other_;
+};
+
 struct Difference {
     double r[2] = {0, 0};
     double z = 0;
@@ -81,8 +114,8 @@ struct Difference {
 Difference difference(const StandardRows& data, std::int64_t i, std::int64_t j, const Labeling& labeling) {
     Difference found;
     if (std::isinf(labeling.scale)) return found;
-    const double *x = data.of(i), *y = data.of(j);
-    bool is_copy = false;
+    thread_local Numbers room[2];
+    const double *x = labeling.values(data, i, room[0]), *y = labeling.values(data, j, room[1]);
     for (std::int64_t c = 0; c < 2; ++c) {
         const std::int64_t n = labeling.size(c), *rows = labeling.rows(c);
         const Moments of_x = moments(x, rows, n), of_y = moments(y, rows, n);
@@ -90,11 +123,14 @@ Difference difference(const StandardRows& data, std::int64_t i, std::int64_t j, 
         double sum = 0;
         for (std::int64_t s = 0; s < n; ++s) sum += (x[rows[s]] - of_x.mean) * (y[rows[s]] - of_y.mean);
         found.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
-        is_copy = is_copy || std::abs(found.r[c]) > 1 - kCopy;
     }
-    if (is_copy) return found;
+    const double *r = found.r, limit = labeling.limit;
+    if (std::abs(r[0] + r[1]) > 2 - kCopy) return found;  // copies
     found.defined = true;
-    found.z = std::atanh((found.r[0] - found.r[1]) / (1 - found.r[0] * found.r[1])) / labeling.scale;
+    const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
+    // D of correlations near 1 and -1 is rounded to 1.
+    const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
+    found.z = d / labeling.scale;
     return found;
 }
 
@@ -114,16 +150,17 @@ class Panels {
     }
 
     void pack(const StandardRows& data, std::int64_t panel) {
+        Numbers room;
         for (std::int64_t k = 0; k < kPanel<T>; ++k) {
             const std::int64_t i = panel * kPanel<T> + k;
+            const double* z = i < data.n_features() ? labeling_->values(data, i, room) : nullptr;
             for (std::int64_t c = 0; c < 2; ++c) {
                 const std::int64_t n = labeling_->size(c), *rows = labeling_->rows(c);
                 T* to = values_.data() + begin(c) + panel * n * kPanel<T> + k;
-                if (i >= data.n_features()) {
+                if (!z) {
                     for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = T(0);
                     continue;
                 }
-                const double* z = data.of(i);
                 const auto [mean, length] = moments(z, rows, n);
                 const double factor = length > 0 ? 1 / length : 0.0;
                 for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = static_cast<T>((z[rows[s]] - mean) * factor);
@@ -215,7 +252,7 @@ struct Pair {
     double strength;  // |z|
 };
 
-// Pairs of copies: their number, and the first ones in the order of the features.
+// Pairs of copies, r_0 = r_1 = +-1: their number, and the first ones in the order of the features.
 class Copies {
   public:
     void add(std::int64_t i, std::int64_t j) {
@@ -310,7 +347,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
     std::fill_n(sums.data(), sums.size(), 0.0);
     Strongest<Pair> strongest(options_.n_pairs);
     Copies copies;
-    const double slack = panels.slack(), near = 1 - kCopy - slack;
+    const double slack = panels.slack(), near = 1 - kCopy - slack, limit = truth_.limit;
     for (std::int64_t I = 0; I < n_blocks_; ++I) {
         const Run::Part part(run_, share(I, n_blocks_), share(I + 1, n_blocks_));
         const std::int64_t i0 = I * kTile, ni = width(I);
@@ -329,15 +366,17 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                 std::fill(x + nj, x + kTile, 0.0);
                 std::fill(y + nj, y + kTile, 0.0);
                 const auto is_near = [&](std::int64_t b) {
-                    return (std::abs(x[b]) >= near) | (std::abs(y[b]) >= near);
+                    return (std::abs(x[b]) >= near) & (std::abs(y[b]) >= near);
                 };
                 const bool any = any_of_row<double>(first, nj, is_near);
                 for (std::int64_t b = first; any && b < nj; ++b) {
-                    if (!is_near(b)) continue;
-                    const Difference found = difference(data_, i, j0 + b, truth_);
-                    if (!found.defined) copies.add(i, j0 + b);
-                    x[b] = found.defined ? found.r[0] : 0.0;
-                    y[b] = found.defined ? found.r[1] : 0.0;
+                    if (!is_near(b) || difference(data_, i, j0 + b, truth_).defined) continue;
+                    copies.add(i, j0 + b);
+                    x[b] = y[b] = 0;
+                }
+                for (std::int64_t b = first; b < nj; ++b) {
+                    x[b] = std::clamp(x[b], -limit, limit);
+                    y[b] = std::clamp(y[b], -limit, limit);
                 }
                 test.visit(x, y, first, nj, [&](std::int64_t b) {
                     const Difference found = difference(data_, i, j0 + b, truth_);
@@ -401,13 +440,18 @@ void Search::permute(fastfs_differential_correlation_result& result) {
     for (std::int64_t first = 0; first < n_labelings; first += at_once) {
         const std::int64_t count = std::min(at_once, n_labelings - first);
         const Run::Part part(run_, share(first, n_labelings), share(first + count, n_labelings));
-        std::vector<Labeling> labelings;
         std::vector<Level> levels(at(count));
-        for (std::int64_t b = 0; b < count; ++b) {
-            labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, 2),
+        std::vector<Labeling> labelings;
+        labelings.reserve(at(count + 1));  // which point to each other
+        const auto add = [&](std::int64_t b) {
+            labelings.emplace_back(Classes(options_.labelings + b * n, n, 2), truth_,
+                                   labelings.empty() ? nullptr : &labelings.back(),
                                    options_.correlation == FASTFS_SPEARMAN);
-        }
-        for (std::int64_t b = 0; b < count; ++b) panels[at(b)].assign(data_, labelings[at(b)]);
+        };
+        if (first > 0) add(first - 1);
+        for (std::int64_t b = first; b < first + count; ++b) add(b);
+        const Labeling* const of_part = labelings.data() + (first > 0 ? 1 : 0);
+        for (std::int64_t b = 0; b < count; ++b) panels[at(b)].assign(data_, of_part[b]);
         const std::int64_t n_panels = Panels<float>::n_panels(data_), n_parts = ceil_div(n_top, kPairsPerTask);
         run_.step("packing", 0.02);
         parallel_for(run_, count * n_panels,
@@ -416,15 +460,15 @@ void Search::permute(fastfs_differential_correlation_result& result) {
         parallel_for(run_, count * n_tiles, [&](std::int64_t task, int slot) {
             const std::int64_t b = task / n_tiles;
             const auto [I, J] = tiles[task % n_tiles];
-            if (std::isinf(labelings[at(b)].scale)) return;
-            find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
+            if (std::isinf(of_part[b].scale)) return;
+            find_largest(of_part[b], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
         });
         run_.step("strongest pairs", 1.0);
         parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
             const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
             for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
                 const Pair& pair = top_[at(k)];
-                strengths[at(b * n_top + k)] = std::abs(difference(data_, pair.i, pair.j, labelings[at(b)]).z);
+                strengths[at(b * n_top + k)] = std::abs(difference(data_, pair.i, pair.j, of_part[b]).z);
             }
         });
         for (std::int64_t b = 0; b < count; ++b) {
@@ -464,7 +508,7 @@ void differential_correlation(const Matrix& X, const Classes& classes,
         std::fill_n(result.constant, X.n_cols(), 0);
         for (const std::int64_t column : data.constant) result.constant[column] = 1;
     }
-    const Labeling truth(classes, ranks);
+    const Labeling truth(classes, classes, nullptr, ranks);
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);
     search.observe(result);

@@ -85,6 +85,13 @@ bool standardise(Numbers& values) {
     return true;
 }
 
+// Whether there are only two different values.
+bool is_two_valued(const double* values, std::int64_t n) {
+    std::int64_t other = 0;
+    while (other < n && values[other] == values[0]) ++other;
+    return std::all_of(values, values + n, [&](double v) { return v == values[0] || v == values[other % n]; });
+}
+
 }  // namespace
 
 StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& classes, bool ranks,
@@ -97,10 +104,11 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         read_values(X, wanted, values.data(), run);
     }
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
-    std::vector<char> varies(wanted.size());
+    std::vector<char> varies(wanted.size()), two_valued(wanted.size());
     parallel_for(run, n_wanted, [&](std::int64_t k, int) {
         double* row = values.data() + k * n_samples;
-        Numbers of_class;
+        two_valued[at(k)] = is_two_valued(row, n_samples);
+        Numbers of_class, of_all(row, row + n_samples);
         for (std::int64_t c = 0; c < 2; ++c) {
             const std::int64_t begin = classes.begins[at(c)], n = classes.size(c);
             of_class.resize(at(n));
@@ -110,6 +118,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
             for (std::int64_t s = 0; s < n; ++s) row[classes.order[at(begin + s)]] = of_class[at(s)];
         }
         varies[at(k)] = 1;
+        if (two_valued[at(k)] && standardise(of_all)) std::copy(of_all.begin(), of_all.end(), row);
     });
     for (std::int64_t k = 0; k < n_wanted; ++k) {
         if (!varies[at(k)]) {
@@ -118,6 +127,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         }
         std::copy_n(values.data() + k * n_samples, n_samples, values.data() + n_features() * n_samples);
         columns.push_back(wanted[at(k)]);
+        is_fixed.push_back(two_valued[at(k)]);
     }
 }
 

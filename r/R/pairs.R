@@ -20,6 +20,13 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   n <- data$x$n_rows
   design <- design_of(target, given$x, given$blocks, given$groups, n, given$covariates)
   most <- as_whole("n_permutations", given$n_permutations, low = 0)
+  columns <- names(Filter(Negate(is.null), given[c("blocks", "groups", "covariates")]))
+  if (most == 0 && length(columns) > 0) {
+    refuse(
+      paste(columns, collapse = " and "), if (length(columns) > 1) " say" else " says", " which labels may be ",
+      "permuted, but n_permutations is 0: give a number of permutations, or leave the design out"
+    )
+  }
   exact <- stopped <- FALSE
   labelings <- NULL
   if (most > 0) {
@@ -46,13 +53,18 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   c(found, list(
     pvalues_max = pvalues, pvalue = if (length(pvalues)) pvalues[1], classes = target$classes, names = data$features,
     n_samples = n, n_permutations = length(found$null_maxima), n_distinct = design$n_distinct, exact = exact,
-    stopped = stopped, design = describe_design(design)
+    resolution = if (exact) smallest_pvalue(design, TRUE) else 1 / (1 + length(found$null_maxima)), stopped = stopped,
+    design = describe_design(design)
   ))
 }
 
 # The labels of all labelings but the true one, or of some draws, a column each.
 labels_of_draws <- function(design, most, exact) {
-  if (exact) return(vapply(other_labelings(design), `[[`, integer(length(design$codes)), "values"))
+  if (exact) {
+    # In any order but that of their enumeration, in which neighbours are alike.
+    labelings <- vapply(other_labelings(design), `[[`, integer(length(design$codes)), "values")
+    return(labelings[, sample.int(ncol(labelings)), drop = FALSE])
+  }
   design <- ready_to_draw(design)
   vapply(seq_len(most), function(b) draw_labeling(design)$values, integer(length(design$codes)))
 }
@@ -115,8 +127,8 @@ correlation_messages <- function(found, names) {
     first <- utils::head(found$excluded_pairs, 3)
     listed <- paste(apply(first, 1, function(pair) paste(called(pair[1]), "and", called(pair[2]))), collapse = "; ")
     messages <- c(messages, paste0(
-      n, " pair", if (n > 1) "s", " of features correlate", if (n == 1) "s", " perfectly in a class and ",
-      if (n > 1) "are" else "is", " left out, having no finite z: columns ", listed,
+      n, " pair", if (n > 1) "s", " of features ", if (n > 1) "are copies" else "is a copy",
+      ", perfectly correlated alike in both classes, and ", if (n > 1) "are" else "is", " left out: columns ", listed,
       if (n > nrow(first)) paste0(" and ", n - nrow(first), " more")
     ))
   }

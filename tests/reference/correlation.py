@@ -1,7 +1,7 @@
 """Differential correlation in plain NumPy: the definition, pair by pair, with tables of all pairs."""
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 COPY = 1e-12
 
@@ -12,7 +12,7 @@ def fisher_z(r1, r2, n1, n2, factor=1.0):
 
 
 def standardise(X, labels, correlation="pearson"):
-    """Columns of mean 0 and mean square 1 in each class; NaN for those that are constant in one."""
+    """Columns of mean 0 and mean square 1 in each class, or over both if of two values; NaN if constant in one."""
     Z = np.empty(X.shape)
     for c in (0, 1):
         rows = X[labels == c].astype(float)
@@ -21,11 +21,39 @@ def standardise(X, labels, correlation="pearson"):
         constant = (rows == rows[0]).all(axis=0)
         rows = rows - rows.mean(axis=0)
         Z[labels == c] = np.where(constant, np.nan, rows / np.sqrt(np.mean(rows**2, axis=0) + constant))
-    return Z
+    all_rows = (X - X.mean(axis=0)) / np.where(two_valued(X), X.std(axis=0), 1)
+    return np.where(two_valued(X) & ~np.isnan(Z), all_rows, Z)
+
+
+def two_valued(X):
+    return np.array([len(np.unique(column)) == 2 for column in np.asarray(X).T])
+
+
+def with_chance(Z, truth, other, fixed):
+    """Rows of each true class with the mean and the standard deviation of that class of another labeling."""
+    if other is None or np.bincount(other, minlength=2).min() < 4:
+        return Z
+    found = Z.copy()
+    for c in (0, 1):
+        rows = Z[other == c]
+        spread = np.sqrt(np.mean((rows - rows.mean(axis=0)) ** 2, axis=0))
+        moved = rows.mean(axis=0) + np.where(spread > 1e-12, spread, 1) * Z[truth == c]
+        found[truth == c] = np.where(fixed, Z[truth == c], moved)
+    return found
+
+
+def limit(n1, n2, correlation):
+    """Half the step from equal ranks to ranks of which two neighbours are exchanged, in the smaller class."""
+    if correlation == "pearson":
+        return 1 - COPY
+    ranks = np.arange(min(n1, n2))
+    exchanged = ranks.copy()
+    exchanged[:2] = 1, 0
+    return min((1 + spearmanr(ranks, exchanged).statistic) / 2, 1 - COPY)
 
 
 def statistics(Z, labels, correlation="pearson"):
-    """Correlations in both classes and z of all pairs i < j; 0 where a correlation isn't defined or is 1."""
+    """Correlations in both classes and z of all pairs i < j; 0 where a correlation isn't defined, and for copies."""
     i, j = np.triu_indices(Z.shape[1], 1)
     r, defined = [], np.ones(len(i), bool)
     for c in (0, 1):
@@ -35,13 +63,17 @@ def statistics(Z, labels, correlation="pearson"):
         constant = length**2 <= 1e-24 * len(rows)
         R = (rows.T @ rows) / np.outer(length + constant, length + constant)
         r.append(np.clip(R[i, j], -1, 1))
-        defined &= ~constant[i] & ~constant[j] & (np.abs(r[c]) <= 1 - COPY)
+        defined &= ~constant[i] & ~constant[j]
+    defined &= np.abs(r[0] + r[1]) <= 2 - COPY
     n1, n2 = np.bincount(labels, minlength=2)
     if min(n1, n2) < 4:
         return np.array(r), np.zeros(len(i)), np.zeros(len(i), bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = fisher_z(*r, n1, n2, 1.06 if correlation == "spearman" else 1.0)
-    return np.array(r), np.where(defined, z, 0.0), defined
+    finite = np.clip(r, -limit(n1, n2, correlation), limit(n1, n2, correlation))
+    return (
+        np.array(r),
+        np.where(defined, fisher_z(*finite, n1, n2, 1.06 if correlation == "spearman" else 1.0), 0.0),
+        defined,
+    )
 
 
 def step_down(strength, null, tie=1e-9):
@@ -54,7 +86,7 @@ def step_down(strength, null, tie=1e-9):
 class DifferentialCorrelation:
     """All pairs of features that vary in both classes, in the order of their columns, under the true labels and others.
 
-    `defined` tells which are no copies; of others, which `z` is 0, `null` may still have values.
+    `defined` tells which are no copies; copies, whose `z` is 0, may have values in `null`.
     """
 
     def __init__(self, X, labels, labelings=(), correlation="pearson"):
@@ -66,7 +98,10 @@ class DifferentialCorrelation:
         self.scores = np.zeros(X.shape[1])
         np.add.at(self.scores, self.pairs[:, 0], np.abs(self.z))
         np.add.at(self.scores, self.pairs[:, 1], np.abs(self.z))
-        null = [np.abs(statistics(Z[:, kept], b, correlation)[1]) for b in labelings]
+        null = []
+        for b, other in zip(labelings, [None, *labelings], strict=False):
+            rows = with_chance(Z[:, kept], labels, other, two_valued(X)[kept])
+            null.append(np.abs(statistics(rows, np.asarray(b), correlation)[1]))
         self.null = np.array(null).reshape(-1, len(self.z))
         self.null_maxima = self.null.max(axis=1, initial=0.0)
 

@@ -1239,7 +1239,7 @@ typedef struct fastfs_differential_correlation_options {
 typedef struct fastfs_differential_correlation_result {
     size_t struct_size;
     int64_t n_pairs;      /* out: at most that of the options */
-    int64_t n_copies;     /* out: pairs left out because their correlation in a class is above 1 - 1e-12 in magnitude */
+    int64_t n_copies;     /* out: pairs left out: |correlation| above 1 - 1e-12 and of one sign in both classes */
     int64_t* pairs;       /* out, n_pairs x 2: columns of X, the lower one first; by descending |z|, then by columns */
     double* correlations; /* out, n_pairs x 2: in class 0 and in class 1 */
     double* z;           /* out, n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
@@ -1253,7 +1253,10 @@ typedef struct fastfs_differential_correlation_result {
     {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* Finds the pairs of features whose correlation differs most between two classes: labels are 0 or 1, at least four of
- * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks); labelings then move samples.
+ * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks), those of two values over all
+ * samples. For each labeling, the samples of a true class then get the mean and the deviation that the labeling before
+ * finds in the class of this number, so labelings come in random order. z takes correlations as at most 1 - 1e-12 in
+ * magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n the size of the smaller class).
  * p-values are 1 + the labelings whose largest |z|, over all pairs but the stronger ones, reaches that of the pair,
  * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features) memory: no
  * table of pairs is stored. A sparse X becomes a dense table of doubles. */

@@ -46,7 +46,7 @@ test_that("pairs without a finite statistic are left out with a warning", {
     expect_warning(
       found <- differential_correlation(data$x, data$y, n_permutations = 0),
       "1 feature is constant in a class and left out, having no correlation: column 'g5'"
-    ), "1 pair of features correlates perfectly in a class and is left out, having no finite z: columns 'g7' and 'g8'"
+    ), "1 pair of features is a copy, perfectly correlated alike in both classes, and is left out: columns 'g7' and 'g8'"
   )
   expect_equal(found$excluded_features, 5)
   expect_equal(found$excluded_pairs, matrix(7:8, 1))

@@ -8,7 +8,14 @@ import numpy as np
 
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
-from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
+from fastfs._functions.pairs import (
+    PairsOptions,
+    chosen_columns,
+    naming_classes,
+    outcome_of_test,
+    require_permutations,
+    two_classes,
+)
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
 from fastfs._inputs.entry import entry
@@ -40,7 +47,8 @@ class DifferentialCorrelation:
         In the first and in the second class.
     z : ndarray of shape (n_pairs,)
         The difference of Fisher's transforms, first class less second class, in standard deviations: (atanh r_1 -
-        atanh r_2) / sqrt(1 / (n_1 - 3) + 1 / (n_2 - 3)); with Spearman's correlation 1.06 replaces the two ones.
+        atanh r_2) / sqrt(1 / (n_1 - 3) + 1 / (n_2 - 3)); with Spearman's correlation 1.06 replaces the two ones. A
+        correlation of 1 counts as 1 - 1e-12, and Spearman's as 1 - 6 / (n^3 - n), with n samples in the smaller class.
     pvalues_max : ndarray of shape (n_pairs,) or None
         Against the largest \\|z\\| of all pairs but the stronger ones under each labeling (step-down), which controls
         the family-wise error rate: no other correction is needed. None without permutations.
@@ -55,8 +63,8 @@ class DifferentialCorrelation:
     excluded_features : ndarray
         Chosen features that are constant in a class, so that they have no correlation.
     excluded_pairs : ndarray of shape (at most 10, 2)
-        The first pairs that were left out because their correlation in a class is above 1 - 1e-12 in magnitude, where
-        z is infinite: copies, and with Spearman's correlation also features of the same order in a small class.
+        The first copies, which say nothing of the classes and were left out: pairs whose correlation is above 1 - 1e-12
+        in magnitude and of the same sign in both classes.
     n_excluded_pairs : int
         The number of all such pairs.
     correlation : {"pearson", "spearman"}
@@ -66,6 +74,9 @@ class DifferentialCorrelation:
         Labelings that the design allows, the true one included; infinity from 10^6 on.
     exact : bool
         Whether all of them were compared, rather than draws.
+    resolution : float
+        No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
+        exchanged as wholes, 2 / n_distinct. 1 without permutations.
     stopped : bool
         Whether the test ended early, since the labels are clearly no better than permuted ones.
     design : str
@@ -99,6 +110,7 @@ class DifferentialCorrelation:
     n_permutations: int
     n_distinct: int | float
     exact: bool
+    resolution: float
     stopped: bool
     design: str
     feature_names: list[Any] | None = None
@@ -173,14 +185,14 @@ def differential_correlation(
     Warns
     -----
     fastfs.DataWarning
-        Features that are constant in a class, or pairs that correlate perfectly in one, were left out; the design is
-        weak.
+        Features that are constant in a class, or pairs of copies, were left out; the design is weak.
 
     Notes
     -----
     O(n_samples n_features^2) time for each labeling. Features are standardised within the true classes, so that
-    differences in mean and variance don't count; labelings then move the standardised samples. This is exact if these
-    samples are exchangeable, and asymptotic otherwise. p-values are family-wise under the hypothesis that no
+    differences in mean and variance don't count, and each class then gets the mean and the deviation that the labeling
+    before finds: so much as chance alone, under this design, makes classes differ. Labelings move these samples.
+    Features of two values are standardised over all samples. p-values are family-wise under the hypothesis that no
     correlation changes; the early end of "auto" leaves that rate as it is. If y chose the features, each permutation
     would have to repeat the choice: choose them without y.
 
@@ -211,6 +223,8 @@ def differential_correlation(
         )
     classes, labels = two_classes("differential correlation compares", y, *X.shape)
     chosen = chosen_columns("features", features, X.shape[1], names)
+    if not n_permutations:
+        require_permutations(blocks=blocks, groups=groups, covariates=covariates)
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
@@ -261,7 +275,7 @@ def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[
         first = [f"{name(a)} and {name(b)}" for a, b in result.excluded_pairs[:3].tolist()]
         more = f" and {n - len(first)} more" if n > len(first) else ""
         messages.append(
-            f"{n} pair{'s of features correlate' if n > 1 else ' of features correlates'} perfectly in a class and "
-            f"{'are' if n > 1 else 'is'} left out, having no finite z: columns {'; '.join(first)}{more}"
+            f"{n} pair{'s of features are copies' if n > 1 else ' of features is a copy'}, perfectly correlated alike "
+            f"in both classes, and {'are' if n > 1 else 'is'} left out: columns {'; '.join(first)}{more}"
         )
     return messages

@@ -43,6 +43,15 @@ def chosen_columns(parameter: str, chosen: Any, n_columns: int, names: list[Any]
     return numbers
 
 
+def require_permutations(**design: Any) -> None:
+    """Refuse columns of a design, by parameter, of a call without permutations, in which they have no effect."""
+    if given := [name for name, column in design.items() if column is not None]:
+        raise ValueError(
+            f"{' and '.join(given)} {'say' if len(given) > 1 else 'says'} which labels may be permuted, but "
+            "n_permutations is 0: give a number of permutations, or leave the design out"
+        )
+
+
 def outcome_of_test(found: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:
     """Return the fields of a result that tell of its test."""
     n_labelings = len(found["null_maxima"])
@@ -54,5 +63,6 @@ def outcome_of_test(found: dict[str, Any], design: Design, *, exact: bool) -> di
         "n_permutations": n_labelings,
         "n_distinct": design.n_distinct,
         "exact": exact,
+        "resolution": design.smallest_pvalue(ignores_names=True) if exact else 1 / (1 + n_labelings),
         "design": design.describe(),
     }

@@ -7,7 +7,14 @@ import numpy as np
 
 from fastfs._functions.options import Options, option
 from fastfs._functions.outcome import Outcome
-from fastfs._functions.pairs import PairsOptions, chosen_columns, naming_classes, outcome_of_test, two_classes
+from fastfs._functions.pairs import (
+    PairsOptions,
+    chosen_columns,
+    naming_classes,
+    outcome_of_test,
+    require_permutations,
+    two_classes,
+)
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_count, as_int, as_not_negative, as_seed, some_of
 from fastfs._inputs.entry import entry
@@ -57,6 +64,9 @@ class SnpPairs:
         Labelings that the design allows, the true one included; infinity from 10^6 on.
     exact : bool
         Whether all of them were compared, rather than draws.
+    resolution : float
+        No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
+        exchanged as wholes, 2 / n_distinct. 1 without permutations.
     design : str
         What was permuted, in a few words.
 
@@ -87,6 +97,7 @@ class SnpPairs:
     n_permutations: int
     n_distinct: int | float
     exact: bool
+    resolution: float
     design: str
 
 
@@ -188,6 +199,8 @@ def snp_pairs(
     _require_labels(y, *G.shape)
     classes, labels = two_classes("pairs of SNPs are compared between", y, *G.shape)
     chosen = chosen_columns("snps", snps, G.shape[1], None if names is None else names.tolist())
+    if not n_permutations:
+        require_permutations(blocks=blocks, groups=groups, covariates=covariates)
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact = None, False
     if n_permutations:

@@ -295,7 +295,8 @@ class Design:
         found = np.empty(shape, np.int64)
         for row, labeling in zip(found, self.others(n, seed, exact=exact), strict=True):
             row[:] = labeling
-        return found, exact
+        # In any order but that of their enumeration, in which neighbors are alike.
+        return found[np.random.default_rng(0).permutation(len(found))] if exact else found, exact
 
     def enumerate(self) -> Iterator[Array]:
         """Return all distinct labelings, the true one first."""

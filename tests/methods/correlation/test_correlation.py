@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from fastfs._inference.design import Design
 from fastfs._machine.run import Run, core
 from reference import correlation as oracle
 
@@ -202,7 +203,9 @@ def test_all_labelings_of_a_small_design_by_brute_force():
     everything = [
         np.isin(np.arange(8), chosen).astype(np.int64) for chosen in itertools.combinations(range(8), labels.sum())
     ]
-    others = [b for b in everything if not np.array_equal(b, labels)]
+    others, is_exact = Design(labels).labelings(69, 0, Run(1))
+    assert is_exact
+    assert {tuple(b) for b in others} == {tuple(b) for b in everything} - {tuple(labels)}
     expected = oracle.DifferentialCorrelation(X, labels, others)
     found = fastfs.differential_correlation(X, labels, n_permutations=69)
     assert (found.exact, found.n_permutations, found.n_distinct) == (True, 69, 70)
@@ -218,7 +221,9 @@ def test_pairs_of_samples_are_enumerated():
     found = fastfs.differential_correlation(X, labels, blocks=np.repeat(np.arange(6), 2))
     assert (found.exact, found.n_permutations, found.n_distinct) == (True, 63, 64)
     swaps = np.array(list(itertools.product([0, 1], repeat=6))).repeat(2, axis=1) ^ labels
-    null = [b for b in swaps if not np.array_equal(b, labels)]
+    null, _ = Design(labels, np.repeat(np.arange(6), 2)).labelings(63, 0, Run(1))
+    assert {tuple(b) for b in null} == {tuple(b) for b in swaps} - {tuple(labels)}
+    assert found.resolution == 2 / 64
     expected = oracle.DifferentialCorrelation(X, labels, null)
     np.testing.assert_array_equal(found.pvalues_max, expected.pvalues(np.argsort(-np.abs(expected.z))))
 

@@ -79,23 +79,49 @@ def test_constants_within_a_class_are_left_out():
 def test_copies_are_left_out_and_named():
     table = pd.DataFrame(X, columns=list("uvwxyz"))
     table["v"] = 3 - 2 * table["u"]
-    table["w"] = np.where(y == "a", table["u"], table["w"])  # in one class is enough
-    expected = "3 pairs of features correlate perfectly in a class and are left out.*: columns 'u' and 'v'; 'u' and 'w'"
+    table["w"] = np.where(y == "a", table["u"], table["w"])  # in one class isn't enough
+    table["x"] = np.where(y == "a", table["u"], -table["u"])
+    expected = "1 pair of features is a copy, perfectly correlated alike in both classes, .*: columns 'u' and 'v'"
     with pytest.warns(fastfs.DataWarning, match=expected):
         found = compare(table)
-    assert found.n_excluded_pairs == 3
-    assert found.excluded_pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert len(found.pairs) == 15 - 3
-    assert not {(0, 1), (0, 2), (1, 2)} & set(map(tuple, found.pairs.tolist()))
+    assert found.n_excluded_pairs == 1
+    assert found.excluded_pairs.tolist() == [[0, 1]]
+    assert len(found.pairs) == 15 - 1
+    assert found.pairs[:2].tolist() == [[0, 3], [1, 3]]
+    assert np.isfinite(found.z).all()
+    np.testing.assert_allclose(np.abs(found.z[:2]), 2 * np.arctanh(1 - 1e-12) / np.sqrt(2 / 7), rtol=1e-6)
     with pytest.warns(fastfs.DataWarning):
         many = compare(np.repeat(X, 5, axis=1))
     assert many.n_excluded_pairs == 6 * 10
     assert many.excluded_pairs.tolist() == [[a, b] for a in range(5) for b in range(a + 1, 5)]
 
 
+@pytest.mark.parametrize("design", ["blocks", "groups", "covariates"])
+def test_a_design_needs_permutations(design):
+    column = np.arange(20) % 5
+    with pytest.raises(ValueError) as caught:
+        compare(n_permutations=0, **{design: column})
+    assert_one_sentence(
+        caught, f"{design} says which labels may be permuted, but n_permutations is 0: give a number of"
+    )
+
+
+@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+def test_exclusive_or_of_two_columns_comes_first(correlation):
+    """Correlations of +1 and -1, the largest difference there is."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 2, (60, 100))
+    labels = table[:, 3] ^ table[:, 8]
+    found = compare(table, labels, correlation=correlation)
+    assert found.pairs[0].tolist() == [3, 8]
+    assert found.correlations[0].round(12).tolist() == [1, -1]
+    assert np.isfinite(found.z).all()
+    assert found.pvalue == 0.05
+
+
 def test_nothing_but_copies():
     table = np.column_stack([X[:, 0], 2 * X[:, 0]])
-    with pytest.warns(fastfs.DataWarning, match="1 pair of features correlates perfectly in a class and is left out"):
+    with pytest.warns(fastfs.DataWarning, match="1 pair of features is a copy, .* and is left out"):
         found = compare(table)
     assert found.pairs.shape == (0, 2)
     assert found.pvalue is None

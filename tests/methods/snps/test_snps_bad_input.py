@@ -20,6 +20,12 @@ def compare(X=X, y=y, **parameters):
     return fastfs.snp_pairs(X, y, **({"n_permutations": 9} | parameters))
 
 
+@pytest.mark.parametrize("design", ["blocks", "groups", "covariates"])
+def test_a_design_needs_permutations(design):
+    with pytest.raises(ValueError, match=f"{design} says which labels may be permuted, but n_permutations is 0"):
+        fastfs.snp_pairs(X, y, **{design: np.arange(len(y)) % 5})
+
+
 @pytest.mark.parametrize(
     "change, error, words",
     [
