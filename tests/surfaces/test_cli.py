@@ -1279,8 +1279,8 @@ def test_pairs(tmp_path, inside):
     assert (about["correlation"], about["classes"]) == ("spearman", {"healthy": 12, "sick": 12})
     assert (about["design"], about["n_distinct"]) == ("12 + 12 samples", "inf")
     assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
-    assert about["n_excluded_pairs"] == 1  # the sick have the same order in g0 and g1
-    assert len(about["ranking"]) == 14
+    assert about["n_excluded_pairs"] == 0  # though the sick have the same order in g0 and g1
+    assert len(about["ranking"]) == 15
     finished = inside(*call[:4], "--permutations", "auto", "--out", "p.json", cwd=tmp_path)
     expected = fastfs.differential_correlation(X, Y, n_permutations="auto")
     about = json.loads((tmp_path / "p.json").read_text())
@@ -1291,10 +1291,12 @@ def test_pairs(tmp_path, inside):
 
 @pytest.mark.filterwarnings("default::fastfs.DataWarning")
 def test_pairs_warn_by_names(tmp_path, inside):
-    write_text(tmp_path / "cells.csv")
+    write_text(tmp_path / "cells.csv", np.column_stack([X[:, 0], 2 * X[:, 0], X[:, 2:]]))
     call = ["pairs", "cells.csv", "--label", "status", "--permutations", "0", "--correlation", "spearman"]
     finished = inside(*call, cwd=tmp_path)
-    warned = "Warning: 1 pair of features correlates perfectly in a class and is left out, having no finite z: columns"
+    warned = (
+        "Warning: 1 pair of features is a copy, perfectly correlated alike in both classes, and is left out: columns"
+    )
     assert f"{warned} 'g0' and 'g1'." in finished.stderr
 
 
@@ -1320,6 +1322,7 @@ def test_pairs_offer_only_what_they_take(inside, tmp_path):
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
         (["--permutations", "-1"], "--permutations needs a number, 0 for no p-values, or auto, not '-1'"),
+        (["--permutations", "0", "--blocks", "g0"], "which labels may be permuted, but"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],
 )

@@ -653,7 +653,7 @@ def test_pairs_go_by_the_names_of_genes():
         tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask)
     messages = [str(w.message) for w in warned]
     assert messages[0].endswith("having no correlation: column 'gene3'")
-    assert messages[1].endswith("having no finite z: columns 'gene5' and 'gene7'")
+    assert messages[1].endswith("is left out: columns 'gene5' and 'gene7'")
     tl.differential_correlation(adata, "state", n_permutations=0, mask_var=mask, features=["gene9", "gene4"])
     pairs = adata.uns["differential_correlation"]["pairs"]
     assert pairs[["gene_a", "gene_b"]].to_numpy().tolist() == [["gene4", "gene9"]]

@@ -99,7 +99,7 @@ def test_copies_are_left_out_and_named():
 @pytest.mark.parametrize("design", ["blocks", "groups", "covariates"])
 def test_a_design_needs_permutations(design):
     column = np.arange(20) % 5
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="n_permutations is 0") as caught:
         compare(n_permutations=0, **{design: column})
     assert_one_sentence(
         caught, f"{design} says which labels may be permuted, but n_permutations is 0: give a number of"
