@@ -12,6 +12,7 @@ the target names: two.
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import Any
 
 import numpy as np
@@ -124,8 +125,10 @@ def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.
     X = rng.normal(size=(n, 20)) + effect * rng.normal(size=(DONORS, 20))[donor]
     of_donors = rng.permutation(np.arange(DONORS) % 2)[donor]
     in_donors = np.concatenate([rng.permutation(np.arange(ROWS) % 2) for _ in range(DONORS)])
-    if kind == "0/1 columns":
-        return rng.integers(0, 2, (n, 20)).astype(float), rng.permutation(n) % 2, {}
+    if kind == "60 x 100, 0/1 columns":
+        return rng.integers(0, 2, (60, 100)).astype(float), rng.permutation(60) % 2, {}
+    if kind == "60 x 100, rare 0/1 columns":
+        return (rng.random((60, 100)) < 0.15).astype(float), rng.permutation(60) % 2, {}
     if kind == "none":
         return rng.normal(size=(n, 20)), rng.permutation(n) % 2, {}
     if kind == "whole donors":
@@ -147,22 +150,39 @@ def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.
 def errors_of_designs(n_sets: int) -> None:
     """Shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
     print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
-    kinds = ("none", "0/1 columns", "whole donors", "whole donors, other means", "blocks", "labels vary in donors")
-    for kind in (*kinds, "whole donors in blocks", "covariates"):
-        for effect in (0.0, 0.5, 1.5):
-            if kind in ("none", "0/1 columns") and effect:
+    alone = ("none", "60 x 100, 0/1 columns", "60 x 100, rare 0/1 columns")
+    kinds = ("whole donors", "whole donors, other means", "whole donors in blocks", "blocks", "labels vary in donors")
+    for kind in (*alone, *kinds, "covariates"):
+        for effect in (0.0, 1.5):
+            if kind in alone and effect:
                 continue
             shares = []
             for correlation in ("pearson", "spearman"):
                 rejected = 0
                 for seed in range(n_sets):
-                    X, y, design = design_data(kind, effect, np.random.default_rng(seed))
-                    found = fastfs.differential_correlation(
-                        X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
-                    )
+                    # The seeds of other data than those by which the standardising was chosen.
+                    X, y, design = design_data(kind, effect, np.random.default_rng([seed, 1]))
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", fastfs.DataWarning)
+                        found = fastfs.differential_correlation(
+                            X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
+                        )
                     rejected += found.pvalue <= 0.05
                 shares.append(rejected / n_sets)
             print(f"{kind:<26} effects {effect}: Pearson {shares[0]:.3f}   Spearman {shares[1]:.3f}", flush=True)
+    exclusive_ors()
+
+
+def exclusive_ors(n_sets: int = 50) -> None:
+    """Print in how many data sets the pair whose exclusive or is the class comes first."""
+    first = 0
+    for seed in range(n_sets):
+        rng = np.random.default_rng([seed, 2])
+        X = rng.integers(0, 2, (60, 100)).astype(float)
+        a, b = rng.choice(100, 2, replace=False)
+        found = fastfs.differential_correlation(X, X[:, a] != X[:, b], n_permutations=0, n_threads=1)
+        first += set(found.pairs[0].tolist()) == {int(a), int(b)}
+    print(f"exclusive or of two of 100 columns of 0 and 1, 60 samples: first in {first} of {n_sets}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Pairs of SNPs: pairs a second, labelings, missing calls, LD, PLINK beside it, and error rates with main effects.
 
     python -m benchmarks.bench_snp_pairs [--snps 20000] [--full]        # --full: all pairs of 100,000 SNPs, too
-    python -m benchmarks.bench_snp_pairs --errors [--sets 1000]         # the table of docs/snp-pairs.md
+    python -m benchmarks.bench_snp_pairs --errors [--sets 1000]         # the tables of docs/snp-pairs.md: main effects,
+    python -m benchmarks.bench_snp_pairs --designs [--sets 1000]        # and designs
 
 Times are CPU times, over the cores that the target names: two. The floor of a pair is that of its counts: of each of
 4 x 2 planes of a class and register of AVX2, of 4 SNPs, an AND and 7 operations to count its bits, at twice the rate of
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -159,14 +161,68 @@ def errors(n_sets: int) -> None:
         print(f"{kind:<38} {rejected / n_sets:.3f}", flush=True)
 
 
+DONORS, ROWS = 40, 10
+
+
+def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return SNPs that say nothing about the classes given the design, classes, and the design.
+
+    The samples of a donor share the frequencies of their alleles, whose logits differ by `effect` standard deviations.
+    """
+    donor = np.repeat(np.arange(DONORS), ROWS)
+    frequency = rng.uniform(0.1, 0.5, 20)
+    logit = np.log(frequency / (1 - frequency)) + effect * rng.normal(size=(DONORS, 20))[donor]
+    X = rng.binomial(2, 1 / (1 + np.exp(-logit)))
+    whole = rng.permutation(np.arange(DONORS) % 2)[donor]
+    single = rng.permutation(np.arange(len(donor)) % 2)
+    block = donor % 4
+    odds = np.array([-1.0, -0.4, 0.4, 1.0])
+    if kind == "whole donors":
+        return X, whole, {"groups": donor}
+    if kind == "whole donors in blocks":
+        y = (rng.random(DONORS) < 1 / (1 + np.exp(-odds[np.arange(DONORS) % 4]))).astype(int)[donor]
+        return X, y, {"groups": donor, "blocks": block}
+    if kind == "labels vary in donors":
+        return X, single, {"blocks": donor}
+    if kind == "blocks":
+        X = rng.binomial(2, 1 / (1 + np.exp(-(logit + effect * rng.normal(size=(4, 20))[block]))))
+        return X, (rng.random(len(donor)) < 1 / (1 + np.exp(-odds[block]))).astype(int), {"blocks": block}
+    if kind == "covariates":
+        z = rng.normal(size=len(donor))
+        X = rng.binomial(2, 1 / (1 + np.exp(-(np.log(frequency / (1 - frequency)) + effect * 0.5 * z[:, None]))))
+        return X, (rng.random(len(donor)) < 1 / (1 + np.exp(-z))).astype(int), {"covariates": z[:, None]}
+    return X, single, {}
+
+
+def errors_of_designs(n_sets: int) -> None:
+    """Print shares of data sets without interactions in which the strongest pair has p <= .05, with 99 labelings."""
+    print(f"20 SNPs, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    kinds = ("none", "blocks", "labels vary in donors", "whole donors", "whole donors in blocks", "covariates")
+    for kind in kinds:
+        for effect in (0.0, 1.0):
+            if kind == "none" and effect:
+                continue
+            rejected = 0
+            for seed in range(n_sets):
+                X, y, design = design_data(kind, effect, np.random.default_rng([seed, 1]))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", fastfs.DataWarning)
+                    found = fastfs.snp_pairs(X, y, n_permutations=99, random_state=seed, n_threads=1, **design)
+                rejected += found.pvalue <= 0.05
+            print(f"{kind:<26} effects {effect}: {rejected / n_sets:.3f}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--snps", type=int, default=20_000)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--designs", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
     if given.errors:
         errors(given.sets)
+    elif given.designs:
+        errors_of_designs(given.sets)
     else:
         sys.exit(speed(given.snps, given.full))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import Needs, Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry
@@ -46,7 +46,7 @@ class DiSCOptions(Options):
 
     n_components: int | tuple[int, ...] = option(_one_or_each(as_count))
     graph: str = option(one_of("auto", "dense", "knn", "lists", "approximate"))
-    n_neighbors: int = option(as_int)
+    n_neighbors: int = option(as_int, needs=Needs("graph", ("auto", "knn", "lists", "approximate"), 30))
     bandwidth_neighbors: int = option(as_int)
     density: float = option(as_float)
     constant: str = option(one_of("drop", "project"))

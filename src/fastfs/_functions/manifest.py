@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import Needs, Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.entry import entry
@@ -55,12 +55,16 @@ class ManiFeStOptions(Options):
 
     kernel: int = option(named_kernel("rbf"), key="custom")
     sigma: Any = option(_as_sigma)
-    sigma_factor: Any = option(_as_given)  # only the parameter that the rule of sigma uses has to be a number
-    sigma_percentile: Any = option(_as_given)
+    # Only the parameter that the rule of sigma uses has to be a number.
+    sigma_factor: Any = option(_as_given, needs=Needs("sigma", ("median", "grid"), 0.5))
+    sigma_percentile: Any = option(_as_given, needs=Needs("sigma", ("percentile",), 50.0))
     normalize: int = option(as_int)
     form: str = option(one_of("pencil", "spd", "spsd"))
     accuracy: str = option(one_of("auto", "exact", "fast", "high"))
-    rank: int = option(lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1))
+    rank: int = option(
+        lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
+        needs=Needs("accuracy", ("auto", "fast", "high"), 50),
+    )
     multiclass: str = option(one_of("ovr", "ovo", "raise"))
     random_state: int = option(lambda name, value: as_seed(value), key="seed")
 

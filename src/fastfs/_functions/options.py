@@ -2,12 +2,32 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+from fastfs._machine.run import warn
 
 
-def option(convert: Callable[[str, Any], Any], key: str | None = None) -> Any:
-    """Declare a field of `Options`: ``convert(name, value)`` checks its type, `key` is its name in the core."""
-    return field(metadata={"convert": convert, "key": key})
+class Needs(NamedTuple):
+    """The words of another option with which an option has an effect, and the option's default.
+
+    Values of the other option that aren't strings, such as a kernel function, are always among them if `or_other`.
+    """
+
+    other: str
+    words: tuple[str, ...]
+    default: Any
+    or_other: bool = False
+
+    def are_met(self, value: Any) -> bool:
+        return value in self.words if isinstance(value, str) else self.or_other
+
+
+def option(convert: Callable[[str, Any], Any], key: str | None = None, needs: Needs | None = None) -> Any:
+    """Declare a field of `Options`.
+
+    ``convert(name, value)`` checks its type, `key` is its name in the core, `needs` says when it has an effect.
+    """
+    return field(metadata={"convert": convert, "key": key, "needs": needs})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +39,10 @@ class Options:
     """
 
     def __post_init__(self) -> None:
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
         for f in fields(self):
-            object.__setattr__(self, f.name, f.metadata["convert"](f.name, getattr(self, f.name)))
+            object.__setattr__(self, f.name, f.metadata["convert"](f.name, given[f.name]))
+        warn([message for f in fields(self) if (message := _without_effect(f.name, f.metadata["needs"], given))])
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -31,3 +53,14 @@ class Options:
     def core(self) -> dict[str, Any]:
         """Return the options under the names of the core."""
         return {f.metadata["key"] or f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _without_effect(name: str, needs: Needs | None, given: Mapping[str, Any]) -> str | None:
+    """Return a sentence if the option was changed from its default but has no effect."""
+    if needs is None or needs.are_met(given[needs.other]):
+        return None
+    if isinstance(given[name], type(needs.default)) and given[name] == needs.default:
+        return None
+    words = " or ".join(repr(word) for word in needs.words)
+    value = given[needs.other]
+    return f"{name}={given[name]!r} has no effect with {needs.other}={value!r}: it needs {needs.other}={words}"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._functions.options import Needs, option
 from fastfs._functions.options import Options as _Options
-from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
 from fastfs._inputs.entry import entry
@@ -49,8 +49,8 @@ def _center(name: str, value: Any) -> bool | str:
 @dataclass(frozen=True, kw_only=True)
 class Options(_Options):
     kernel: Any = option(_kernel)
-    degree: int = option(as_int)
-    sigma: str | float = option(_sigma)
+    degree: int = option(as_int, needs=Needs("kernel", ("poly",), 3))
+    sigma: str | float = option(_sigma, needs=Needs("kernel", ("rbf",), "mean", or_other=True))
     center: bool | str = option(_center)
     normalize: bool = option(as_bool)
     eps: float = option(as_float)

@@ -1,0 +1,71 @@
+"""Options that have no effect are told, and the table that says so has the defaults of the signatures."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import fastfs
+from fastfs._functions.disc import DiSCOptions
+from fastfs._functions.manifest import ManiFeStOptions
+from fastfs._functions.projse import Options as ProjSeOptions
+
+X = np.random.default_rng(0).normal(size=(40, 30))
+Y = np.arange(40) % 2
+CALLS = {
+    "manifest": (ManiFeStOptions, fastfs.ManiFeSt, fastfs.manifest_scores),
+    "projse": (ProjSeOptions, fastfs.ProjSe, fastfs.projse),
+    "disc": (DiSCOptions, fastfs.DiSC, fastfs.disc),
+}
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_needs_name_options_and_their_defaults(method):
+    options, *callables = CALLS[method]
+    needs = {f.name: f.metadata["needs"] for f in fields(options) if f.metadata["needs"] is not None}
+    assert needs
+    for function in callables:
+        parameters = inspect.signature(function).parameters
+        for name, need in needs.items():
+            assert parameters[name].default == need.default
+            assert need.other in parameters
+
+
+@pytest.mark.parametrize(
+    "estimator, message",
+    [
+        (
+            fastfs.ManiFeSt(sigma_percentile=10),
+            r"sigma_percentile=10 has no effect with sigma='median': it needs",
+        ),
+        (fastfs.ManiFeSt(accuracy="exact", rank=3), r"rank=3 has no effect with accuracy='exact'"),
+        (
+            fastfs.ManiFeSt(sigma=[1.0, 2.0], sigma_factor=0.1),
+            r"sigma_factor=0.1 has no effect with sigma=\[1.0, 2.0\]",
+        ),
+        (
+            fastfs.ProjSe(kernel="linear", degree=7),
+            r"degree=7 has no effect with kernel='linear': it needs kernel='poly'",
+        ),
+        (fastfs.ProjSe(kernel="poly", sigma=2.0), r"sigma=2.0 has no effect with kernel='poly': it needs kernel='rbf'"),
+        (fastfs.DiSC(graph="dense", n_neighbors=3), r"n_neighbors=3 has no effect with graph='dense': it needs graph="),
+    ],
+)
+def test_options_without_effect_are_told(estimator, message):
+    with pytest.warns(fastfs.DataWarning, match=message):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        fastfs.ManiFeSt(sigma="percentile", sigma_percentile=10),
+        fastfs.ManiFeSt(sigma_factor=0.1),
+        fastfs.ProjSe(kernel="poly", degree=2),
+        fastfs.ProjSe(kernel="rbf", sigma=2.0),
+        fastfs.DiSC(graph="knn", n_neighbors=5),
+    ],
+)
+def test_options_with_effect_are_silent(estimator):
+    estimator.fit(X, Y)  # a warning would be an error
