@@ -30,7 +30,7 @@ using namespace fastfs::core;
 void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
     require(o.form >= FASTFS_MANIFEST_PENCIL && o.form <= FASTFS_MANIFEST_SPSD,
             "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not ", o.form);
-    require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_HIGH,
+    require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_DOMAINS,
             "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST or "
             "FASTFS_MANIFEST_HIGH, not ",
             o.accuracy);
@@ -46,6 +46,10 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
     require(
         (o.accuracy != FASTFS_MANIFEST_FAST && o.accuracy != FASTFS_MANIFEST_HIGH) || o.form == FASTFS_MANIFEST_PENCIL,
         "the fast and high accuracies exist in the pencil form only");
+    if (o.accuracy == FASTFS_MANIFEST_DOMAINS) {
+        require(o.form == FASTFS_MANIFEST_PENCIL && !o.custom && n_components == 0,
+                "the accuracy by domains exists in the pencil form of the Gaussian kernel, without components, only");
+    }
 }
 
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {

@@ -881,7 +881,12 @@ class Search {
 
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end, TiedFeatures* ties) {
-    const std::vector<std::int64_t> rows = up_to(X.n_rows()), columns = up_to(X.n_cols());
+    nearest_features(X, up_to(X.n_rows()), n_neighbors, run, neighbors, distances, end, ties);
+}
+
+void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, std::int64_t n_neighbors, Run& run,
+                      std::int64_t* neighbors, double* distances, double end, TiedFeatures* ties) {
+    const std::vector<std::int64_t> columns = up_to(X.n_cols());
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;

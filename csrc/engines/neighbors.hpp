@@ -26,6 +26,10 @@ struct TiedFeatures {
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end = 1, TiedFeatures* ties = nullptr);
 
+// The same by some rows of X, ascending.
+void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, std::int64_t n_neighbors, Run& run,
+                      std::int64_t* neighbors, double* distances, double end = 1, TiedFeatures* ties = nullptr);
+
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads);
 
 struct ListedNeighbors {

@@ -174,6 +174,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
                                    const Run& run) {
     const bool low_rank = o.accuracy == FASTFS_MANIFEST_FAST || o.accuracy == FASTFS_MANIFEST_HIGH;
+    const bool domains = o.accuracy == FASTFS_MANIFEST_DOMAINS;
     const bool any = o.accuracy == FASTFS_MANIFEST_AUTO;
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t n_all = count_problems(n_classes, o.multiclass);
@@ -207,6 +208,10 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
         plan.reason = FASTFS_BECAUSE_ASKED;
     } else if (o.form != FASTFS_MANIFEST_PENCIL) {
         plan.reason = FASTFS_BECAUSE_FORM;
+    } else if (domains) {
+        plan.accuracy = FASTFS_MANIFEST_DOMAINS;
+        plan.reason = FASTFS_BECAUSE_ASKED;
+        plan.bytes = needs.low_rank(plan.accuracy) + results;
     } else if (full && (low_rank || d > kMostExact)) {
         plan.reason = FASTFS_BECAUSE_RANK;
     } else if (any && d <= kMostExact && (full || run.allows(plan.exact_bytes))) {
@@ -268,7 +273,9 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
                 if (problem[l].rows.size() == 1) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
             }
         }
-        (exact ? exact_problem : wide_problem)(fit, problem, of_problem, outcomes);
+        (exact                                      ? exact_problem
+         : plan.accuracy == FASTFS_MANIFEST_DOMAINS ? domains_problem
+                                                    : wide_problem)(fit, problem, of_problem, outcomes);
     };
     solve_problems(labels, X_.n_rows(), d, n_classes, options, plan.n_problems, run, results, solve);
 }

@@ -93,6 +93,11 @@ struct Excerpt {
     LowRank low_rank;
 };
 
+// The kernel of one side at one scale, whose sigma goes to the outcome; a rule takes it from the pairs of some
+// features.
+Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+                      std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome);
+
 // (1): K of one side at one scale from its features, in the fast form.
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
@@ -112,8 +117,10 @@ std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t fac
 
 // One problem of rows.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
+void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
+std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, const Run& run);
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
                          const Run& run);
 

@@ -293,6 +293,11 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
 
 }  // namespace
 
+Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+                      std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome) {
+    return choose_kernel(features, How{options, FASTFS_MANIFEST_DOMAINS, side, which, scale}, run, outcome);
+}
+
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt) {
@@ -340,6 +345,7 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
 
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
     const std::int64_t d = X.n_cols();
+    if (accuracy == FASTFS_MANIFEST_DOMAINS) return domains_memory(X, o, run);
     const bool high = accuracy == FASTFS_MANIFEST_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());

@@ -60,10 +60,10 @@ class ManiFeStOptions(Options):
     sigma_percentile: Any = option(_as_given, needs=Needs("sigma", ("percentile",), 50.0))
     normalize: int = option(as_int)
     form: str = option(one_of("pencil", "spd", "spsd"))
-    accuracy: str = option(one_of("auto", "exact", "fast", "high"))
+    accuracy: str = option(one_of("auto", "exact", "fast", "high", "domains"))
     rank: int = option(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
-        needs=Needs("accuracy", ("auto", "fast", "high"), 50),
+        needs=Needs("accuracy", ("auto", "fast", "high", "domains"), 50),
     )
     multiclass: str = option(one_of("ovr", "ovo", "raise"))
     random_state: int = option(lambda name, value: as_seed(value), key="seed")
