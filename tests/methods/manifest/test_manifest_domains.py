@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
+import fastfs
 from reference import manifest as oracle
 from reference import manifest_domains as by_domains
 
@@ -105,3 +107,40 @@ def test_a_class_of_two_samples_gives_finite_scores_that_follow_the_exact_ones()
     found = by_domains.manifest_domains(D2, kernels, core=20, buffer=20, k=15, n_neighbors=10)
     assert np.all(np.isfinite(found))
     assert oracle.spearman(found, exact) > 0.9
+
+
+# ------------------------------------------------------------------------------------------------------- of the core
+
+
+def sample(d: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 6)) @ rng.normal(size=(6, d)) + rng.normal(size=(n, d)), np.arange(n) % 2
+
+
+@pytest.mark.parametrize("normalize", [0, 3])
+@pytest.mark.parametrize("factor", [0.1, 0.5, 1.0])
+def test_the_core_gives_exact_scores_where_one_domain_has_all_features(factor: float, normalize: int) -> None:
+    X, y = sample(300)
+    exact, found = (
+        fastfs.manifest_scores(X, y, accuracy=accuracy, sigma_factor=factor, normalize=normalize)
+        for accuracy in ("exact", "domains")
+    )
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+def test_the_core_gives_exact_scores_from_all_eigenvectors() -> None:
+    X, y = sample(700)
+    exact = fastfs.manifest_scores(X, y, accuracy="exact", sigma_factor=0.3)
+    found = fastfs.manifest_scores(X, y, accuracy="domains", sigma_factor=0.3, rank=700)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+def test_the_core_gives_the_same_bits_for_any_number_of_threads_and_the_same_scores_for_sparse_X() -> None:
+    X, y = sample(700)
+    found = fastfs.manifest_scores(X, y, accuracy="domains", rank=150, n_threads=1)
+    for n_threads in (2, 3):
+        again = fastfs.manifest_scores(X, y, accuracy="domains", rank=150, n_threads=n_threads)
+        np.testing.assert_array_equal(again, found)
+    for layout in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix):
+        sparse = fastfs.manifest_scores(layout(X), y, accuracy="domains", rank=150)
+        np.testing.assert_allclose(sparse, found, rtol=0, atol=1e-8 * found.max())
