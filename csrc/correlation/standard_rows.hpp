@@ -15,8 +15,8 @@ namespace fastfs::core {
 // class, feature after feature. Features that are constant in a class have none. A mean square of 1, not a length of 1:
 // samples that move between classes of different sizes must have the same scale. With lengths of 1, 12 + 48 normal
 // samples of 10 features had p <= .05 in .018 of 400 data sets, and .055 this way. Features of two values are
-// standardised over all samples: within the classes they would get four values, and in a class of another labeling fewer
-// perfect correlations than the true ones have by chance.
+// standardised over all samples: within the classes they would get four values, and in a class of another labeling
+// fewer perfect correlations than the true ones have by chance.
 struct StandardRows {
     std::int64_t n_samples;
     std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in both classes

@@ -125,6 +125,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_MANIFEST_EXACT
         FASTFS_MANIFEST_FAST
         FASTFS_MANIFEST_HIGH
+        FASTFS_MANIFEST_DOMAINS
     enum:
         FASTFS_MANIFEST_OVR
         FASTFS_MANIFEST_OVO

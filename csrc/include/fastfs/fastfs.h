@@ -280,7 +280,13 @@ FASTFS_API fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_
 FASTFS_API void fastfs_manifest_free(fastfs_manifest* manifest); /* NULL is fine */
 
 enum { FASTFS_MANIFEST_PENCIL = 0, FASTFS_MANIFEST_SPD = 1, FASTFS_MANIFEST_SPSD = 2 };
-enum { FASTFS_MANIFEST_AUTO = 0, FASTFS_MANIFEST_EXACT = 1, FASTFS_MANIFEST_FAST = 2, FASTFS_MANIFEST_HIGH = 3, FASTFS_MANIFEST_DOMAINS = 4 };
+enum {
+    FASTFS_MANIFEST_AUTO = 0,
+    FASTFS_MANIFEST_EXACT = 1,
+    FASTFS_MANIFEST_FAST = 2,
+    FASTFS_MANIFEST_HIGH = 3,
+    FASTFS_MANIFEST_DOMAINS = 4
+};
 enum { FASTFS_MANIFEST_OVR = 0, FASTFS_MANIFEST_OVO = 1 };
 
 typedef struct fastfs_manifest_options {

@@ -46,12 +46,15 @@ class ManiFeSt(_KernelSelector):
     form : {"pencil", "spd", "spsd"}
         How kernels are compared. "spd" (the equations as printed; full rank only) and "spsd" (the paper's Algorithm 2
         with the thresholds of the authors' program) are there to reproduce results; "pencil" equals them at full rank.
-    accuracy : {"auto", "exact", "fast", "high"}
+    accuracy : {"auto", "exact", "fast", "high", "domains"}
         "exact": kernels of n_features x n_features. "fast" and "high": kernels of rank `rank`, from landmark features
         or from random projections, for any number of features; they approximate the ranking. "auto": exact up to 5000
-        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` name the choice.
+        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` name the choice. "domains", on
+        trial: exact problems of a few hundred near features each, joined with `rank` leading eigenvectors of each
+        kernel; its ranking is nearer to the exact one, `agreement_` is NaN, and streams, own kernels and components are
+        refused.
     rank : int
-        Of the kernels in "fast" and "high". Above a quarter of the features the exact form is used, with a warning.
+        Of the kernels in "fast" and "high", and eigenvectors of "domains". Above a quarter of the features the exact form is used, with a warning.
     multiclass : {"ovr", "ovo", "raise"}
         More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
     combine : "f", array-like of shape (n_features,), estimator or None
