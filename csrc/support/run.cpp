@@ -132,13 +132,15 @@ std::int64_t available_memory() {
 }
 
 std::string human(std::int64_t bytes) {
+    const std::string exact = std::to_string(bytes) + " bytes";
+    if (bytes < 1000000) return exact;
     char text[32];
     if (bytes >= 1000000000) {
         std::snprintf(text, sizeof text, "%.2f GB", static_cast<double>(bytes) / 1e9);
     } else {
         std::snprintf(text, sizeof text, "%.2f MB", static_cast<double>(bytes) / 1e6);
     }
-    return text;
+    return text + (" (" + exact + ")");
 }
 
 }  // namespace
@@ -182,8 +184,7 @@ void Run::require_memory(std::int64_t bytes, const Message& what, std::string_vi
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory({what, " needs ", human(bytes), " (", bytes, " bytes), but the memory budget is ", human(budget),
-                       " (", budget, " bytes): ", advice});
+    throw OutOfMemory({what, " needs ", human(bytes), ", but the memory budget is ", human(budget), ": ", advice});
 }
 
 void Run::step(const char* name, double end) {

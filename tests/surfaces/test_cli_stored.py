@@ -68,7 +68,7 @@ def test_a_method_that_needs_all_rows_says_so(cells, inside):
     options = ["--label", "state", "--method", "relieff", "--max-memory", "2M"]
     finished = inside("score", "cells.h5ad", *options, cwd=folder)
     assert finished.returncode == 2
-    assert "more than a quarter of the memory budget of 2097152 bytes" in finished.stderr
+    assert "more than a quarter of the memory budget of 2.10 MB (2097152 bytes)" in finished.stderr
 
 
 def test_columns_become_rows(cells, inside):

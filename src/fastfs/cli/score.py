@@ -235,7 +235,7 @@ def score(
     targets = _targets(chosen, source, samples)
     _check_annotations(chosen, scorer, samples, targets)
     permuting.check(chosen, design, bool(targets), samples.weights is not None)
-    if source.covar is not None and permuting.permutations is None:
+    if source.covar is not None and permuting.number == 0:
         raise ValueError("--covar is for p-values: add --permutations auto, or a number")
     with progress(f"reading {source.file.name}") as report:
         data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)

@@ -427,11 +427,13 @@ def test_classes_of_one_sample(multiclass):
 
 
 def test_a_rest_of_one_sample_cannot_be():
-    """With more than two classes the rest has two samples at least; all classes of one sample each still work."""
+    """With more than two classes the rest has two samples at least; half of the classes may have one sample each."""
     X = np.random.default_rng(0).normal(size=(4, 6))
+    with pytest.raises(ValueError, match="4 of the 4 samples are alone in their class"):
+        fit(X, np.arange(4))
     for multiclass in ("ovr", "ovo"):
         with pytest.warns(fastfs.DataWarning, match="one sample") as caught:
-            found = fit(X, np.arange(4), multiclass=multiclass)
+            found = fit(X, np.array([0, 1, 2, 2]), multiclass=multiclass)
         assert len(caught) == 1, [str(w.message) for w in caught]
         assert "class 0, class 1" in str(caught[0].message)
         assert np.all(np.isfinite(found.scores_))

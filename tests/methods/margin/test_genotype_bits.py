@@ -103,7 +103,7 @@ def test_samples_without_a_common_genotype():
 def test_a_sample_without_genotypes_is_refused():
     X = table(20, 100)
     X[6] = np.nan
-    with pytest.raises(ValueError, match="row 6 of X has none"):
+    with pytest.raises(ValueError, match="row 6 .* of X has none"):
         fastfs.multisurf_scores(pack_genotypes(X), np.arange(20) % 2, missing="ignore")
 
 
@@ -289,7 +289,9 @@ def test_a_missing_call_is_named():
     X = table(30, 200)
     X[20, 3] = X[7, 150] = X[7, 160] = np.nan
     G = pack_genotypes(X)
-    with pytest.raises(ValueError, match=r"lacks a genotype: first at row 7, column 150.*or choose missing='ignore'"):
+    with pytest.raises(
+        ValueError, match=r"lacks a genotype: first at row 7 .*, column 150.*or choose missing='ignore'"
+    ):
         fastfs.relieff_scores(G, np.arange(30) % 2, scaling=None)
     with pytest.raises(ValueError, match=r"first at row 19, column 3 "):
         fastfs.relieff_scores(G[1:, :100], np.arange(29) % 2, scaling=None)
