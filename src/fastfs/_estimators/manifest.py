@@ -54,7 +54,8 @@ class ManiFeSt(_KernelSelector):
         kernel; its ranking is nearer to the exact one, `agreement_` is NaN, and streams, own kernels and components are
         refused.
     rank : int
-        Of the kernels in "fast" and "high", and eigenvectors of "domains". Above a quarter of the features the exact form is used, with a warning.
+        Of the kernels in "fast" and "high", where above a quarter of the features the exact form is used, with a
+        warning; the number of eigenvectors of each kernel in "domains".
     multiclass : {"ovr", "ovo", "raise"}
         More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
     combine : "f", array-like of shape (n_features,), estimator or None

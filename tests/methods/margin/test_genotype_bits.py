@@ -103,7 +103,7 @@ def test_samples_without_a_common_genotype():
 def test_a_sample_without_genotypes_is_refused():
     X = table(20, 100)
     X[6] = np.nan
-    with pytest.raises(ValueError, match="row 6 .* of X has none"):
+    with pytest.raises(ValueError, match=r"row 6 .* of X has none"):
         fastfs.multisurf_scores(pack_genotypes(X), np.arange(20) % 2, missing="ignore")
 
 
@@ -293,7 +293,7 @@ def test_a_missing_call_is_named():
         ValueError, match=r"lacks a genotype: first at row 7 .*, column 150.*or choose missing='ignore'"
     ):
         fastfs.relieff_scores(G, np.arange(30) % 2, scaling=None)
-    with pytest.raises(ValueError, match=r"first at row 19, column 3 "):
+    with pytest.raises(ValueError, match=r"first at row 19 .*, column 3 "):
         fastfs.relieff_scores(G[1:, :100], np.arange(29) % 2, scaling=None)
     assert quiet(METHODS["relieff"], G[8:20], np.arange(12) % 2).any()
 
