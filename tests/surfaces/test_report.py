@@ -566,7 +566,7 @@ WRONG = {
     "option": ([*REPORT, "--method-option", "manifest.sigmas=1"], ["no parameter 'sigmas'", "did you mean 'sigma'?"]),
     "option of no method": ([*REPORT, "--method-option", "sigma=1"], ["METHOD.NAME=VALUE"]),
     "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["params names 'disc'"]),
-    "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 of the 40 samples are alone", "bin them"]),
+    "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 of the 40 samples", "bin them"]),
     "ending": ([*CELLS, "--out", "r.pdf"], ["must end in .html or .htm"]),
     "no folder": ([*CELLS, "--out", "no/r.html"], ["there is no directory"]),
     "a folder": ([*CELLS, "--out", "folder.html"], ["it is a directory"]),
