@@ -277,7 +277,7 @@ def test_budget_is_honoured_by_small_calls_too(python):
     finished = python(CALL, FASTFS_MAX_MEMORY="1000")
     last = finished.stderr.splitlines()[-1]
     assert last.startswith("MemoryError: ")
-    assert "(1000 bytes)" in last
+    assert "is 1000 bytes" in last
 
 
 UNUSABLE = {

@@ -252,7 +252,7 @@ def test_bad_values(core, value):
 
 
 def test_memory_budget(core):
-    with pytest.raises(MemoryError, match=r"\(5000 bytes\)"):
+    with pytest.raises(MemoryError, match="is 5000 bytes"):
         core.eigh(fresh(np.eye(100)), run.Run(1, 5000))
-    with pytest.raises(MemoryError, match=r"\(5000 bytes\)"):
+    with pytest.raises(MemoryError, match="is 5000 bytes"):
         core.pencil(fresh(np.eye(100)), fresh(np.eye(100)), run.Run(1, 5000))

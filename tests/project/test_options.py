@@ -67,5 +67,6 @@ def test_options_without_effect_are_told(estimator, message):
         fastfs.DiSC(graph="knn", n_neighbors=5),
     ],
 )
+@pytest.mark.filterwarnings("error::fastfs.DataWarning")
 def test_options_with_effect_are_silent(estimator):
-    estimator.fit(X, Y)  # a warning would be an error
+    estimator.fit(X, Y)

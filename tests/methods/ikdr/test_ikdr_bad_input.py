@@ -307,7 +307,7 @@ def test_data_of_callables(call):
         CALLS[call](sparse.csr_matrix(changed(X, 7, 2, np.nan)), Y, kernel=cosine_similarity, groups="all")
     with pytest.raises(ValueError, match="constant"):
         CALLS[call](np.ones((40, 6)), Y, kernel=rbf_kernel)
-    with pytest.raises(MemoryError, match=r"6 kernels of samples x samples need .* \(76800 bytes\)"):
+    with pytest.raises(MemoryError, match=r"6 kernels of samples x samples need 76800 bytes"):
         CALLS[call](X, Y, kernel=rbf_kernel, max_memory=76_800)
 
 

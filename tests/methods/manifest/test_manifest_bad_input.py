@@ -269,8 +269,8 @@ def test_bad_progress():
 def test_too_little_memory():
     with pytest.raises(MemoryError) as raised:
         fastfs.manifest_scores(X, Y, max_memory=1000)
-    assert_one_sentence(raised, "(1000 bytes)", "max_memory", "FASTFS_MAX_MEMORY")
-    needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+    assert_one_sentence(raised, "is 1000 bytes", "max_memory", "FASTFS_MAX_MEMORY")
+    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
     assert needed >= 32 * 6**2
     fastfs.manifest_scores(X, Y, max_memory=needed)
 
@@ -288,8 +288,8 @@ def test_too_little_memory_for_the_wide_form(accuracy):
     wide, y = RNG.normal(size=(10, 6000)), np.arange(10) % 2
     with pytest.raises(MemoryError) as raised:
         fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=1000)
-    assert_one_sentence(raised, "(1000 bytes)", "max_memory", "rank")
-    needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+    assert_one_sentence(raised, "is 1000 bytes", "max_memory", "rank")
+    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
     assert 8 * 6000 * 20 < needed < 2 * 6000**2  # far from d x d
     if accuracy != "high":
         assert np.all(np.isfinite(fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=needed)))
@@ -307,7 +307,7 @@ def test_more_memory_than_any_machine_has():
 )
 def test_sizes_of_memory(text, n_bytes):
     wide = np.broadcast_to(1.0, (2, 30_000))
-    with pytest.raises(MemoryError, match=rf"\({n_bytes} bytes\): "):
+    with pytest.raises(MemoryError, match=rf"{n_bytes} bytes\)?: "):
         fastfs.manifest_scores(wide, [0, 1], accuracy="exact", max_memory=text)
 
 

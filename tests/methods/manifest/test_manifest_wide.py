@@ -699,7 +699,7 @@ def test_too_little_memory_for_exact_is_fast():
     with pytest.raises(MemoryError) as raised:
         fit(X, y, accuracy="exact", max_memory="20M")
     assert "accuracy='fast'" in str(raised.value).replace('"', "'")
-    needed = int(re.search(r"needs .*?\((\d+) bytes\)", str(raised.value))[1])
+    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
     assert 32 * 1000**2 <= needed <= 40 * 1000**2
     found = fit(X, y, max_memory="28M", rank=20)
     assert found.accuracy_ == "fast"

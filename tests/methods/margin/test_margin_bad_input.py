@@ -112,7 +112,7 @@ def test_numbers_as_labels(call):
 COMMON = [
     ({"scaling": "minmax"}, ValueError, ["scaling", "'minmax'", "'range'"]),
     ({"scaling": 1}, (TypeError, ValueError), ["scaling", "1"]),
-    ({"max_memory": 1000}, MemoryError, ["(1000 bytes)"]),
+    ({"max_memory": 1000}, MemoryError, ["is 1000 bytes"]),
     ({"max_memory": "plenty"}, ValueError, ["max_memory"]),
 ]
 OF_ITERATION = [

@@ -457,7 +457,7 @@ def test_workers_choose_rows(make, monkeypatch):
     np.testing.assert_array_equal(numbers, rows)
     assert n == N
     assert sorted(computed) == sorted(set((rows // 10).tolist()))
-    with pytest.raises(MemoryError, match=r"a Dask array, of which .* bytes\).* must be in memory"):
+    with pytest.raises(MemoryError, match=r"a Dask array, of which .* bytes.* must be in memory"):
         reservoir(chunks, 30, 1, Run(1, 8000))
 
 

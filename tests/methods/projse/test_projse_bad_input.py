@@ -140,7 +140,7 @@ BAD_PARAMETERS = [
     ({"eps": 5.0}, ValueError, ["eps = 5", "lower"]),
     *(({"center": c}, ValueError, ["center must be 'auto', True or False", repr(c)]) for c in (1, "yes", None)),
     ({"normalize": "yes"}, TypeError, ["normalize", "'yes'"]),
-    ({"max_memory": 1000}, MemoryError, ["(1000 bytes)"]),
+    ({"max_memory": 1000}, MemoryError, ["is 1000 bytes"]),
     ({"max_memory": "plenty"}, ValueError, ["max_memory"]),
 ]
 
