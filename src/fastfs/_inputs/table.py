@@ -142,6 +142,9 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
     require_table(X)
     if hasattr(X, "tocsr"):
         X = X.tocsc()
+        if not X.has_canonical_format:  # entries at one place add up
+            X = X.copy()
+            X.sum_duplicates()
         stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
         return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
     X = np.asarray(X) if is_genotypes(X) else _as_columns(X)

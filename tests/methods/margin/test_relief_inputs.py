@@ -196,6 +196,18 @@ def test_few_valued(kind):
     assert fastfs.few_valued(FEW[kind]).dtype == bool
 
 
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array])
+def test_few_valued_adds_entries_at_one_place(kind):
+    # 1 + 1, 2, 1 + 1 in one column: one value, of parts with two
+    data, rows = [1.0, 1.0, 2.0, 1.0, 1.0], np.array([0, 0, 1, 2, 2])
+    if kind.__name__.startswith("csr"):
+        X = kind((data, np.zeros(5, np.int32), np.array([0, 2, 3, 5])), shape=(3, 1))
+    else:
+        X = kind((data, rows, np.array([0, 5])), shape=(3, 1))
+    assert fastfs.few_valued(X, 1).tolist() == [True]
+    assert X.nnz == 5
+
+
 def test_few_valued_refuses():
     with pytest.raises(ValueError, match="at_most must be at least 1"):
         fastfs.few_valued(X, 0)
