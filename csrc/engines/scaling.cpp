@@ -332,7 +332,7 @@ void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbe
 void ScalesOfBlocks::save(ByteWriter& to) const {
     for (const std::int64_t value : {n_rows_, std::int64_t{is_sparse_}, std::int64_t{is_float32_}}) to.put(value);
     for (const Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) to.put(*values);
-    to.put(broken_);
+    to.put(Numbers(broken_.begin(), broken_.end()));
 }
 
 void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
@@ -345,8 +345,11 @@ void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
         from.get(*values);
         from.expect(values->size() == n_cols);
     }
-    from.get(broken_);
-    from.expect(broken_.size() == n_cols);
+    Numbers broken;
+    from.get(broken);
+    from.expect(broken.size() == n_cols);
+    for (const double one : broken) from.expect(one == 0 || one == 1);
+    broken_.assign(broken.begin(), broken.end());
     for (std::size_t c = 0; c < n_cols && n_rows_ > 0; ++c) {
         from.expect(std::isfinite(lowest_[c]) && std::isfinite(highest_[c]) && lowest_[c] <= highest_[c]);
         from.expect(!std::isnan(mean_[c]) && deviation_[c] >= 0);
